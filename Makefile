@@ -89,8 +89,8 @@ test-long: $(READY)  ## What takes minutes a test: every client library there an
 test-unit: $(READY)  ## The tests that need no server, in seconds
 	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"
 
-lint: $(READY)  ## Style, and that every migration is there
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/python manage.py makemigrations --check --dry-run
+lint: $(READY)  ## Style, what may import what, and that every migration is there
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/python manage.py makemigrations --check --dry-run
 
 types: $(READY)  ## Types
 	@$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machine` and of batches, so that the two cannot differ.
+"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machines.switches` and of batches, so that the two cannot differ.
 
 Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 """
@@ -16,14 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from hadash.switching.batches import machine as batches  # noqa: E402
-from hadash.switching.binding_changes import machine as by_hand  # noqa: E402
-from hadash.switching.machine import (  # noqa: E402
+from hadash.switching.machines import batches  # noqa: E402
+from hadash.switching.machines import binding_changes as by_hand  # noqa: E402
+from hadash.switching.machines.retirements import MOVES as RETIREMENT_MOVES  # noqa: E402
+from hadash.switching.machines.retirements import Status as RetirementStatus  # noqa: E402
+from hadash.switching.machines.retirements import Step  # noqa: E402
+from hadash.switching.machines.switches import (  # noqa: E402
     FIRST,
+    KINDS,
     MACHINE,
     MOVES,
     STAGES,
-    WAYS,
     Event,
     Kind,
     Stage,
@@ -31,9 +34,6 @@ from hadash.switching.machine import (  # noqa: E402
     after_failure,
     after_success,
 )
-from hadash.switching.retirement.machine import MOVES as RETIREMENT_MOVES  # noqa: E402
-from hadash.switching.retirement.machine import Status as RetirementStatus  # noqa: E402
-from hadash.switching.retirement.machine import Step  # noqa: E402
 from hadash.switching.stages.ways import RUNS  # noqa: E402
 
 PAGE = ROOT / "docs" / "states.md"
@@ -45,8 +45,8 @@ def page() -> str:
         [
             "# The states of a switch",
             "",
-            "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machine.py` and "
-            "`hadash/switching/batches/machine.py`. Do not edit.",
+            "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machines/switches.py` and "
+            "`hadash/switching/machines/batches.py`. Do not edit.",
             "",
             "## Its life",
             "",
@@ -66,7 +66,7 @@ def page() -> str:
             "",
             "## After a migration: the old Topics",
             "",
-            "From the tables in `hadash/switching/retirement/machine.py`. *defer*: a server did not answer, it is tried again. *fail*: something "
+            "From the tables in `hadash/switching/machines/retirements.py`. *defer*: a server did not answer, it is tried again. *fail*: something "
             "stands against it, a person has to look.",
             "",
             *_mermaid(_retirement()),
@@ -75,7 +75,7 @@ def page() -> str:
             "",
             "## A change of bindings by hand",
             "",
-            "Drawn from `hadash/switching/binding_changes/machine.py`; see [bindings.md](bindings.md).",
+            "Drawn from `hadash/switching/machines/binding_changes.py`; see [bindings.md](bindings.md).",
             "",
             *_mermaid(_life(by_hand.MOVES)),
             "",
@@ -130,7 +130,7 @@ def _stages() -> Iterator[str]:
         yield f"{_id(stage)} --> {_id(well)}"
         yield f"{_id(stage)} --> {_id(badly)}: fails"
     drawn = {(stage, _after(stage)[0]) for stage in Stage}
-    for kind, way in WAYS.items():
+    for kind, way in ((kind, spec.way) for kind, spec in KINDS.items()):
         for stage, following in pairwise(way):
             if (stage, following) not in drawn:
                 drawn.add((stage, following))
@@ -150,7 +150,10 @@ def _rows() -> Iterator[str]:
 
 
 def _after(stage: Stage) -> tuple[Stage | Event, Stage | Event]:
-    kind = next((kind for kind, way in WAYS.items() if stage in way), Kind.PLANNED)
+    kind = next(
+        (kind for kind, way in ((kind, spec.way) for kind, spec in KINDS.items()) if stage in way),
+        Kind.PLANNED,
+    )
     return after_success(stage, kind), after_failure(stage)
 
 

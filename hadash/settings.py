@@ -148,7 +148,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "hadash.monitoring.requests.WithPerson",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "hadash.accounts.first_sign_in.ChoosePasswordFirst",
+    "hadash.first_sign_in.ChoosePasswordFirst",
     "django.contrib.messages.middleware.MessageMiddleware",
     "hadash.accounts.browser.BrowserMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -479,7 +479,7 @@ SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
 SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
 #: Seconds that DiDi's engines, which acknowledge nothing, are given to act on what was written into their ZooKeepers. A broker
 #: hears of it by a watch; it closes the connection of who is bound elsewhere 2 s after the next request (500 ms of throttle and
-#: 1.5 s more, didi-engine.md 2). One second more is for slow brokers. It has to be less than HADASH_SWITCH_BLOCK_SECONDS.
+#: 1.5 s more, docs/didi-engine.md 2). One second more is for slow brokers. It has to be less than HADASH_SWITCH_BLOCK_SECONDS.
 #: (DiDi's own platform waits 10 s, and then trusts a sum of lags; hadash proves what the mirror holds.)
 DIDI_APPLY_SECONDS = number("HADASH_DIDI_APPLY_SECONDS", 3)
 #: Seconds for which a change of bindings by hand waits for the engines to put it into effect, before it says who is late. Gateways

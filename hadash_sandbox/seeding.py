@@ -15,7 +15,7 @@ from hadash.kafka.values import Acl
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import await_topics, cluster_client, create_mirror
 from hadash.mirroring.standby import copy_acls
-from hadash.switching.retirement.models import Retirement
+from hadash.switching.models.retirements import Retirement
 from hadash_sandbox.world import World, acls
 
 #: By how many records offsets of shifted Topics are larger than on the other cluster, and seconds to get there.

@@ -48,8 +48,11 @@ kafka_jars(java)
 tool_jars(CLIENT_VERSIONS[-1], java)
 FETCH
 fetching=$!
+# Style, types, what may import what, and that every migration is there.
+setsid make -s lint types > var/test-checks.log 2>&1 &
+checking=$!
 # Whatever ends this, ends the other lanes with all that they have started: the stack's keeper obeys SIGTERM.
-trap 'kill -TERM -- "-$demos" "-$pages" "-$fetching" 2> /dev/null; wait "$demos" "$pages"' EXIT
+trap 'kill -TERM -- "-$demos" "-$pages" "-$fetching" "-$checking" 2> /dev/null; wait "$demos" "$pages"' EXIT
 trap 'exit 143' INT TERM
 ignored=()
 for folder in $DEMOS $PAGES $ALONE; do ignored+=("--ignore=$folder"); done
@@ -61,7 +64,11 @@ wait "$demos"
 of_demos=$?
 wait "$pages"
 of_pages=$?
+wait "$checking"
+of_checks=$?
 trap - EXIT
+echo "--- style, types, layers and migrations"
+cat var/test-checks.log
 echo "--- the lane of $DEMOS"
 cat var/test-demos.log
 echo "--- the lane of $PAGES"
@@ -69,5 +76,5 @@ cat var/test-pages.log
 echo "--- alone ($ALONE)"
 (run alone "" "not long" $ALONE)
 of_alone=$?
-echo "--- exit codes: $of_rest of the rest, $of_kafka of what needs Kafka, $of_demos of demos, $of_pages of pages, $of_alone of what ran alone"
-[ "$of_rest" -eq 0 ] && [ "$of_kafka" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ]
+echo "--- exit codes: $of_rest of the rest, $of_kafka of what needs Kafka, $of_demos of demos, $of_pages of pages, $of_alone of what ran alone, $of_checks of the checks"
+[ "$of_rest" -eq 0 ] && [ "$of_kafka" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ] && [ "$of_checks" -eq 0 ]

@@ -1,1 +1,1 @@
-"""The jobs: what the engines saw becomes the tables that people decide from (DESIGN section 7). Imports no Django."""
+"""The jobs: what the engines saw becomes the tables that people decide from (docs/pipeline.md). Imports no Django."""

@@ -8,7 +8,7 @@ from hadash.switching.binding_changes import applying
 from hadash.switching.binding_changes.decisions import BINDING_CHANGES
 from hadash.switching.handovers.counting import count
 from hadash.switching.handovers.handing_over import hand_over
-from hadash.switching.handovers.models import Work
+from hadash.switching.models.handovers import Work
 from tasks.single import single
 
 

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from hadash.switching.handovers.counting import count
 from hadash.switching.handovers.handing_over import start_removal
-from hadash.switching.handovers.models import Way, Work
+from hadash.switching.models.handovers import Way, Work
 from hadash.switching.retirement import removing, services
 
 

@@ -19,8 +19,8 @@ from hadash.switching.batches import carrying
 from hadash.switching.execution import executor, leases, stage_audit
 from hadash.switching.handovers import picking_up
 from hadash.switching.handovers.handing_over import hand_over, start_switch
-from hadash.switching.handovers.models import Work
-from hadash.switching.models import Tail
+from hadash.switching.models.handovers import Work
+from hadash.switching.models.tails import Tail
 from hadash.switching.recovery import strays, unreplicated
 from tasks.single import single
 

@@ -8,8 +8,8 @@ from hadash.presentation import batches, selectors
 from hadash.presentation.batches import Progress
 from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
-from hadash.switching.batches.models import Batch, BatchEvent, BatchItem
 from hadash.switching.batches.plans import LEFT_OUT, BatchPlan
+from hadash.switching.models.batches import Batch, BatchEvent, BatchItem
 
 
 def draft(found: BatchPlan) -> dict[str, Any]:

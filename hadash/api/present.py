@@ -16,14 +16,15 @@ from hadash.presentation.changes import Bound
 from hadash.presentation.localized import sentence
 from hadash.presentation.selectors import BoundAppID, BoundInstance
 from hadash.switching.approvals import four_eyes
-from hadash.switching.drafts.models import RequestDraft
-from hadash.switching.machine import STAGES, Stage
-from hadash.switching.models import Switch, Tail
+from hadash.switching.machines.switches import STAGES, Stage
+from hadash.switching.models.drafts import RequestDraft
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
+from hadash.switching.models.tails import Tail
 from hadash.switching.planning import overlaps
-from hadash.switching.planning.previews import Preview
 from hadash.switching.planning.risks import stops
+from hadash.switching.previews import Preview
 from hadash.switching.recovery import restoring, unreplicated
-from hadash.switching.retirement.models import Retirement
 
 
 def switch(found: Switch) -> dict[str, Any]:

@@ -14,13 +14,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-#: Stages of a switch that goes well, and what a terminal says of the results of each.
-STAGES = ("precheck", "settle", "block", "drain", "translate", "forward", "reverse", "verify")
-#: The same of the kinds that go another way.
-WAYS = {
-    "rehearsal": ("precheck", "rehearse"),
-    "read-split": ("precheck", "settle", "block", "follow", "forward", "verify"),
-}
+from hadash.switching.machines.switches import Kind
+
+#: What a terminal says of the result of a stage.
 MARKS = {
     "done": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -162,7 +158,7 @@ def _retirement(found: dict[str, Any]) -> Text:
 
 def _is_split(found: dict[str, Any]) -> bool:
     """Whether it is a read split, for which nobody's writes wait."""
-    return bool(found["kind"] == "read-split")
+    return Kind(found["kind"]).spec.readers_only
 
 
 def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -171,13 +167,13 @@ def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _bar(found: dict[str, Any]) -> ProgressBar:
     done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name != "return")
-    return ProgressBar(total=len(WAYS.get(found["kind"], STAGES)), completed=done, width=48)
+    return ProgressBar(total=len(Kind(found["kind"]).spec.way), completed=done, width=48)
 
 
 def _stages(found: dict[str, Any]) -> Text:
     newest = _newest(found)
     words: list[Any] = []
-    way = WAYS.get(found["kind"], STAGES)
+    way = Kind(found["kind"]).spec.way
     for name in (*way, *(["return"] if "return" in newest else [])):
         mark, colour = MARKS.get(newest[name]["result"], ("·", "")) if name in newest else ("·", "dim")
         words += [(f"{mark} {name}", colour), "  "]

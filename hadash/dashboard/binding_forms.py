@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.dashboard.forms import names_in
 from hadash.identity.identity import Identity, NotAnIdentity, parse
-from hadash.switching.binding_changes.rule import Wanted
+from hadash.switching.binding_rule import Wanted
 
 
 class BindForm(forms.Form):

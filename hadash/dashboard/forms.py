@@ -21,8 +21,8 @@ from hadash.inventory.relations_csv import MAX_BYTES
 from hadash.radius.closure import Dimension
 from hadash.radius.scope import Scope, ScopeKind, node_named
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import AT_ONCE, Kind
-from hadash.switching.models import POLICY_FIELDS, Policy
+from hadash.switching.machines.switches import Kind
+from hadash.switching.models.policies import POLICY_FIELDS, Policy
 
 #: What separates Topics in a field: people paste lists, and a Chinese keyboard has commas of its own.
 _SEPARATORS = re.compile(r"[\s,;，；、]+")
@@ -73,7 +73,7 @@ class RulesForm(forms.ModelForm):
     stopping = forms.MultipleChoiceField(choices=[(code.value, code.value) for code in RULES], required=False)
 
     def values(self) -> dict[str, Any]:
-        """What :func:`hadash.switching.approvals.policy.set_policy` takes."""
+        """What :func:`hadash.switching.policy.set_policy` takes."""
         values = dict(self.cleaned_data)
         if not values.pop("findings_shown"):
             values.pop("stopping")
@@ -279,7 +279,7 @@ class RequestForm(forms.Form):
 
     def window(self) -> tuple[datetime, datetime] | None:
         """From when to when it may start; ``None`` for at once."""
-        if self.cleaned_data.get("start") != "window" or self.the_kind() in AT_ONCE:
+        if self.cleaned_data.get("start") != "window" or self.the_kind().spec.at_once:
             return None
         return self.cleaned_data["start_at"], self.cleaned_data["start_until"]
 
@@ -287,7 +287,7 @@ class RequestForm(forms.Form):
         cleaned = super().clean() or {}
         self.cleaned_data = cleaned
         in_utc(self, "start_at", "start_until")
-        if cleaned.get("start") == "window" and self.the_kind() not in AT_ONCE:
+        if cleaned.get("start") == "window" and not self.the_kind().spec.at_once:
             missing = [
                 n for n in ("start_at", "start_until") if cleaned.get(n) is None and n not in self.errors
             ]

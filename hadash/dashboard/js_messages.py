@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 
 
 def script_phrases(kind: Kind = Kind.PLANNED) -> dict[str, str]:
@@ -54,5 +54,5 @@ def script_phrases(kind: Kind = Kind.PLANNED) -> dict[str, str]:
         "as_of": _("as of {time}"),
         "min": _("min"),
         "picture": _("Clients, Gateways and clusters of this switch"),
-        "writes_refused": _("readers wait") if kind is Kind.READ_SPLIT else _("writes wait"),
+        "writes_refused": _("readers wait") if kind.spec.readers_only else _("writes wait"),
     }

@@ -20,8 +20,8 @@ from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation.paging import first_of
 from hadash.radius.nodes import GROUP, TOPIC
-from hadash.switching.batches.models import Batch
-from hadash.switching.models import Switch
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.switches import Switch
 
 #: Of each kind, how many are shown; who looks for more goes to the list of that kind.
 SHOWN = 8

@@ -1,1 +1,1 @@
-"""The Kafka-protocol front door: the Forwarder routes, the Breaker blocks (DESIGN section 4). Imports no Django."""
+"""The Kafka-protocol front door: the Forwarder routes, the Breaker blocks (docs/gateway.md). Imports no Django."""

@@ -1,6 +1,6 @@
 """METADATA answers of the clusters, made into the virtual cluster's. Works on bytes, and in slices.
 
-Three rules matter to clients (``kafka-client-facts.md`` sections 5.1 and 6): every answer lists the nodes of both
+Three rules matter to clients (docs/kafka-clients.md): every answer lists the nodes of both
 clusters, so that no node vanishes at a switch; leader epochs are always -1, because a client that has seen a higher
 epoch of the old cluster ignores the new cluster's lower one; and each Topic's leaders are those of the cluster to which
 it is bound.

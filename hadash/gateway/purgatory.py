@@ -1,4 +1,4 @@
-"""Where requests wait for a change of their binding: a delayed-operation manager (seed 002), bounded in number and bytes.
+"""Where requests wait for a change of their binding: a delayed-operation manager, bounded in number and bytes.
 
 An operation is *completed* by an outside event before its time is over (its binding changed), or *expires*. It is
 watched under its AppID, so that a change looks at those alone whom it concerns; its time stands in a timing wheel.

@@ -1,7 +1,7 @@
 """Answers that the Gateway gives in a cluster's place. Pure: a request and an error in, a framed response out.
 
 The error is the one that makes that request's client look up metadata or the coordinator again and retry
-(``kafka-client-facts.md`` section 5.5): NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR, never BROKER_NOT_AVAILABLE.
+(docs/kafka-clients.md): NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR, never BROKER_NOT_AVAILABLE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a request names: the Topics or the groups by which it is routed (DESIGN section 2)."""
+"""What a request names: the Topics or the groups by which it is routed (docs/background.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client.id form ``HA#AppID#Topic``: a client says itself which binding governs it (DESIGN section 2, rule 2)."""
+"""The client.id form ``HA#AppID#Topic``: a client says itself which binding governs it (docs/background.md, rule 2)."""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ from hadash.notices.models import Incident
 from hadash.outbox.models import Delivery, Transport
 from hadash.outbox.states import State
 from hadash.switching.approvals.four_eyes import AWAITING
-from hadash.switching.approvals.policy import rpos
-from hadash.switching.batches.models import Batch
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.machine import OPEN, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import OPEN, Status
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.switches import Switch
+from hadash.switching.policy import rpos
 
 log = logging.getLogger(__name__)
 

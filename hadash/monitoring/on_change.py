@@ -11,10 +11,10 @@ from typing import Any
 from django.db.models.signals import post_save
 
 from hadash.monitoring.metrics import APPROVAL_SECONDS, STAGE_SECONDS, SWITCHES_ENDED
-from hadash.switching.batches.models import BatchApproval
-from hadash.switching.binding_changes.models import BindingApproval
-from hadash.switching.machine import ENDED, Kind, Status
-from hadash.switching.models import Approval, StageRecord, Switch
+from hadash.switching.machines.switches import ENDED, Kind, Status
+from hadash.switching.models.batches import BatchApproval
+from hadash.switching.models.binding_changes import BindingApproval
+from hadash.switching.models.switches import Approval, StageRecord, Switch
 
 
 def connect() -> None:

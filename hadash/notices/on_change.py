@@ -12,12 +12,12 @@ from django.urls import reverse
 from hadash.notices.announcing import announce
 from hadash.notices.kinds import NoticeKind
 from hadash.sentences import Sentence, say
-from hadash.switching.batches.machine import Status as BatchStatus
-from hadash.switching.batches.models import Batch, BatchApproval
-from hadash.switching.binding_changes.machine import Status as ChangeStatus
-from hadash.switching.binding_changes.models import BindingApproval, BindingChange
-from hadash.switching.machine import Status
-from hadash.switching.models import Approval, Switch
+from hadash.switching.machines.batches import Status as BatchStatus
+from hadash.switching.machines.binding_changes import Status as ChangeStatus
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.batches import Batch, BatchApproval
+from hadash.switching.models.binding_changes import BindingApproval, BindingChange
+from hadash.switching.models.switches import Approval, Switch
 
 #: What is announced, and its sentence.
 Made = tuple[NoticeKind, Callable[[Any], Sentence]]

@@ -23,12 +23,12 @@ from hadash.notices.kinds import NoticeKind
 from hadash.notices.models import Incident
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.four_eyes import AWAITING
-from hadash.switching.approvals.policy import rpos
-from hadash.switching.batches.models import Batch
-from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.execution.usual import took_before, usual_of
-from hadash.switching.machine import Status
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.switches import StageRecord, Switch
+from hadash.switching.policy import rpos
 
 log = logging.getLogger(__name__)
 

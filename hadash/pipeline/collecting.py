@@ -22,7 +22,7 @@ from hadash.lake import generated, snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror, WriteDenial
 from hadash.mirroring.services import cluster_client
-from hadash.switching.approvals import policy
+from hadash.switching import policy
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from hadash.pipeline.models import Schedule
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.handovers.counting import count
-from hadash.switching.handovers.models import Way, Work
+from hadash.switching.models.handovers import Way, Work
 from spark import manifest
 
 log = logging.getLogger(__name__)

@@ -24,15 +24,14 @@ from hadash.mirroring.models import Mirror
 from hadash.outbox.models import STATE_LABELS
 from hadash.outbox.states import State as DeliveryState
 from hadash.presentation.labels import SEVERITY_WORDS
-from hadash.reports.models import ReportIssue
-from hadash.switching.batches import machine as batches
-from hadash.switching.batches.models import Batch, BatchItem
-from hadash.switching.binding_changes.machine import Status as ChangeStatus
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.machine import Kind, Status
-from hadash.switching.models import StageRecord, Switch
-from hadash.switching.retirement.machine import Status as RetirementStatus
-from hadash.switching.retirement.models import Retirement
+from hadash.switching.machines import batches
+from hadash.switching.machines.binding_changes import Status as ChangeStatus
+from hadash.switching.machines.retirements import Status as RetirementStatus
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.batches import Batch, BatchItem
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import StageRecord, Switch
 
 #: Looks that are missed before what was seen last counts as unknown.
 _LOOKS_MISSED = 4
@@ -169,7 +168,7 @@ def of_status(switch: Switch) -> State:
 
 def of_waiting(switch: Switch) -> State:
     """Of a switch that waits for somebody, why it does: one that has succeeded waits because of its old Topics."""
-    if switch.the_kind is Kind.MIGRATION and switch.current is Status.SUCCEEDED:
+    if switch.the_kind.spec.removes_old_topics and switch.current is Status.SUCCEEDED:
         return State("bad", "bad", _("old Topics not removed"))
     return of_status(switch)
 
@@ -305,18 +304,6 @@ def of_finding(finding: Finding, accepted: bool) -> State:
     if accepted:
         return State("off", "fine", pgettext("finding", "accepted"))
     return State("bad", "bad", str(Finding.State.OPEN.label))
-
-
-def of_issue(issue: ReportIssue) -> State:
-    """Of a report that was due: whether it was made, not what became of its mail."""
-    looks = {
-        ReportIssue.State.WAITING: ("waiting", "running"),
-        ReportIssue.State.QUEUED: ("fine", "fine"),
-        ReportIssue.State.FAILED: ("bad", "bad"),
-        ReportIssue.State.SKIPPED: ("unknown", "off"),
-    }
-    look, icon = looks[ReportIssue.State(issue.state)]
-    return State(look, icon, issue.get_state_display())
 
 
 #: Looks of deliveries.

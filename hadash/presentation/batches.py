@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
 from hadash.presentation import badges
 from hadash.presentation.badges import State
-from hadash.switching.batches.machine import ItemStatus, Status
-from hadash.switching.batches.models import Batch, BatchApproval, BatchItem
 from hadash.switching.batches.plans import LEFT_OUT
+from hadash.switching.machines.batches import ItemStatus, Status
+from hadash.switching.models.batches import Batch, BatchApproval, BatchItem
 
 #: The order in which counts are told, and in which they stand in a bar.
 TOLD = (ItemStatus.DONE, ItemStatus.RUNNING, ItemStatus.FAILED, ItemStatus.DROPPED, ItemStatus.WAITING)

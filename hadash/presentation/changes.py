@@ -16,9 +16,9 @@ from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID
 from hadash.presentation import badges
-from hadash.switching.binding_changes.machine import OPEN, Status
-from hadash.switching.binding_changes.models import BindingApproval, BindingChange
-from hadash.switching.models import Switch
+from hadash.switching.machines.binding_changes import OPEN, Status
+from hadash.switching.models.binding_changes import BindingApproval, BindingChange
+from hadash.switching.models.switches import Switch
 
 
 def changes(user: Any) -> QuerySet[BindingChange]:

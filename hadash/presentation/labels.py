@@ -8,7 +8,7 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from hadash.governance.catalogue import About, Code, Severity
-from hadash.switching.machine import Kind, Phase, Stage
+from hadash.switching.machines.switches import Kind, Phase, Stage
 
 PHASES: dict[Phase, Any] = {
     Phase.BLOCK: pgettext_lazy("phase", "Block"),
@@ -303,7 +303,7 @@ def stage_word(stage: Stage) -> str:
 
 def stage_purpose(stage: Stage, kind: Kind = Kind.PLANNED) -> str:
     """What a stage is for in a switch of this kind."""
-    own = READ_SPLIT_PURPOSES if kind is Kind.READ_SPLIT else {}
+    own = READ_SPLIT_PURPOSES if kind.spec.readers_only else {}
     return str(own.get(stage, STAGE_PURPOSES[stage]))
 
 

@@ -24,8 +24,8 @@ from hadash.presentation.labels import phase_word, stage_word
 from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.execution.traffic import traffic_questions
-from hadash.switching.machine import ABORTABLE, STAGES, WAYS, Kind, Stage, Status
-from hadash.switching.models import StageRecord, Switch, SwitchEvent
+from hadash.switching.machines.switches import ABORTABLE, STAGES, Kind, Stage, Status
+from hadash.switching.models.switches import StageRecord, Switch, SwitchEvent
 
 #: Length of one traffic sample of a Gateway.
 SAMPLE_SECONDS: float = settings.GATEWAY_TRAFFIC_SECONDS
@@ -80,7 +80,7 @@ def steps(
     for record in records:
         newest[record.stage] = record
         attempts[record.stage] += 1
-    shown = [*WAYS[kind], *([Stage.RETURN] if Stage.RETURN in newest else [])]
+    shown = [*kind.spec.way, *([Stage.RETURN] if Stage.RETURN in newest else [])]
     return [Step(stage, newest.get(stage), attempts[stage], over, usual.get(stage)) for stage in shown]
 
 

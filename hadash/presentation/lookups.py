@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from hadash.inventory.models import AppID
 from hadash.presentation import selectors
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 
 def the_switch(user: Any, key: str) -> Switch:

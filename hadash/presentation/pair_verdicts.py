@@ -27,9 +27,10 @@ from hadash.presentation.readiness import (
     Readiness,
     readiness,
 )
-from hadash.switching.approvals import policy
-from hadash.switching.machine import Status
-from hadash.switching.models import Blackout, Switch
+from hadash.switching import policy
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.policies import Blackout
+from hadash.switching.models.switches import Switch
 
 #: Mirrors of a pair that the overview shows: those that are furthest behind. All of them have a page.
 MIRRORS_SHOWN = 6

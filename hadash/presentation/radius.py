@@ -15,8 +15,8 @@ from hadash.presentation import badges
 from hadash.radius.nodes import GROUP, TOPIC
 from hadash.radius.scope import Member
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import STAGES, WAY, WAYS, Kind, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import KINDS, STAGES, WAY, Kind, Status
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 
 #: Members that a page lists; a radius can hold thousands.
@@ -154,8 +154,10 @@ def _some(keys: set[str]) -> list[str]:
 def expected_pause(pair: Pair, kind: Kind = Kind.PLANNED) -> float:
     """Seconds for which clients will wait: the median of the pair's last switches that went the same way, else what a healthy
     stack takes."""
-    way = WAY if kind is Kind.REHEARSAL else WAYS[kind]  # a rehearsal tells what the switch itself would take
-    alike = [other.value for other, stages in WAYS.items() if stages == way]
+    way = (
+        WAY if kind.spec.changes_nothing else kind.spec.way
+    )  # a rehearsal tells what the switch itself would take
+    alike = [other.value for other, spec in KINDS.items() if spec.way == way]
     done = Switch.objects.filter(pair=pair, kind__in=alike, status=Status.SUCCEEDED.value).order_by(
         "-ended_at"
     )
@@ -175,7 +177,7 @@ STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.ite
 def reads_from_mirrors(plan: Plan) -> bool:
     """Whether it is a read split whose readers are on mirrors when it is done; else they come home, to where is written."""
     return (
-        plan.kind is Kind.READ_SPLIT
+        plan.kind.spec.readers_only
         and Mirror.objects.filter(
             pair__name=plan.pair, name__in=plan.mirrors, source__name=plan.source
         ).exists()

@@ -11,7 +11,7 @@ from hadash.audit.models import Entry
 from hadash.presentation import live
 from hadash.switching.approvals import four_eyes
 from hadash.switching.execution.pauses import kept_pauses
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.models.switches import StageRecord, Switch
 
 #: Rows of the proof that stand on the page; the CSV has all of them.
 PROOF_SHOWN = 200

@@ -23,10 +23,10 @@ from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
 from hadash.mirroring.models import Mirror
 from hadash.presentation.engines import Engines
-from hadash.switching.machine import ENDED, Kind, Status
-from hadash.switching.models import Approval, Switch
-from hadash.switching.retirement.machine import Status as RetirementStatus
-from hadash.switching.retirement.models import Retirement
+from hadash.switching.machines.retirements import Status as RetirementStatus
+from hadash.switching.machines.switches import ENDED, Kind, Status
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Approval, Switch
 from hadash.switching.retirement.services import open_of
 
 #: Minutes of mirror lag in the small line beside a mirror.

@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models.signals import post_save
 
 from hadash.reports import schedules
-from hadash.switching.machine import ENDED
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import ENDED
+from hadash.switching.models.switches import Switch
 
 
 def connect() -> None:

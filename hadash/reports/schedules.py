@@ -25,8 +25,8 @@ from hadash.reports.kinds import FIGURES, parts
 from hadash.reports.models import Kind, ReportIssue, ReportRecipient, ReportSchedule
 from hadash.reports.times import NoSuchZone
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import ENDED
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import ENDED
+from hadash.switching.models.switches import Switch
 
 log = logging.getLogger(__name__)
 

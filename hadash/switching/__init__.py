@@ -1,1 +1,1 @@
-"""The switch: who may ask and approve, the stages, and carrying them out (DESIGN section 6)."""
+"""The switch: who may ask and approve, the stages, and carrying them out (docs/switching.md)."""

@@ -13,7 +13,7 @@ from hadash.identity.identity import Identity, parse
 from hadash.radius.closure import names_topic
 from hadash.radius.nodes import BOUND_TOPICS, INSTANCE
 from hadash.radius.scope import Member, Scope, node_named
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 
 Owner = TypeVar("Owner")
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hadash.lake.access import SCHEMA, Hour
 from hadash.lake.store import Store
 
-#: How unevenly Topics are shared: the exponent that a trial with real estates had (DESIGN section 7).
+#: How unevenly Topics are shared: the exponent that a trial with real estates had (docs/background.md).
 SHARING = 1.1
 #: The part of all reports that belongs to one AppID.
 LARGEST_SHARE = 0.5

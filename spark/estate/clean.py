@@ -14,7 +14,7 @@ from hadash.lake.access import SURVIVE_USER
 from spark.estate.model import LONG_AGO, Estate, Fact
 from spark.estate.recorded.clients import recorded
 
-#: How unevenly Topics are shared: the exponent that a trial with real estates had (DESIGN section 7).
+#: How unevenly Topics are shared: the exponent that a trial with real estates had (docs/background.md).
 SHARING = 1.1
 #: Topics of one mirror, and partitions of a Topic.
 MIRROR_TOPICS, PARTITIONS = 10, 3

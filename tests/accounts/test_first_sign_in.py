@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from django.utils import translation
 
-from hadash.accounts.first_sign_in import ChoosePasswordFirst
 from hadash.accounts.passwords import MUST_CHANGE
+from hadash.first_sign_in import ChoosePasswordFirst
 
 
 def answered(path: str) -> Any:

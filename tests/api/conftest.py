@@ -34,10 +34,10 @@ from hadash.dashboard.groups.looking import Look
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
+from hadash.switching import requests as switch_requests
 from hadash.switching.approvals import decisions
-from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.handovers import handing_over
-from hadash.switching.models import Blackout
+from hadash.switching.models.policies import Blackout
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 

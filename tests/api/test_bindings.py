@@ -18,7 +18,7 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import Declaration, InstanceID
 from hadash.presentation.engines import Engines
 from hadash.switching.binding_changes import applying
-from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.models.binding_changes import BindingChange
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

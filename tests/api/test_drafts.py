@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hadash.switching.drafts.models import RequestDraft
+from hadash.switching.models.drafts import RequestDraft
 
 from .conftest import Program
 

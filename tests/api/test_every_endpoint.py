@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from hadash.accounts.roles import SCOPES
 from hadash.inventory.models import Pair
-from hadash.switching.drafts.models import RequestDraft
+from hadash.switching.models.drafts import RequestDraft
 
 from .conftest import NAMES, Program
 from .endpoints import API, ELSEWHERE, ENDLESS, OPEN, PAGES, body_of

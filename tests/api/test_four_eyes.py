@@ -10,7 +10,7 @@ from dashboard.parts import signed_in
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 from .conftest import Program
 

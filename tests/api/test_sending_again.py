@@ -14,7 +14,7 @@ from hadash.api.idempotency import forget_old_answers
 from hadash.api.models import IdempotentAnswer
 from hadash.audit.models import Entry
 from hadash.bindings.errors import UnknownOutcome
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 from hadash.switching.recovery import gateways
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

@@ -16,14 +16,14 @@ from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.approvals import requests
-from hadash.switching.approvals.requests import check_now
+from hadash.switching import requests
 from hadash.switching.handovers import handing_over
-from hadash.switching.machine import Kind
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Kind
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway
+from hadash.switching.requests import check_now
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -36,15 +36,16 @@ from hadash.identity.identity import Identity
 from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.approvals import requests
-from hadash.switching.batches.models import Batch
-from hadash.switching.machine import Kind
-from hadash.switching.models import BindingChange, Switch
+from hadash.switching import requests
+from hadash.switching.machines.switches import Kind
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.overlaps import Holder
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway
-from hadash.switching.retirement.models import Retirement
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -160,7 +161,7 @@ def test_a_read_split(
     monkeypatch.setattr(
         "hadash.api.views.switches.proposal_for", lambda *asked: PlanProposal(replace(plan, kind=asked[3]))
     )
-    monkeypatch.setattr("hadash.switching.approvals.requests.plan_for", lambda *_: split)
+    monkeypatch.setattr("hadash.switching.requests.plan_for", lambda *_: split)
     code, text = run("vera", "plan", *WANTED, "--kind", "read-split")
     assert (code, "Readers wait for about 0.4 s." in text) == (0, True)
     assert "Writes wait" in run("vera", "plan", *WANTED)[1]

@@ -24,7 +24,7 @@ from hadash.mirroring.services import cluster_client
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.execution.effects import CommandHandler
-from hadash.switching.machine import Kind, Stage
+from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.context import StageContext

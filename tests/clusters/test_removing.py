@@ -34,12 +34,12 @@ from hadash.mirroring.models import Mirror, WriteDenial
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.topic_settings import NO_TIME_LIMITS
 from hadash.radius.scope import Scope
-from hadash.switching.machine import Kind
-from hadash.switching.models import Switch
+from hadash.switching.machines.retirements import Status
+from hadash.switching.machines.switches import Kind
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.retirement import removing, services
-from hadash.switching.retirement.machine import Status
-from hadash.switching.retirement.models import Retirement
 from hadash_sandbox import seeding
 from hadash_sandbox.world import World
 

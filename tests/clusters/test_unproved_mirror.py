@@ -19,7 +19,7 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
 from hadash.radius.scope import Scope
 from hadash.switching.execution.effects import CommandHandler
-from hadash.switching.machine import Kind, Stage
+from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits

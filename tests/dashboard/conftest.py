@@ -31,12 +31,12 @@ from hadash.presentation import live
 from hadash.presentation.engines import Engines
 from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.sentences import say
-from hadash.switching.batches.models import Batch, BatchItem, tell
-from hadash.switching.batches.models import digest_of as digest_of_batch
 from hadash.switching.binding_changes import applying, requests, unregistering
-from hadash.switching.binding_changes.models import BindingChange, digest_of
 from hadash.switching.handovers import handing_over
-from hadash.switching.models import StageRecord, Switch, log_event
+from hadash.switching.models.batches import Batch, BatchItem, tell
+from hadash.switching.models.batches import digest_of as digest_of_batch
+from hadash.switching.models.binding_changes import BindingChange, digest_of
+from hadash.switching.models.switches import StageRecord, Switch, log_event
 from hadash.switching.plan import Plan
 
 

@@ -26,11 +26,11 @@ from hadash.inventory.models import InstanceID
 from hadash.presentation.engines import Engines
 from hadash.refusals import Refused
 from hadash.sentences import say
+from hadash.switching import requests as switch_requests
 from hadash.switching.approvals import decisions
-from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.handovers import handing_over
-from hadash.switching.machine import Kind
-from hadash.switching.models import Approval, Switch
+from hadash.switching.machines.switches import Kind
+from hadash.switching.models.switches import Approval, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hadash.presentation.labels import VERBS
-from hadash.switching.models import StageRecord
+from hadash.switching.models.switches import StageRecord
 
 HADASH = Path(__file__).resolve().parents[2] / "hadash"
 

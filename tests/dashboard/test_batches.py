@@ -12,9 +12,9 @@ from switching.batches.parts import World
 from dashboard.parts import NASTY, signed_in
 from hadash.accounts.roles import ensure_user
 from hadash.sentences import say
-from hadash.switching.batches.models import Batch
 from hadash.switching.handovers import handing_over
-from hadash.switching.models import Switch
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.switches import Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -17,7 +17,7 @@ from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.inventory.models import InstanceID
 from hadash.presentation.engines import Engines
-from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.models.binding_changes import BindingChange
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

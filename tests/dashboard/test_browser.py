@@ -26,8 +26,8 @@ from hadash.pipeline.models import Schedule
 from hadash.presentation import live
 from hadash.presentation.engines import Engines
 from hadash.presentation.labels import stage_word
-from hadash.switching.machine import Stage
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.machines.switches import Stage
+from hadash.switching.models.switches import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -141,7 +141,7 @@ def test_an_overview_that_has_not_changed_is_left_alone(
 
 
 def test_retirement_leaves_the_rest_of_the_page_alone(olga: Window, finished: Switch) -> None:
-    from hadash.switching.retirement.models import Retirement
+    from hadash.switching.models.retirements import Retirement
     from hadash.switching.retirement.services import switch_ended
 
     finished.kind, finished.retire_after_days = "migration", 9

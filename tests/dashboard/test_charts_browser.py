@@ -33,7 +33,7 @@ from hadash.kafka.values import GroupInfo, GroupMember, Partition, QuotaEntity
 from hadash.lake import snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.models.switches import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -14,9 +14,9 @@ from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.approvals import requests
-from hadash.switching.drafts.models import RequestDraft
-from hadash.switching.models import Switch
+from hadash.switching import requests
+from hadash.switching.models.drafts import RequestDraft
+from hadash.switching.models.switches import Switch
 
 from .parts import signed_in
 from .test_acts import planned, started

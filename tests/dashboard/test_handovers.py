@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from dashboard.parts import signed_in
 from hadash.switching.handovers import counting
-from hadash.switching.handovers.models import Way, Work
+from hadash.switching.models.handovers import Way, Work
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -30,7 +30,7 @@ from hadash.presentation import engines as engines_module
 from hadash.presentation import live
 from hadash.presentation.engines import Engines, SharedLook
 from hadash.sentences import say
-from hadash.switching.models import StageRecord, Switch, log_event
+from hadash.switching.models.switches import StageRecord, Switch, log_event
 
 stack = pytest.mark.stack
 

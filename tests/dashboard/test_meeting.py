@@ -27,7 +27,7 @@ from hadash.lake.store import Store
 from hadash.mirroring.models import Mirror
 from hadash.presentation.badges import State
 from hadash.presentation.selectors import history_of
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 
 def rule(cluster: str, operation: str = "READ", resource: str = "orders", **more: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from hadash.dashboard.views import streaming
 from hadash.governance.models import LagDay, Run
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import LagSample, Mirror
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 STEP = timedelta(seconds=10)

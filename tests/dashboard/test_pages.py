@@ -20,8 +20,8 @@ from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.presentation import selectors
 from hadash.presentation.declared import SHOWN
 from hadash.presentation.engines import Engines
-from hadash.switching.models import Switch
-from hadash.switching.retirement.models import Retirement
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
 from hadash.switching.retirement.services import switch_ended
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

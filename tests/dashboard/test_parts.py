@@ -14,7 +14,7 @@ from hadash.dashboard.templatetags import hadash as tags
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges
 from hadash.sentences import say
-from hadash.switching.machine import Status
+from hadash.switching.machines.switches import Status
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

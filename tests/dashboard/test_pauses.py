@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from hadash.dashboard.charts.pauses import MOST_DRAWN, Band, pauses
 from hadash.switching.execution.pauses import Pause
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.models.switches import StageRecord, Switch
 
 BEGAN = datetime(2026, 11, 25, 12, tzinfo=UTC)
 

@@ -22,9 +22,9 @@ from hadash.audit.models import record
 from hadash.dashboard.views import requests, switches
 from hadash.governance.models import Coverage, Finding, Run
 from hadash.sentences import say
-from hadash.switching.approvals import requests as switch_requests
-from hadash.switching.machine import Stage
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching import requests as switch_requests
+from hadash.switching.machines.switches import Stage
+from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 

@@ -19,11 +19,11 @@ from hadash.presentation import live, radius
 from hadash.presentation.labels import stage_purpose
 from hadash.radius.scope import Scope
 from hadash.sentences import say
-from hadash.switching.approvals import requests as switch_requests
-from hadash.switching.approvals.requests import check_now
-from hadash.switching.machine import WAYS, Kind, Stage
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching import requests as switch_requests
+from hadash.switching.machines.switches import Kind, Stage
+from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.plan import Plan
+from hadash.switching.requests import check_now
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -48,7 +48,7 @@ def home(split: Plan) -> Plan:
 def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
     """Planning without ZooKeeper and Kafka; the kinds for which it was done."""
     from hadash.dashboard.views import requests
-    from hadash.switching.approvals import requests as switch_requests
+    from hadash.switching import requests as switch_requests
     from hadash.switching.planning.radius import PlanProposal
 
     kinds: list[Kind] = []
@@ -99,7 +99,7 @@ def done(make_split: Callable[..., Switch], people: SimpleNamespace) -> Switch:
         ).to_json(),
     )
     at = start
-    for stage, seconds in zip(WAYS[Kind.READ_SPLIT], (1, 3, 0.1, 0.2, 0.1, 4), strict=True):
+    for stage, seconds in zip(Kind.READ_SPLIT.spec.way, (1, 3, 0.1, 0.2, 0.1, 4), strict=True):
         end = at + timedelta(seconds=seconds)
         StageRecord.objects.create(
             switch=switch, stage=stage.value, token=1, result="done", started_at=at, ended_at=end

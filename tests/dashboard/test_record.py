@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from hadash.audit.models import record as audit
 from hadash.presentation.record import Proved, proof_of
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.models.switches import StageRecord, Switch
 
 DRAINED = [["orders", 1, 900, 420], ["orders", 0, 57, 57], ["empty", 0, 0, 0]]
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dashboard.parts import PASSWORD, signed_in
 from hadash.accounts.roles import ensure_user
-from hadash.switching.models import Blackout, Policy
+from hadash.switching.models.policies import Blackout, Policy
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -17,7 +17,7 @@ from hadash.dashboard import searching
 from hadash.dashboard.searching import search
 from hadash.governance.models import Finding
 from hadash.inventory.models import AppID, InstanceID, Pair
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

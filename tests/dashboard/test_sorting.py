@@ -19,7 +19,7 @@ from hadash.dashboard.sorting import order_of, part_order
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Access, AppID
 from hadash.presentation.engines import Engines
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 NOW = timezone.now()
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from hadash.presentation import live
 from hadash.switching.execution.usual import LEAST, took_before, usual_seconds
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.models.switches import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -9,7 +9,7 @@ import pytest
 
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
-from hadash.switching.handovers.models import FAULTS
+from hadash.switching.models.handovers import FAULTS
 from hadash_sandbox.bench.records import explain
 from hadash_sandbox.traffic.verdict import longest_gap
 from hadash_sandbox.trial import Trial

@@ -1,4 +1,4 @@
-"""Each kind of request on a running Gateway: what a block does to it, and what it does not (seed 000, and what DiDi's engine
+"""Each kind of request on a running Gateway: what a block does to it, and what it does not (and what DiDi's engine
 forgets: LIST_OFFSETS, SYNC_GROUP, LEAVE_GROUP and the kinds of transactions)."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
 
-#: The seven of seed 000 but HEARTBEAT, which is answered; and those that it does not name.
+#: What a block holds up (docs/gateway.md) but HEARTBEAT, which is answered.
 WAITS = [
     Kind.PRODUCE,
     Kind.FETCH,

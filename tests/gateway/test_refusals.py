@@ -103,7 +103,7 @@ def test_a_refused_fetch_has_empty_records_not_none(version: int) -> None:
 
 
 def test_which_error_sends_which_client_to_look_again() -> None:
-    """Of those that clients retry without telling the application (kafka-client-facts.md section 5.5)."""
+    """Of those that clients retry without telling the application (docs/kafka-clients.md)."""
     for kind in DATA:
         assert retriable_error(kind) is ErrorCode.not_leader_or_follower
     for kind in GROUP:

@@ -1,4 +1,4 @@
-"""Which binding governs a request: the first rule that matches wins (DESIGN section 2)."""
+"""Which binding governs a request: the first rule that matches wins (docs/background.md)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from hadash.monitoring import estate as figures
 from hadash.monitoring import metrics
 from hadash.outbox.models import Content, Delivery
 from hadash.outbox.states import State
-from hadash.switching.models import Approval, StageRecord, Switch
+from hadash.switching.models.switches import Approval, StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -20,9 +20,9 @@ from hadash.notices.models import Incident, Notice, Pending, PersonalWish
 from hadash.outbox.models import Delivery
 from hadash.presentation.localized import sentence
 from hadash.reports.models import MailPreference
-from hadash.switching.batches.models import BatchApproval
-from hadash.switching.binding_changes.models import BindingApproval
-from hadash.switching.models import Approval, StageRecord, Switch
+from hadash.switching.models.batches import BatchApproval
+from hadash.switching.models.binding_changes import BindingApproval
+from hadash.switching.models.switches import Approval, StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

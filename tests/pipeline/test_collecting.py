@@ -32,7 +32,7 @@ from hadash.mirroring.models import LagSample, Mirror, WriteDenial
 from hadash.mirroring.services import cluster_client
 from hadash.pipeline import collecting, running, schedules
 from hadash.pipeline.jobs import Job
-from hadash.switching.approvals import policy
+from hadash.switching import policy
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 

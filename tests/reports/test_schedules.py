@@ -32,8 +32,8 @@ from hadash.reports.models import (
 from hadash.reports.report import report_from_json
 from hadash.reports.schedules import ScheduleRefused, Wanted, WantedRecipient, Way
 from hadash.sentences import Sentence
-from hadash.switching.models import Switch
-from hadash.switching.retirement.models import Retirement
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from switching.walking import run_stage, world_before
 
-from hadash.switching.machine import WAY, Stage
+from hadash.switching.machines.switches import WAY, Stage
 from hadash.switching.stages import commands as do
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fault import run

@@ -15,13 +15,16 @@ from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster, Pair
 from hadash.refusals import Refused
-from hadash.switching.approvals import decisions, policy, requests, windows
+from hadash.switching import policy, requests
+from hadash.switching.approvals import decisions, windows
 from hadash.switching.approvals.decisions import SWITCHES
 from hadash.switching.execution import stage_audit
-from hadash.switching.machine import Status
-from hadash.switching.models import Blackout, Policy, StageRecord, Switch
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.policies import Blackout, Policy
+from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.plan import Plan
 
+from .waiting import nobody_starts
 from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -71,8 +74,10 @@ def started(django_capture_on_commit_callbacks: Any) -> list[str]:
 @pytest.fixture
 def ask(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
     def make(user: str = "olga", window: Window | None = None) -> Switch:
-        return requests.request(
-            requests.SwitchRequest(people[user], pair, WHOLE.scope, pair.second, "Upgrade"), window
+        return requests.submit(
+            requests.SwitchRequest(people[user], pair, WHOLE.scope, pair.second, "Upgrade"),
+            nobody_starts,
+            window,
         )
 
     return make

@@ -26,13 +26,13 @@ from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.machines import IllegalMove
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals import policy
-from hadash.switching.approvals import requests as switches
+from hadash.switching import policy
+from hadash.switching import requests as switches
 from hadash.switching.binding_changes import applying, decisions, requests
-from hadash.switching.binding_changes.machine import MACHINE, MOVES, Event, Status
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.binding_changes.rule import Wanted
-from hadash.switching.models import Switch
+from hadash.switching.binding_rule import Wanted
+from hadash.switching.machines.binding_changes import MACHINE, MOVES, Event, Status
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.switches import Switch
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 from .world import WHOLE

@@ -14,7 +14,7 @@ from hadash.bindings.since import stamped, unbound_at
 from hadash.identity.identity import Identity
 from hadash.identity.resolve import resolve
 from hadash.inventory.relations import Relation
-from hadash.switching.binding_changes.rule import (
+from hadash.switching.binding_rule import (
     MAX_EDITS,
     MAX_MOVES,
     Judgement,

@@ -282,7 +282,7 @@ def governing(
     known: Mapping[str, Iterable[str]],
     dimension: Dimension,
 ) -> Node:
-    """Whose binding says where a use goes, written down once more as DESIGN section 2 has it."""
+    """Whose binding says where a use goes, written down once more as docs/background.md has it."""
     document = docs.get(use.appid, BindingDocument(use.appid))
     if use.client_id in document.instances:
         return instance(use.appid, use.client_id)

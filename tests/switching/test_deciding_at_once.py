@@ -13,9 +13,11 @@ from django.db import connection
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.inventory.models import Cluster, Pair
 from hadash.refusals import Refused
-from hadash.switching.approvals import decisions, requests
-from hadash.switching.models import Switch
+from hadash.switching import requests
+from hadash.switching.approvals import decisions
+from hadash.switching.models.switches import Switch
 
+from .waiting import nobody_starts
 from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
@@ -42,7 +44,9 @@ def ask(people: dict[str, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[]
 
     def make() -> Switch:
         Switch.objects.filter(status="running").update(status="succeeded")
-        return requests.request(requests.SwitchRequest(people["olga"], pair, WHOLE.scope, west, "Upgrade"))
+        return requests.submit(
+            requests.SwitchRequest(people["olga"], pair, WHOLE.scope, west, "Upgrade"), nobody_starts
+        )
 
     return make
 

@@ -16,11 +16,11 @@ from hadash.inventory.selectors import access_since
 from hadash.radius.fleet import Estate, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope
-from hadash.switching.approvals.policy import stopping
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 from hadash.switching.planning import proposals, risks
 from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
 from hadash.switching.planning.radius import PlanProposal, build_plan
+from hadash.switching.policy import stopping
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

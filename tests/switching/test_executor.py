@@ -28,8 +28,8 @@ from hadash.kafka.errors import ConnectUnavailable, KafkaError
 from hadash.sentences import Sentence, say
 from hadash.switching.execution import executor, leases
 from hadash.switching.execution.executor import _Execution
-from hadash.switching.machine import Stage, Status
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.machines.switches import Stage, Status
+from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import ways
 from hadash.switching.stages.run import StageFailed

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hadash.switching.machine import WAYS, Kind, Stage
+from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.verification import verify
 from hadash.switching.stages.ways import run_of
@@ -16,7 +16,7 @@ from .test_stages import failure
 from .walking import QUICK, Fault, Walk, run_stage, steps, world_before
 from .world import ORDERS_0, ORDERS_1, SPLIT, World
 
-WAY = WAYS[Kind.READ_SPLIT]
+WAY = Kind.READ_SPLIT.spec.way
 
 
 def before(

@@ -20,15 +20,19 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported
 from hadash.mirroring.services import MirrorError
 from hadash.refusals import Refused
-from hadash.switching.approvals import policy, requests
-from hadash.switching.machine import Kind, Status
-from hadash.switching.models import Blackout, Switch, Tail
+from hadash.switching import policy, requests
+from hadash.switching.execution.unreplicated import open_tail
+from hadash.switching.machines.switches import Kind, Status
+from hadash.switching.models.policies import Blackout
+from hadash.switching.models.switches import Switch
+from hadash.switching.models.tails import Tail
 from hadash.switching.planning import overlaps
 from hadash.switching.recovery import unreplicated
 from hadash.switching.refusals import Busy
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .test_kinds import asked, ended
+from .waiting import nobody_starts
 from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -38,7 +42,9 @@ ORDERS = Partition("orders", 0)
 
 @pytest.fixture
 def forced(asked: Any) -> Callable[..., Switch]:
-    return lambda user="rita", confirmed="east": requests.force(asked(user, Kind.FORCED), confirmed)
+    return lambda user="rita", confirmed="east": requests.submit(
+        asked(user, Kind.FORCED), nobody_starts, confirmed=confirmed
+    )
 
 
 class TestForce:
@@ -77,10 +83,8 @@ class TestTail:
     def tail(self, forced: Any) -> Tail:
         """The tail of a forced switch that has ended."""
         switch = ended(forced())
-        unreplicated.open_tail(switch.key, {ORDERS: OffsetSync(100, 60)})
-        unreplicated.open_tail(
-            switch.key, {ORDERS: OffsetSync(0, 0)}
-        )  # a stage that is run again changes nothing
+        open_tail(switch.key, {ORDERS: OffsetSync(100, 60)})
+        open_tail(switch.key, {ORDERS: OffsetSync(0, 0)})  # a stage that is run again changes nothing
         return Tail.objects.get(switch=switch)
 
     @pytest.fixture
@@ -274,7 +278,7 @@ class TestRebuilding:
         switch = ended(forced())
         switch.plan = replace(WHOLE, mirrors=("carts", "shop")).to_json()
         switch.save()
-        unreplicated.open_tail(switch.key, {ORDERS: OffsetSync(100, 60)})
+        open_tail(switch.key, {ORDERS: OffsetSync(100, 60)})
         Tail.objects.update(status=Tail.Status.REBUILDING, decided_at=timezone.now())
         return Tail.objects.get()
 

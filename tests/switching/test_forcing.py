@@ -14,7 +14,7 @@ from hadash.bindings.membership import not_told
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
-from hadash.switching.machine import WAYS, Kind, Stage, Status
+from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.quota_checks import QuotasFound
 from hadash.switching.stages.run import StageFailed
@@ -139,7 +139,7 @@ def test_its_way_asks_the_source_for_nothing() -> None:
     world.lose()
     ended = forced(world)
     assert ended.status is Status.SUCCEEDED
-    assert ended.stages == WAYS[Kind.FORCED]
+    assert ended.stages == Kind.FORCED.spec.way
     assert world.bound(world.clients["web-1"]) == ("west", BindingState.FORWARD)
 
 
@@ -375,7 +375,7 @@ def test_a_client_that_does_not_come_needs_a_person() -> None:
     assert str(ended.sentence) == "Waiting for web-1 to be seen on west."
 
 
-@pytest.mark.parametrize("stage", WAYS[Kind.FORCED])
+@pytest.mark.parametrize("stage", Kind.FORCED.spec.way)
 @pytest.mark.parametrize("when", ["killed before", "killed after"])
 def test_a_worker_that_is_killed_anywhere_changes_nothing(stage: Stage, when: str) -> None:
     for at in range(14):
@@ -390,7 +390,7 @@ def test_a_worker_that_is_killed_anywhere_changes_nothing(stage: Stage, when: st
     st.lists(
         st.builds(
             Fault,
-            st.sampled_from(WAYS[Kind.FORCED]),
+            st.sampled_from(Kind.FORCED.spec.way),
             st.integers(0, 10),
             st.sampled_from(
                 ("killed before", "killed after", "refused", "answer lost", "west is down", "gw-1 sticks")

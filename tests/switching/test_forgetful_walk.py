@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from hadash.switching.machine import WAY, WAYS, Kind, Stage, Status
+from hadash.switching.machines.switches import WAY, Kind, Stage, Status
 from hadash.switching.stages import commands as do
 
 from .test_switch_walk import assert_consistent, assert_moved, assert_works, faults, len_of
@@ -61,7 +61,7 @@ def test_it_forgets_that_the_mirror_was_turned_round() -> None:
 
 
 @pytest.mark.parametrize("what", FORGETTING)
-@pytest.mark.parametrize("stage", WAYS[Kind.READ_SPLIT])
+@pytest.mark.parametrize("stage", Kind.READ_SPLIT.spec.way)
 def test_of_a_read_split_too(stage: Stage, what: str) -> None:
     for at in range(8):
         world = World(SPLIT)

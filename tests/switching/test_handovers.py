@@ -17,13 +17,13 @@ from kombu.exceptions import OperationalError
 
 from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.execution import executor
 from hadash.switching.execution.executor import _Execution
 from hadash.switching.handovers import counting, handing_over
-from hadash.switching.handovers.models import HandoverCount, Way, Work
-from hadash.switching.machine import Stage, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Stage, Status
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.handovers import HandoverCount, Way, Work
+from hadash.switching.models.switches import Switch
 from tasks import binding, switching
 from tasks.app import app
 

@@ -16,14 +16,16 @@ from hadash.inventory.models import Pair
 from hadash.presentation import selectors
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.approvals import decisions, policy, requests, windows
+from hadash.switching import policy, requests
+from hadash.switching.approvals import decisions, windows
 from hadash.switching.approvals.decisions import SWITCHES
 from hadash.switching.execution import operations
 from hadash.switching.execution.executor import _Execution
-from hadash.switching.machine import Kind, Stage, Status
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.machines.switches import Kind, Stage, Status
+from hadash.switching.models.switches import StageRecord, Switch
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
+from .waiting import nobody_starts
 from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -44,9 +46,9 @@ def asked(pair: Pair, people: dict[str, User]) -> Callable[..., requests.SwitchR
 def at_once(started: list[str], django_capture_on_commit_callbacks: Any) -> Callable[..., Switch]:
     """Ask for what runs at once."""
 
-    def act(make: Callable[..., Switch], *arguments: Any) -> Switch:
+    def act(asked: requests.SwitchRequest, confirmed: str = "") -> Switch:
         with django_capture_on_commit_callbacks(execute=True):
-            return make(*arguments, lambda s: started.append(s.key))
+            return requests.submit(asked, lambda s: started.append(s.key), confirmed=confirmed)
 
     return act
 
@@ -61,22 +63,22 @@ class TestRehearsal:
     def test_it_runs_at_once_and_nobody_approves_it(
         self, asked: Any, at_once: Any, started: list[str]
     ) -> None:
-        switch = at_once(requests.rehearse, asked("olga", Kind.REHEARSAL))
+        switch = at_once(asked("olga", Kind.REHEARSAL))
         assert (switch.the_kind, switch.current, started) == (Kind.REHEARSAL, Status.RUNNING, [switch.key])
         assert Entry.objects.get(verb="request").details["kind"] == "rehearsal"
 
     def test_also_in_a_blackout(self, asked: Any, at_once: Any, pair: Pair, people: Any) -> None:
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
-        assert windows.may_begin(at_once(requests.rehearse, asked("olga", Kind.REHEARSAL))) is None
+        assert windows.may_begin(at_once(asked("olga", Kind.REHEARSAL))) is None
 
     def test_not_while_another_switch_holds_it(self, ask: Any, asked: Any, at_once: Any) -> None:
         ask()
         with pytest.raises(Refused, match="holds part of this radius"):
-            at_once(requests.rehearse, asked("olga", Kind.REHEARSAL))
+            at_once(asked("olga", Kind.REHEARSAL))
 
     def test_not_by_everybody(self, asked: Any, at_once: Any) -> None:
         with pytest.raises(PermissionDenied):
-            at_once(requests.rehearse, asked("vera", Kind.REHEARSAL))
+            at_once(asked("vera", Kind.REHEARSAL))
 
 
 class TestEmergency:
@@ -84,7 +86,7 @@ class TestEmergency:
         self, asked: Any, at_once: Any, started: list[str], people: dict[str, User], pair: Pair
     ) -> None:
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
-        switch = at_once(requests.emergency, asked("otto", Kind.EMERGENCY), "west")
+        switch = at_once(asked("otto", Kind.EMERGENCY), "west")
         assert (switch.the_kind, switch.current, started) == (Kind.EMERGENCY, Status.RUNNING, [switch.key])
         assert windows.may_begin(switch) is None
         assert not switch.to_be_reviewed, "it runs"
@@ -107,7 +109,7 @@ class TestEmergency:
     def test_two_accounts_in_one_browser_are_not_two_people(
         self, asked: Any, at_once: Any, people: dict[str, User]
     ) -> None:
-        switch = at_once(requests.emergency, asked("otto", Kind.EMERGENCY), "west")
+        switch = at_once(asked("otto", Kind.EMERGENCY), "west")
         ended(switch)
         Switch.objects.filter(pk=switch.pk).update(requested_in="a")
         with pytest.raises(Refused, match="with another account"):
@@ -117,13 +119,13 @@ class TestEmergency:
     @pytest.mark.parametrize("typed", ["", "east", "West "])
     def test_it_wants_the_target_once_more(self, asked: Any, at_once: Any, typed: str) -> None:
         with pytest.raises(Refused, match="Type west to confirm"):
-            at_once(requests.emergency, asked("olga", Kind.EMERGENCY), typed)
+            at_once(asked("olga", Kind.EMERGENCY), typed)
         assert not Switch.objects.exists()
 
     @pytest.mark.parametrize("user", ["arne", "ada", "vera"])
     def test_only_operators(self, asked: Any, at_once: Any, user: str) -> None:
         with pytest.raises(PermissionDenied):
-            at_once(requests.emergency, asked(user, Kind.EMERGENCY), "west")
+            at_once(asked(user, Kind.EMERGENCY), "west")
 
     def test_what_ran_with_an_approval_is_not_reviewed(self, ask: Any, approve: Any, people: Any) -> None:
         switch = ended(approve("arne", ask()))
@@ -133,23 +135,25 @@ class TestEmergency:
 
 class TestReadSplit:
     def test_somebody_else_has_to_approve_it(self, asked: Any, approve: Any, started: list[str]) -> None:
-        switch = requests.request(asked("olga", Kind.READ_SPLIT))
+        switch = requests.submit(asked("olga", Kind.READ_SPLIT), nobody_starts)
         assert (switch.the_kind, switch.current, started) == (Kind.READ_SPLIT, Status.AWAITING_APPROVAL, [])
         assert approve("arne", switch).current is Status.RUNNING
         assert started == [switch.key]
         assert not ended(switch).to_be_reviewed
 
     def test_it_begins_in_no_blackout(self, asked: Any, approve: Any, pair: Pair, people: Any) -> None:
-        switch = approve("arne", requests.request(asked("olga", Kind.READ_SPLIT)))
+        switch = approve("arne", requests.submit(asked("olga", Kind.READ_SPLIT), nobody_starts))
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
         assert "Year-end closing" in str(windows.may_begin(switch))
 
     def test_it_can_wait_for_a_go(self, asked: Any, approve: Any) -> None:
-        switch = approve("arne", requests.request(asked("olga", Kind.READ_SPLIT), ask_for_go=True))
+        switch = approve(
+            "arne", requests.submit(asked("olga", Kind.READ_SPLIT), nobody_starts, ask_for_go=True)
+        )
         assert finish_precheck(switch).current is Status.PAUSED
 
     def test_the_next_stage_is_one_of_its_own_way(self, asked: Any, approve: Any) -> None:
-        switch = approve("arne", requests.request(asked("olga", Kind.READ_SPLIT)))
+        switch = approve("arne", requests.submit(asked("olga", Kind.READ_SPLIT), nobody_starts))
         assert finish_precheck(switch).stage == "settle"
         execution = _Execution(switch, switch.token)
         assert execution._following(switch, succeeded=True) == (Stage.BLOCK, True)
@@ -161,7 +165,7 @@ class TestGo:
     @pytest.fixture
     def paused(self, asked: Any, approve: Any, started: list[str]) -> Switch:
         """A switch whose checks hold, and that waits for a go."""
-        made = requests.request(asked("olga"), ask_for_go=True)
+        made = requests.submit(asked("olga"), nobody_starts, ask_for_go=True)
         switch = approve("arne", made)
         started.clear()
         return finish_precheck(switch)

@@ -18,8 +18,8 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import anchors_of
 from hadash.radius.fleet import MirrorOf
 from hadash.refusals import Refused
-from hadash.switching.machine import Stage, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Stage, Status
+from hadash.switching.models.switches import Switch
 from hadash.switching.planning.radius import _mirrors
 from hadash.switching.recovery import lost_target
 

@@ -7,18 +7,17 @@ import itertools
 import pytest
 
 from hadash.machines import IllegalMove
-from hadash.switching.machine import (
+from hadash.switching.machines.switches import (
     ABORTABLE,
-    AT_ONCE,
     ENDED,
     FIRST,
     HOLDING,
+    KINDS,
     MACHINE,
     MOVES,
     OPEN,
     STAGES,
     WAY,
-    WAYS,
     Event,
     Kind,
     Stage,
@@ -180,21 +179,23 @@ def test_a_rehearsal_comes_to_no_stage_that_a_client_could_notice() -> None:
 
 
 def test_an_emergency_goes_the_whole_way() -> None:
-    assert WAYS[Kind.EMERGENCY] == WAY
+    assert Kind.EMERGENCY.spec.way == WAY
 
 
 def test_a_read_split_never_drains_nor_turns_a_mirror() -> None:
     """Writes go on, so neither could come to an end; its readers wait as the clients of every other switch do."""
     assert reached(Kind.READ_SPLIT).isdisjoint({Stage.DRAIN, Stage.TRANSLATE, Stage.REVERSE})
-    waiting = [stage for stage in WAYS[Kind.READ_SPLIT] if STAGES[stage].writes_blocked]
+    waiting = [stage for stage in Kind.READ_SPLIT.spec.way if STAGES[stage].writes_blocked]
     assert waiting == [Stage.BLOCK, Stage.FOLLOW, Stage.FORWARD]
-    assert Kind.READ_SPLIT not in AT_ONCE, "it has to be approved like every other switch that moves clients"
+    assert not Kind.READ_SPLIT.spec.at_once, (
+        "it has to be approved like every other switch that moves clients"
+    )
 
 
 @pytest.mark.parametrize("kind", Kind)
 def test_no_stage_leads_back_to_an_earlier_one(kind: Kind) -> None:
     """However stages succeed and fail, a switch ends after at most every stage once."""
-    order = [*WAYS[kind], Stage.RETURN]
+    order = [*kind.spec.way, Stage.RETURN]
     for stage in reached(kind):
         for following in (after_success(stage, kind), after_failure(stage)):
             if isinstance(following, Stage):
@@ -211,7 +212,10 @@ def test_the_events_that_end_stages_are_allowed_while_running(kind: Kind) -> Non
 
 def test_an_abort_is_possible_exactly_before_forward() -> None:
     before = {
-        stage for way in WAYS.values() if Stage.FORWARD in way for stage in way[: way.index(Stage.FORWARD)]
+        stage
+        for way in (spec.way for spec in KINDS.values())
+        if Stage.FORWARD in way
+        for stage in way[: way.index(Stage.FORWARD)]
     }
     assert before | {Stage.REHEARSE} == ABORTABLE
 

@@ -20,7 +20,7 @@ from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.radius.closure import Dimension
 from hadash.radius.scope import Scope, ScopeKind
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 from hadash.switching.planning import neighbourhood, proposals
 from hadash.switching.planning.radius import PlanProposal, build_plan
 from hadash.switching.planning.readers import build_readers_plan

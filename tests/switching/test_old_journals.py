@@ -14,8 +14,8 @@ from hadash.bindings.catalogue import publish_placement
 from hadash.bindings.model import Placement
 from hadash.bindings.store import BindingStore
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching.machine import Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.switches import Switch
 from hadash.switching.recovery import old_journals
 
 from .world import WHOLE

@@ -14,7 +14,7 @@ from hadash.radius.closure import Dimension
 from hadash.radius.fleet import MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Member, Scope, ScopeKind
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.planning.readers import build_readers_plan

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hadash.sentences import say
-from hadash.switching.machine import Kind, Stage
+from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.precheck import precheck_only
 from hadash.switching.stages.rehearsal import rehearse

@@ -16,13 +16,15 @@ from hadash.bindings.model import Binding, BindingState
 from hadash.inventory.models import Pair
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.refusals import Refused
-from hadash.switching.approvals import requests, windows
-from hadash.switching.machine import AT_ONCE, WAY, WAYS, Kind, Status
-from hadash.switching.models import Switch
+from hadash.switching import requests
+from hadash.switching.approvals import windows
+from hadash.switching.machines.switches import WAY, Kind, Status
+from hadash.switching.models.switches import Switch
 from hadash.switching.recovery import restoring
 from hadash.switching.refusals import Busy, EnginesAway
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
+from .waiting import nobody_starts
 from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -61,14 +63,14 @@ def go_back(pair: Pair, people: dict[str, User], bound: Any, monkeypatch: pytest
         asked = requests.SwitchRequest(
             people["olga"], pair, said.scope, said.target, "It is slow", kind=Kind.RESTORE, restores=before
         )
-        return requests.request(asked)
+        return requests.submit(asked, nobody_starts)
 
     return act
 
 
 def test_it_goes_the_whole_way_and_others_approve_it() -> None:
-    assert WAYS[Kind.RESTORE] == WAY
-    assert Kind.RESTORE not in AT_ONCE
+    assert Kind.RESTORE.spec.way == WAY
+    assert not Kind.RESTORE.spec.at_once
 
 
 def test_it_waits_for_an_approval_and_both_know_each_other(go_back: Any, succeeded: Switch) -> None:
@@ -86,7 +88,7 @@ def test_it_waits_for_an_approval_and_both_know_each_other(go_back: Any, succeed
 def test_a_blackout_holds_for_it_too(
     go_back: Any, succeeded: Switch, pair: Pair, people: dict[str, User]
 ) -> None:
-    from hadash.switching.approvals import policy
+    from hadash.switching import policy
 
     restore = go_back(succeeded)
     policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")

@@ -6,11 +6,11 @@ from itertools import chain, combinations
 
 import pytest
 
-from hadash.switching.machine import WAYS, Kind, Stage
+from hadash.switching.machines.switches import KINDS, Kind, Stage
 from hadash.switching.stages.resuming import newer, resumed_at
 
 #: Kinds that change bindings.
-MOVING = [kind for kind, way in WAYS.items() if Stage.FORWARD in way]
+MOVING = [kind for kind, way in ((kind, spec.way) for kind, spec in KINDS.items()) if Stage.FORWARD in way]
 
 #: The stages that write bindings; a journal can name more if an older hadash has written it.
 WRITING = (Stage.SETTLE, Stage.BLOCK, Stage.FORWARD, Stage.RETURN)
@@ -52,7 +52,7 @@ def test_a_planned_switch(said: str, written: str, resumed: str) -> None:
 @pytest.mark.parametrize("kind", MOVING)
 def test_everything_that_can_be_said(kind: Kind) -> None:
     """Whatever is forgotten: no way leads back behind forward, none to it from a return, and none before a block."""
-    way = WAYS[kind]
+    way = kind.spec.way
     after = way[way.index(Stage.FORWARD) :]
     sets = chain.from_iterable(combinations(list(Stage), n) for n in range(len(Stage) + 1))
     for written in map(set, sets):
@@ -71,7 +71,7 @@ def test_everything_that_can_be_said(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", MOVING)
 def test_what_is_resumed_is_stable(kind: Kind) -> None:
     """A worker that dies again finds the same: nothing swings to and fro."""
-    for said in (*WAYS[kind], Stage.RETURN):
+    for said in (*kind.spec.way, Stage.RETURN):
         for stage in WRITING:
             once = resumed_at(kind, said, {stage.value})
             assert resumed_at(kind, once, {stage.value}) is once

@@ -24,20 +24,21 @@ from hadash.mirroring.services import MirrorError
 from hadash.presentation import badges, selectors
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.approvals import policy, requests
+from hadash.switching import policy, requests
 from hadash.switching.execution import ending as switch_ending
 from hadash.switching.execution import operations
-from hadash.switching.machine import Event, Kind
-from hadash.switching.machine import Status as SwitchStatus
-from hadash.switching.models import Switch
+from hadash.switching.machines.retirements import OPEN, Status
+from hadash.switching.machines.switches import Event, Kind
+from hadash.switching.machines.switches import Status as SwitchStatus
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
 from hadash.switching.refusals import Busy
 from hadash.switching.retirement import reading, removing, services
 from hadash.switching.retirement.checks import Truth
-from hadash.switching.retirement.machine import OPEN, Status
-from hadash.switching.retirement.models import Retirement
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .test_restoring import bound, go_back
+from .waiting import nobody_starts
 from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -50,7 +51,7 @@ def migrate(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
     """Ask for a migration of everything of ``shop`` to ``west``."""
 
     def act(days: int | None = DAYS) -> Switch:
-        return requests.request(
+        return requests.submit(
             requests.SwitchRequest(
                 people["olga"],
                 pair,
@@ -59,7 +60,8 @@ def migrate(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
                 "West is newer",
                 kind=Kind.MIGRATION,
                 retire_after_days=days,
-            )
+            ),
+            nobody_starts,
         )
 
     return act

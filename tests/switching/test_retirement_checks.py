@@ -16,9 +16,9 @@ from hadash.machines import IllegalMove
 from hadash.mirroring.offsets import OffsetSync, written_up_to
 from hadash.radius.fleet import Estate, bound_on, used_on
 from hadash.radius.nodes import AccessEdge
-from hadash.switching.machine import AT_ONCE, WAY, WAYS, Kind
+from hadash.switching.machines.retirements import MACHINE, MOVES, OPEN, Event, Status
+from hadash.switching.machines.switches import WAY, Kind
 from hadash.switching.retirement.checks import LISTED, MirrorState, Truth, blockers
-from hadash.switching.retirement.machine import MACHINE, MOVES, OPEN, Event, Status
 
 from .world import WHOLE
 
@@ -34,8 +34,8 @@ def said(truth: Truth) -> list[str]:
 
 class TestMoves:
     def test_a_migration_goes_the_whole_way_and_others_approve_it(self) -> None:
-        assert WAYS[Kind.MIGRATION] == WAY
-        assert Kind.MIGRATION not in AT_ONCE
+        assert Kind.MIGRATION.spec.way == WAY
+        assert not Kind.MIGRATION.spec.at_once
 
     @pytest.mark.parametrize("status", Status)
     @pytest.mark.parametrize("event", Event)

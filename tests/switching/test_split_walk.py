@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
 from hadash.radius.scope import Scope
-from hadash.switching.machine import ABORTABLE, WAYS, Kind, Stage, Status
+from hadash.switching.machines.switches import ABORTABLE, Kind, Stage, Status
 from hadash.switching.stages import commands as do
 
 from .test_switch_walk import EAST, INSTANCE, WEST, assert_works
 from .walking import HAPPENINGS, ON_THE_WAY, QUICK, Ended, Fault, Walk
 from .world import SPLIT, WHOLE, World
 
-WAY = WAYS[Kind.READ_SPLIT]
+WAY = Kind.READ_SPLIT.spec.way
 HOME = replace(SPLIT, source="west", target="east")
 #: What happens to a read split: its mirror is never turned.
 FAULTS = sorted(set(HAPPENINGS) - {"the mirror will not turn"})

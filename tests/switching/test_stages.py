@@ -14,7 +14,7 @@ from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
-from hadash.switching.machine import WAY, Stage
+from hadash.switching.machines.switches import WAY, Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.precheck import precheck_only, preflight
 from hadash.switching.stages.quota_checks import QuotaCheck

@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 from django.conf import settings
 
-from hadash.switching.batches import machine as batches
-from hadash.switching.binding_changes import machine as by_hand
-from hadash.switching.machine import MOVES, WAYS, Kind, Stage, Status
+from hadash.switching.machines import batches
+from hadash.switching.machines import binding_changes as by_hand
+from hadash.switching.machines.switches import MOVES, Kind, Stage, Status
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_every_move_is_drawn(drawing: ModuleType) -> None:
 @pytest.mark.parametrize("kind", Kind)
 def test_the_way_of_every_kind_is_drawn(drawing: ModuleType, kind: Kind) -> None:
     lines = [line.strip().partition(":")[0] for line in drawing.page().splitlines()]
-    for stage, following in itertools.pairwise(WAYS[kind]):
+    for stage, following in itertools.pairwise(kind.spec.way):
         assert f"stage_{stage} --> stage_{following}" in lines
 
 

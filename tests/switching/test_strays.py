@@ -15,7 +15,7 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
 from hadash.inventory import dialects
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching.machine import Status
+from hadash.switching.machines.switches import Status
 from hadash.switching.recovery import strays
 
 SHOP, WEB = Identity("shop"), Identity("shop", "web-1")

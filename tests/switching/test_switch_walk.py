@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
 from hadash.radius.scope import Scope
-from hadash.switching.machine import ABORTABLE, WAY, Kind, Stage, Status
+from hadash.switching.machines.switches import ABORTABLE, WAY, Kind, Stage, Status
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.run import StageFailed, check_blocked
 

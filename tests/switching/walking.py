@@ -8,7 +8,7 @@ from typing import Any
 
 from hadash.bindings.errors import AlreadyForwarded, BindingError
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import (
+from hadash.switching.machines.switches import (
     ABORTABLE,
     FIRST,
     HOLDING,

@@ -25,7 +25,7 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import compare_tails, same_next
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.assignors import UsedAssignors

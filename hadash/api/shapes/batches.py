@@ -21,8 +21,8 @@ from hadash.api.shapes.common import (
 from hadash.api.shapes.switches import ScopeShape
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.radius.closure import Dimension
-from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.plans import Names
+from hadash.switching.machines.batches import ItemStatus, Status
 
 #: The largest number of a wave.
 MAX_WAVE = 99_999

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers as s
 
 from hadash.switching.handovers.counting import KEPT_DAYS, SHOWN_DAYS
-from hadash.switching.handovers.models import FAULTS, Way, Work
+from hadash.switching.models.handovers import FAULTS, Way, Work
 
 
 class HandoverQuery(s.Serializer):

@@ -13,7 +13,7 @@ from hadash.governance.owners import MAX_OWNER
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.mirroring.content import KINDS
-from hadash.switching.models import POLICY_FIELDS, Policy
+from hadash.switching.models.policies import POLICY_FIELDS, Policy
 
 
 class ClusterShape(s.Serializer):

@@ -26,10 +26,10 @@ from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.radius.closure import Dimension
 from hadash.radius.scope import Scope, ScopeKind, node_named
-from hadash.switching.machine import AT_ONCE, Kind, Status
-from hadash.switching.models import StageRecord
-from hadash.switching.planning.previews import Checks
-from hadash.switching.retirement.machine import Status as RetirementStatus
+from hadash.switching.machines.retirements import Status as RetirementStatus
+from hadash.switching.machines.switches import Kind, Status
+from hadash.switching.models.switches import StageRecord
+from hadash.switching.previews import Checks
 
 
 class ScopeShape(s.Serializer):
@@ -110,7 +110,7 @@ class PlanRequest(MoveRequest):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        if attrs["restores"] and attrs["kind"] != Kind.RESTORE:
+        if attrs["restores"] and not Kind(attrs["kind"]).spec.goes_back:
             raise s.ValidationError({"restores": [_("Not for this kind.")]})
         return attrs
 
@@ -144,12 +144,12 @@ class SwitchRequest(PlanRequest, WindowRequest):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        unfit = ["start_at", "ask_for_go"] if attrs["kind"] in AT_ONCE else []
-        unfit += ["retire_after_days"] if attrs["kind"] != Kind.MIGRATION else []
+        unfit = ["start_at", "ask_for_go"] if Kind(attrs["kind"]).spec.at_once else []
+        unfit += [] if Kind(attrs["kind"]).spec.removes_old_topics else ["retire_after_days"]
         for name in unfit:
             if attrs.get(name):
                 raise s.ValidationError({name: [_("Not for this kind.")]})
-        if attrs["kind"] == Kind.RESTORE and not attrs["restores"]:
+        if Kind(attrs["kind"]).spec.goes_back and not attrs["restores"]:
             raise s.ValidationError({"restores": [_("Needed for this kind.")]})
         return attrs
 

@@ -31,11 +31,11 @@ from hadash.presentation import batches
 from hadash.presentation.batches import the_batch
 from hadash.radius.closure import Dimension
 from hadash.switching.batches import decisions, operations, requests
-from hadash.switching.batches.machine import ItemStatus, Status
-from hadash.switching.batches.models import Batch
 from hadash.switching.batches.plans import Names, Wanted, build_batch_plan
 from hadash.switching.batches.waves import Line
 from hadash.switching.handovers import handing_over
+from hadash.switching.machines.batches import ItemStatus, Status
+from hadash.switching.models.batches import Batch
 
 
 def _wanted(user: Any, values: dict[str, Any]) -> Wanted:

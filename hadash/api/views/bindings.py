@@ -32,9 +32,9 @@ from hadash.presentation import changes, selectors
 from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.binding_changes import decisions, requests
-from hadash.switching.binding_changes.machine import Status
-from hadash.switching.binding_changes.models import BindingChange, digest_of
 from hadash.switching.handovers import handing_over
+from hadash.switching.machines.binding_changes import Status
+from hadash.switching.models.binding_changes import BindingChange, digest_of
 
 
 def shown(found: BindingChange) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hadash.api.shapes import drafts as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, problems, the_appid, the_pair
 from hadash.inventory.models import AppID, Pair
 from hadash.switching.drafts import services
-from hadash.switching.drafts.models import RequestDraft
+from hadash.switching.models.drafts import RequestDraft
 
 
 class Drafts(PagedView):

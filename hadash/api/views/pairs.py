@@ -16,8 +16,8 @@ from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.inventory.models import Pair
 from hadash.presentation import selectors
-from hadash.switching.approvals import policy
-from hadash.switching.models import Blackout
+from hadash.switching import policy
+from hadash.switching.models.policies import Blackout
 
 
 class Pairs(View):

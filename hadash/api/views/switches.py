@@ -29,14 +29,15 @@ from hadash.api.views.common import (
 )
 from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
 from hadash.presentation import live, selectors
-from hadash.switching.approvals import decisions, requests
+from hadash.switching import requests
+from hadash.switching.approvals import decisions
 from hadash.switching.execution import operations
 from hadash.switching.handovers import handing_over
-from hadash.switching.machine import Kind, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Kind, Status
+from hadash.switching.models.switches import Switch
 from hadash.switching.planning.one_preview import one_preview
-from hadash.switching.planning.previews import preview_of
 from hadash.switching.planning.proposals import proposal_for
+from hadash.switching.previews import preview_of
 from hadash.switching.recovery import lost_target, unreplicated
 from hadash.switching.retirement import services as retirement
 
@@ -108,18 +109,14 @@ class Switches(PagedView):
 
 def _asked_for(asked: requests.SwitchRequest, values: dict[str, Any]) -> Switch:
     """The new switch, of the kind that was asked for."""
-    window = window_of(values)
-    match asked.kind:
-        case Kind.REHEARSAL:
-            return requests.rehearse(asked, handing_over.start_switch, values["plan_digest"])
-        case Kind.EMERGENCY:
-            return requests.emergency(
-                asked, values["confirm"], handing_over.start_switch, values["plan_digest"]
-            )
-        case Kind.FORCED:
-            return requests.force(asked, values["confirm"], window, values["plan_digest"])
-        case _:
-            return requests.request(asked, window, values["plan_digest"], values["ask_for_go"])
+    return requests.submit(
+        asked,
+        handing_over.start_switch,
+        window_of(values),
+        values["plan_digest"],
+        confirmed=values["confirm"],
+        ask_for_go=values["ask_for_go"],
+    )
 
 
 class OneSwitch(View):

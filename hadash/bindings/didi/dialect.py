@@ -163,7 +163,7 @@ class DidiDialect:
         """The nodes of ``identities``, and those that would shadow an AppID's.
 
         A node ``user#client`` is obeyed before that of the user. One that the record does not know (DiDi's platform leaves them
-        behind, didi-engine.md 1.3) would stay on the old cluster when the AppID moves, so it moves along (section 4).
+        behind, docs/didi-engine.md 1.3) would stay on the old cluster when the AppID moves, so it moves along (section 4).
         A client.id that begins with ``P#`` and has no node goes by the Topic instead of the AppID (1.4), so
         each that is known gets one.
         """

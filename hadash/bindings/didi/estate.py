@@ -53,7 +53,7 @@ class Estate:
         return next(tree for tree in self.clusters.values() if tree.cluster_id == wanted)
 
     def effective(self, tree: Tree, nodes: Nodes) -> dict[str, str | None]:
-        """What the tree's brokers go by: the node's own value, else that of its AppID, else ``None`` (didi-engine.md 1.4)."""
+        """What the tree's brokers go by: the node's own value, else that of its AppID, else ``None`` (docs/didi-engine.md 1.4)."""
         wide = {node: names.sanitized(identity.appid) for node, identity in nodes.items()}
         held = tree.read(USERS, sorted({*nodes, *wide.values()}))
 
@@ -87,7 +87,7 @@ class Estate:
         """Whose binding the engines of which tree forget.
 
         A node ``users/<user>/clients/<client>`` makes the engine drop the user's binding from memory, at its start too
-        (didi-engine.md 3.3, defect 5); and what is not bound is served by whichever cluster is asked.
+        (docs/didi-engine.md 3, defect 5); and what is not bound is served by whichever cluster is asked.
         """
         return [
             (identity, tree)

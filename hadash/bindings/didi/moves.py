@@ -1,6 +1,6 @@
 """Which value a user's node has in which tree, and in which order they are written. Pure.
 
-A broker takes the writes of an identity when its own tree names its own cluster, *or nothing at all* (didi-engine.md 1.4: what
+A broker takes the writes of an identity when its own tree names its own cluster, *or nothing at all* (docs/didi-engine.md 1.4: what
 is not found is served by the local cluster). There are two trees and no transaction over both, so the order is what
 keeps two clusters from taking one identity's writes: **whoever may be open is closed before another is opened**.
 

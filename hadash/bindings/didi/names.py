@@ -1,4 +1,4 @@
-"""Identities as DiDi's engine names them below ``/config/users`` (didi-engine.md 1.3, 1.4).
+"""Identities as DiDi's engine names them below ``/config/users`` (docs/didi-engine.md 1.3, 1.4).
 
 ================== ============== =======================
 identity           user name      node

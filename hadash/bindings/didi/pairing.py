@@ -1,4 +1,4 @@
-"""Making two clusters known to each other and to DiDi's Gateway: nodes ``/config/ha-clusters/<id>`` (didi-engine.md 1.1).
+"""Making two clusters known to each other and to DiDi's Gateway: nodes ``/config/ha-clusters/<id>`` (docs/didi-engine.md 1.1).
 
 ======================== ==================
 in the tree of           stands
@@ -132,7 +132,7 @@ def _four(estate: Estate) -> Iterator[tuple[Tree, Tree]]:
 
 
 def _refuse_a_third(tree: Tree, other: Tree) -> None:
-    """The engine knows two clusters only (didi-engine.md 4)."""
+    """The engine knows two clusters only (docs/didi-engine.md 4)."""
     held = tree.read(HA_CLUSTERS, tree.names(HA_CLUSTERS))
     third = [
         name

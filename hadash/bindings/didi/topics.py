@@ -1,4 +1,4 @@
-"""Mirrors of single Topics: nodes ``/config/ha-topics/<Topic>`` in the *destination's* tree (didi-engine.md 1.2).
+"""Mirrors of single Topics: nodes ``/config/ha-topics/<Topic>`` in the *destination's* tree (docs/didi-engine.md 1.2).
 
 The key :data:`REMOTE_CLUSTER` is the switch: present, the destination's brokers copy the Topic from there and refuse its
 producers (NOT_LEADER_FOR_PARTITION); absent, they do not. What else stands in the node stays.

@@ -9,8 +9,8 @@ from hadash.dashboard.charts.chart import Chart
 from hadash.presentation.labels import stage_word
 from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.execution.usual import took_before
-from hadash.switching.machine import STAGES, Kind, Stage
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.machines.switches import STAGES, Stage
+from hadash.switching.models.switches import StageRecord, Switch
 
 
 def stages_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
@@ -34,6 +34,6 @@ def pauses_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
         for record in records
         if record.ended_at is not None
     ]
-    if switch.open or switch.the_kind is Kind.REHEARSAL or not any(band.blocked for band in bands):
+    if switch.open or switch.the_kind.spec.changes_nothing or not any(band.blocked for band in bands):
         return None
     return pauses.pauses(kept_pauses(switch), bands, len(switch.the_plan().appids) > 1)

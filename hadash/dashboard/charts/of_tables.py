@@ -20,7 +20,7 @@ from hadash.governance import selectors
 from hadash.governance.models import AdviceStep, CoverageCell, LagDay, Posture, Run, Sharing
 from hadash.inventory.models import AppID, Pair
 from hadash.presentation.posture import TREND_DAYS
-from hadash.switching.approvals import policy
+from hadash.switching import policy
 
 #: Charts of published runs that a process remembers: of a few tables, for the pairs of some users, in two languages.
 REMEMBERED = 64

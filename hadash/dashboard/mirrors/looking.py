@@ -34,8 +34,8 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.presentation import badges
 from hadash.presentation.badges import State
-from hadash.switching.approvals import policy
-from hadash.switching.models import Switch
+from hadash.switching import policy
+from hadash.switching.models.switches import Switch
 
 #: How much of the past stands in the small line beside a mirror of the list, and in which steps.
 SPARK_LENGTH, SPARK_STEP = timedelta(hours=1), timedelta(minutes=1)

@@ -20,12 +20,12 @@ from hadash.presentation import badges, batches, selectors
 from hadash.presentation.batches import the_batch
 from hadash.sentences import Sentence
 from hadash.switching.approvals import four_eyes
-from hadash.switching.approvals.policy import blackout_now
 from hadash.switching.batches import decisions, operations
-from hadash.switching.batches.machine import ItemStatus, Status
-from hadash.switching.batches.models import Batch
 from hadash.switching.batches.plans import LEFT_OUT
 from hadash.switching.handovers import handing_over
+from hadash.switching.machines.batches import ItemStatus, Status
+from hadash.switching.models.batches import Batch
+from hadash.switching.policy import blackout_now
 
 #: Radii on one page of a batch, and lines of its log: the newest.
 ITEMS_SHOWN = 25

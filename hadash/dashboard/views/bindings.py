@@ -43,11 +43,11 @@ from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import four_eyes
 from hadash.switching.binding_changes import decisions, requests
-from hadash.switching.binding_changes.machine import Status
-from hadash.switching.binding_changes.models import BindingChange, digest_of
-from hadash.switching.binding_changes.rule import Judgement, Wanted, governed
 from hadash.switching.binding_changes.unregistering import unregister as unregister_instance
+from hadash.switching.binding_rule import Judgement, Wanted, governed
 from hadash.switching.handovers import handing_over
+from hadash.switching.machines.binding_changes import Status
+from hadash.switching.models.binding_changes import BindingChange, digest_of
 
 #: Uses that a page lists of each binding.
 SHOWN_USES = 12

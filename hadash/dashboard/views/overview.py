@@ -16,7 +16,7 @@ from hadash.inventory import workers
 from hadash.presentation import badges, batches, changes, engines, posture, selectors
 from hadash.presentation.pair_verdicts import pair_views
 from hadash.presentation.published_tables import jobs_for
-from hadash.switching.approvals import policy
+from hadash.switching import policy
 from hadash.switching.handovers import counting as handovers
 
 #: Changes of bindings that wait; the inbox has all of them.

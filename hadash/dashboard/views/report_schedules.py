@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
+from hadash.dashboard import report_badges
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, searched, user_of
 from hadash.inventory.models import AppID, Pair
@@ -139,7 +140,9 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "schedule": found,
         "recipients": found.recipients.select_related("user"),
-        "issues": [(issue, badges.of_issue(issue), _counted(counts.get(issue.pk, {}))) for issue in issues],
+        "issues": [
+            (issue, report_badges.of_issue(issue), _counted(counts.get(issue.pk, {}))) for issue in issues
+        ],
         "awaiting": [issue.pk for issue in issues if schedules.awaits_figures(issue, timezone.now())],
         "mail_goes": bool(settings.SMTP_HOST),
         **(_times(found.cron, found.zone) if found.enabled else {"times": [], "times_zone": found.zone}),
@@ -206,7 +209,7 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
     counts = reading.delivery_counts([found]).get(found.pk, Counter())
     context = {
         "issue": found,
-        "state": badges.of_issue(found),
+        "state": report_badges.of_issue(found),
         "editions": found.editions.defer("report"),
         "page": page,
         "deliveries": [(each, badges.of_delivery(State(each.state))) for each in page.object_list],

@@ -29,7 +29,7 @@ from hadash.reports.pdf import pdf_of
 from hadash.reports.recipients import View
 from hadash.reports.report import Report, report_from_json
 from hadash.reports.schedules import newest_ended
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 #: What a preview can be asked for.
 _ASKED = ("kind", "pair", "language", "owner", "about")

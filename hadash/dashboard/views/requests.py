@@ -35,25 +35,22 @@ from hadash.dashboard.views.common import (
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges, connections, engines, radius, selectors
+from hadash.presentation.localized import sentence
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals import requests
+from hadash.switching import requests
 from hadash.switching.drafts import services as drafts
-from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.handovers import handing_over
-from hadash.switching.machine import Kind
-from hadash.switching.models import Switch
+from hadash.switching.models.drafts import RequestDraft
+from hadash.switching.models.switches import Switch
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.one_preview import PreviewRunning, one_preview
-from hadash.switching.planning.previews import Checks, preview_of
 from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.planning.risks import stops
+from hadash.switching.previews import Checks, preview_of
 from hadash.switching.refusals import EnginesAway, PlanChanged
 from hadash.switching.retirement import terms
-
-#: Kinds of switches for which the plan has to be on the page of whoever asks.
-LOOKED_AT_FIRST = frozenset({Kind.EMERGENCY, Kind.FORCED})
 
 
 def _number(text: str | None) -> int | None:
@@ -169,34 +166,27 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
         _refuse_unseen(form, wanted)
         switch = _asked_for(request, form, scope, target)
     except PermissionDenied as error:
-        return denied(request, error, _NEEDED.get(form.the_kind(), REQUEST), pair)
+        return denied(request, error, f"switching.{form.the_kind().spec.permission}", pair)
     except PlanChanged as refusal:
         now = proposal(form)
         how = radius.changes(form.cleaned_data["shown"], now["plan"]) if now["plan"] else []
         return _page(request, form, now, [*refusal.reasons, *how], status=409, draft=draft)
     except Refused as refusal:
         return _page(request, form, wanted, refusal.reasons, status=409, draft=draft)
-    if draft is not None and switch.the_kind is not Kind.REHEARSAL:  # (which is tried before it is asked for)
+    if (
+        draft is not None and not switch.the_kind.spec.changes_nothing
+    ):  # (which is tried before it is asked for)
         drafts.discard(draft)
-    said = {
-        Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),
-        Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
-        Kind.EMERGENCY: _("The switch is running. Somebody else has to review it afterwards."),
-        Kind.FORCED: _("The forced switch is requested. It needs one approval more than others."),
-        Kind.MIGRATION: _("The migration is requested. Somebody else has to approve it."),
-        Kind.RESTORE: _("Going back is requested. Somebody else has to approve it."),
-    }
-    messages.success(request, said.get(form.the_kind(), said[Kind.PLANNED]))
+    messages.success(request, sentence(form.the_kind().spec.requested))
     return redirect("switch", key=switch.key)
 
 
 #: What one has to be allowed to do to ask for a switch of this kind, where it is more than asking.
-_NEEDED = {Kind.EMERGENCY: OPERATE, Kind.FORCED: FORCE}
 
 
 def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
     """:raises Refused: whoever asks has not seen the plan, and it runs before anybody else looks at it, or loses records."""
-    if form.the_kind() not in LOOKED_AT_FIRST or form.cleaned_data["digest"]:
+    if not form.the_kind().spec.seen_first or form.cleaned_data["digest"]:
         return
     if wanted["plan"] is None and wanted["reasons"]:
         raise Refused(*wanted["reasons"])
@@ -210,19 +200,18 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
     user, kind = user_of(request), form.the_kind()
     before = _gone_back_from(user, values["restores"])
-    term = form.term() if kind is Kind.MIGRATION else None
+    term = form.term() if kind.spec.removes_old_topics else None
     asked = requests.SwitchRequest(
         user, form.pair, scope, target, reason, address, browser, kind, before, term
     )
-    match kind:
-        case Kind.REHEARSAL:
-            return requests.rehearse(asked, handing_over.start_switch, digest)
-        case Kind.EMERGENCY:
-            return requests.emergency(asked, values["confirmed"], handing_over.start_switch, digest)
-        case Kind.FORCED:
-            return requests.force(asked, values["confirmed"], form.window(), digest)
-        case _:
-            return requests.request(asked, form.window(), digest, ask_for_go=values["ask_for_go"])
+    return requests.submit(
+        asked,
+        handing_over.start_switch,
+        form.window(),
+        digest,
+        confirmed=values["confirmed"],
+        ask_for_go=values["ask_for_go"],
+    )
 
 
 def _gone_back_from(user: Any, key: str) -> Switch | None:
@@ -384,11 +373,11 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "holder": overlaps.overlapping(plan),
         "plan_mirrors": [(mirror, badges.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(plan.who(*name) for name in moving),
-        "read_split": plan.kind is Kind.READ_SPLIT,
+        "read_split": plan.kind.spec.readers_only,
         "from_mirror": radius.reads_from_mirrors(plan),
         "records_at_risk": radius.records_at_risk(mirrors),
         "pause": radius.expected_pause(pair, plan.kind),
-        "removed_on": terms.expected(form.term()) if form.the_kind() is Kind.MIGRATION else None,
+        "removed_on": terms.expected(form.term()) if form.the_kind().spec.removes_old_topics else None,
         "term": form.term(),
         "silent": silent,
     }

@@ -21,8 +21,8 @@ from hadash.inventory.models import Pair
 from hadash.presentation import labels
 from hadash.refusals import Refused
 from hadash.sentences import Sentence
-from hadash.switching.approvals import policy
-from hadash.switching.models import Blackout
+from hadash.switching import policy
+from hadash.switching.models.policies import Blackout
 
 
 @require_http_methods(["GET", "POST"])

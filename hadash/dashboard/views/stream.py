@@ -26,8 +26,8 @@ from hadash.dashboard.views.switches import parts_context
 from hadash.presentation import live
 from hadash.presentation.lookups import switch_with_all
 from hadash.switching.approvals import four_eyes
-from hadash.switching.machine import Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.switches import Switch
 
 #: Seconds between two looks: while a switch runs its stages may last less than a tenth of a second.
 RUNNING_POLL_SECONDS = 0.15

@@ -14,10 +14,10 @@ from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.presentation import badges, batches, changes, selectors
-from hadash.switching.batches import machine as batch_machine
 from hadash.switching.drafts.services import drafts_of
-from hadash.switching.machine import Status
-from hadash.switching.models import Switch
+from hadash.switching.machines import batches as batch_machine
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.switches import Switch
 
 #: Changes of bindings that stand below the switches of an inbox, on one page (``?changes=``).
 SHOWN_CHANGES = 25

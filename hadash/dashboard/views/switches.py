@@ -28,21 +28,22 @@ from hadash.presentation import badges, live, radius, selectors
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.approvals import decisions, four_eyes
-from hadash.switching.approvals.policy import blackout_now
 from hadash.switching.execution import operations
 from hadash.switching.execution.usual import usual_seconds
 from hadash.switching.handovers import handing_over
-from hadash.switching.machine import Kind, Stage, Status
-from hadash.switching.models import Switch, Tail
+from hadash.switching.machines.retirements import MOVES, Event
+from hadash.switching.machines.retirements import Status as RetirementStatus
+from hadash.switching.machines.switches import Kind, Stage, Status
+from hadash.switching.machines.tails import TailEvent
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
+from hadash.switching.models.tails import Tail
 from hadash.switching.planning.proposals import proposal_for
+from hadash.switching.policy import blackout_now
 from hadash.switching.recovery import lost_target, restoring, unreplicated
-from hadash.switching.recovery.machine import TailEvent
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services as retirement
 from hadash.switching.retirement import terms
-from hadash.switching.retirement.machine import MOVES, Event
-from hadash.switching.retirement.machine import Status as RetirementStatus
-from hadash.switching.retirement.models import Retirement
 
 #: What htmx takes for "ask no more".
 STOP_POLLING = 286
@@ -102,14 +103,14 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "may_switch_back": may_request
         and (
             switch.current in restoring.MOVED
-            if switch.the_kind is Kind.READ_SPLIT
+            if switch.the_kind.spec.readers_only
             else restoring.refusal(switch) is None
         ),
         "gone_back": list(switch.restored_by.order_by("pk")),
         "may_request_it": may_request
-        and switch.the_kind is Kind.REHEARSAL
+        and switch.the_kind.spec.changes_nothing
         and switch.current is Status.SUCCEEDED,
-        "read_split": switch.the_kind is Kind.READ_SPLIT,
+        "read_split": switch.the_kind.spec.readers_only,
         "from_mirror": radius.reads_from_mirrors(plan),
         "again": _query_of(switch, switch.target.name, the_appid),
         "deciders": selectors.people_who(
@@ -126,7 +127,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
         "proved_equal": live.proved_equal(records),
-        "longest_pause": live.longest_pause(switch.traffic, reading=switch.the_kind is Kind.READ_SPLIT)
+        "longest_pause": live.longest_pause(switch.traffic, reading=switch.the_kind.spec.readers_only)
         if not switch.open
         else None,
         "sample_seconds": live.SAMPLE_SECONDS,
@@ -156,7 +157,7 @@ def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
 
 def _query_back(switch: Switch, appid: AppID | None) -> str:
     """The query of a request that goes back from it: readers come home by a read split, everybody else by a restore."""
-    if switch.the_kind is Kind.READ_SPLIT:
+    if switch.the_kind.spec.readers_only:
         return _query_of(switch, switch.source.name, appid)
     values = _fields_of(switch, restoring.scope_back(switch), switch.source.name, appid)
     return urlencode(values | {"kind_of_switch": Kind.RESTORE.value, "restores": switch.key})
@@ -175,7 +176,7 @@ def _fields_of(switch: Switch, scope: Scope, target: str, appid: AppID | None) -
     values["dimension"] = scope.dimension.value
     if scope.widen:
         values["widen"] = "on"
-    if switch.the_kind is Kind.READ_SPLIT:
+    if switch.the_kind.spec.readers_only:
         values["kind_of_switch"] = switch.kind
     return values
 

@@ -22,14 +22,14 @@ from hadash.reports.kinds import parts
 from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Heading, Line, Report, Section, Table, Tone
-from hadash.switching.batches.machine import Status as BatchStatus
-from hadash.switching.batches.models import Batch
-from hadash.switching.binding_changes.machine import Status as ChangeStatus
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.machine import Status
-from hadash.switching.models import Switch
-from hadash.switching.retirement.machine import OPEN as RETIREMENT_OPEN
-from hadash.switching.retirement.models import Retirement
+from hadash.switching.machines.batches import Status as BatchStatus
+from hadash.switching.machines.binding_changes import Status as ChangeStatus
+from hadash.switching.machines.retirements import OPEN as RETIREMENT_OPEN
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
 
 #: How far ahead it looks.
 AHEAD = timedelta(days=14)

@@ -20,7 +20,7 @@ from hadash.reports.kinds import parts
 from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
-from hadash.switching.approvals.policy import rpos
+from hadash.switching.policy import rpos
 
 #: The jobs that make its figures.
 JOBS = (Run.Job.LAG,)

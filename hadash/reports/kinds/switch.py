@@ -20,8 +20,8 @@ from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
 from hadash.switching.execution.pauses import Pause, kept_pauses
-from hadash.switching.machine import Status
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.switches import StageRecord, Switch
 
 #: Rows of the proof, pauses and lines of the log in the mail; its page has all.
 PROOF_SHOWN, PAUSES_SHOWN, LOG_SHOWN = 12, 10, 12

@@ -17,8 +17,8 @@ from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.four_eyes import used_by_another
 from hadash.switching.approvals.workflow import Start, WindowedWorkflow
-from hadash.switching.machine import FIRST, IN_BLACKOUTS, Event, Status
-from hadash.switching.models import Switch, log_event
+from hadash.switching.machines.switches import FIRST, Event, Status
+from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.refusals import PlanChanged
 
@@ -50,7 +50,7 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
         return {"retire_after_days": held.retire_after_days}
 
     def waits_for_blackouts(self, held: Switch) -> bool:
-        return held.the_kind not in IN_BLACKOUTS
+        return held.the_kind.spec.waits_for_blackouts
 
     def run(self, held: Switch, start: Start[Switch]) -> None:
         held.move(Event.RUN)

@@ -10,9 +10,8 @@ from django.utils import timezone
 from hadash.inventory.models import Pair
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals.policy import MAX_AHEAD, blackout_now
-from hadash.switching.machine import IN_BLACKOUTS
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
+from hadash.switching.policy import MAX_AHEAD, blackout_now
 
 
 def utc(at: datetime) -> str:
@@ -65,6 +64,6 @@ def may_begin(switch: Switch) -> Sentence | None:
             "It could not begin within %(seconds)s s: what people agreed to then may be true no more. Request it anew.",
             seconds=late,
         )
-    if switch.the_kind in IN_BLACKOUTS:
+    if not switch.the_kind.spec.waits_for_blackouts:
         return None
     return nothing_may_start(switch.pair)

@@ -22,8 +22,8 @@ from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import reasons
 from hadash.switching.approvals.four_eyes import AWAITING, note_approval, valid
-from hadash.switching.approvals.models import Approvable
 from hadash.switching.approvals.windows import nothing_may_start, utc
+from hadash.switching.models.approvable import Approvable
 from hadash.switching.refusals import PlanChanged
 
 R = TypeVar("R", bound=Approvable)

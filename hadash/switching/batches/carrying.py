@@ -20,10 +20,10 @@ from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.decisions import run
-from hadash.switching.approvals.requests import SwitchRequest, create_row
 from hadash.switching.approvals.windows import nothing_may_start, utc
 from hadash.switching.batches import transitions
-from hadash.switching.batches.machine import (
+from hadash.switching.handovers.handing_over import wake
+from hadash.switching.machines.batches import (
     Event,
     Item,
     ItemEvent,
@@ -32,12 +32,12 @@ from hadash.switching.batches.machine import (
     event_of,
     next_steps,
 )
-from hadash.switching.batches.models import Batch, BatchItem, tell, tell_once
-from hadash.switching.handovers.handing_over import wake
-from hadash.switching.machine import Status as SwitchStatus
-from hadash.switching.models import Approval, Switch, log_event
+from hadash.switching.machines.switches import Status as SwitchStatus
+from hadash.switching.models.batches import Batch, BatchItem, tell, tell_once
+from hadash.switching.models.switches import Approval, Switch, log_event
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.refusals import BeingWritten, EnginesAway, PlanChanged
+from hadash.switching.requests import SwitchRequest, create_row
 from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.workflow import Start, WindowedWorkflow
 from hadash.switching.batches import transitions
-from hadash.switching.batches.machine import Event
-from hadash.switching.batches.models import Batch
 from hadash.switching.batches.plans import changed
+from hadash.switching.machines.batches import Event
+from hadash.switching.models.batches import Batch
 from hadash.switching.refusals import PlanChanged
 
 #: Radii that a refusal names.

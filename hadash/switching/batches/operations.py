@@ -12,9 +12,9 @@ from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.batches.carrying import changed_since
-from hadash.switching.batches.machine import ITEM_MACHINE, Event, ItemEvent, ItemStatus
-from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.batches.transitions import Wake
+from hadash.switching.machines.batches import ITEM_MACHINE, Event, ItemEvent, ItemStatus
+from hadash.switching.models.batches import Batch, BatchItem, tell
 from hadash.switching.planning.proposals import plan_for
 
 

@@ -19,9 +19,9 @@ from hadash.radius.nodes import AccessEdge, Node, node_of, topic
 from hadash.radius.splitting import Radius, radii_again, radii_of
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.batches.machine import ItemStatus
-from hadash.switching.batches.models import Batch, BatchItem, digest_of
 from hadash.switching.batches.waves import Line, in_waves
+from hadash.switching.machines.batches import ItemStatus
+from hadash.switching.models.batches import Batch, BatchItem, digest_of
 from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.planning.overlaps import Holder, holders, index_of
 from hadash.switching.planning.proposals import estate_of, with_blockers

@@ -16,12 +16,12 @@ from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import reasons
-from hadash.switching.approvals.policy import policy_of
 from hadash.switching.approvals.windows import check_window
-from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.batches.plans import BatchPlan, Row, Wanted, build_batch_plan
+from hadash.switching.models.batches import Batch, BatchItem, tell
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.overlaps import holders, index_of
+from hadash.switching.policy import policy_of
 from hadash.switching.refusals import Busy, PlanChanged
 
 #: Radii that a refusal names, and reasons that it gives; the preview has all of them.

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.sentences import Sentence
-from hadash.switching.batches.machine import Event
-from hadash.switching.batches.models import Batch, tell
+from hadash.switching.machines.batches import Event
+from hadash.switching.models.batches import Batch, tell
 
 #: What tells the workers that a batch can be moved on; called after the commit.
 Wake = Callable[[Batch], None]

@@ -27,10 +27,10 @@ from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import AppID
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.binding_changes.machine import Event, Status
-from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.binding_changes.requests import look_at
-from hadash.switching.handovers.models import Way
+from hadash.switching.machines.binding_changes import Event, Status
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.handovers import Way
 from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def apply(pk: int) -> None:
     """Write an approved change, once, and wait until the engines have put it into effect.
 
     What was written is known by the journal, which is part of the same transaction: a lost answer is no second change. Nobody but its
-    worker touches the bindings meanwhile, because a switch that would is refused (:func:`hadash.switching.approvals.requests.request`).
+    worker touches the bindings meanwhile, because a switch that would is refused (:func:`hadash.switching.requests.request`).
     """
     if not BindingChange.objects.filter(pk=pk, status=Status.APPROVED.value).update(token=F("token") + 1):
         return  # another worker has done it

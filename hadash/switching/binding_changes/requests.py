@@ -26,12 +26,12 @@ from hadash.inventory.services import NotRegistered
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import reasons
-from hadash.switching.approvals.policy import policy_of
-from hadash.switching.binding_changes.machine import OPEN
-from hadash.switching.binding_changes.models import BindingChange, digest_of, radius_of
-from hadash.switching.binding_changes.rule import Judgement, Known, Move, Wanted, judge
+from hadash.switching.binding_rule import Judgement, Known, Move, Wanted, judge
+from hadash.switching.machines.binding_changes import OPEN
+from hadash.switching.models.binding_changes import BindingChange, digest_of, radius_of
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
+from hadash.switching.policy import policy_of
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 

@@ -15,8 +15,8 @@ from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.binding_changes.machine import OPEN
-from hadash.switching.binding_changes.models import BindingChange, radius_of
+from hadash.switching.machines.binding_changes import OPEN
+from hadash.switching.models.binding_changes import BindingChange, radius_of
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy, EnginesAway
 

@@ -17,7 +17,7 @@ from hadash.inventory.models import AppID, Pair
 from hadash.radius.scope import ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.drafts.models import RequestDraft
+from hadash.switching.models.drafts import RequestDraft
 
 #: What of the request form is kept. Not the plan that was shown, which is drawn up anew, nor the name that is typed to confirm what
 #: cannot wait.

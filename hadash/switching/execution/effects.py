@@ -36,15 +36,14 @@ from hadash.mirroring.offsets import OffsetSync, to_try
 from hadash.mirroring.proof import compare_tails, same_next
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals.policy import limits_of
-from hadash.switching.execution import lost_source, quotas
+from hadash.switching.execution import lost_source, quotas, unreplicated
 from hadash.switching.execution.settled import furthest_settled
-from hadash.switching.machine import Kind, Stage
+from hadash.switching.machines.switches import Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning.connected import Name, where_they_are
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.planning.proposals import plan_for
-from hadash.switching.recovery import unreplicated
+from hadash.switching.policy import limits_of
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.assignors import EAGER, Rebalancing, UsedAssignors, rebalancing
 from hadash.switching.stages.context import (
@@ -136,7 +135,7 @@ class CommandHandler:
     def _all_partitions(self) -> list[Partition]:
         if self._partitions is None:
             # A lost source cannot say what it has.
-            known = self.plan.target if self.plan.kind is Kind.FORCED else self.plan.source
+            known = self.plan.target if self.plan.kind.spec.source_lost else self.plan.source
             self._partitions = mirroring.partitions_of(self._client(known), self.plan.topics)
         return self._partitions
 
@@ -223,7 +222,7 @@ class CommandHandler:
     def _(self, command: do.ReadActivity) -> set[tuple[str, str]]:
         found = ask_about(self.plan, ask_every, "/access", "access")
         topics = set(self.plan.topics)
-        if self.plan.kind is Kind.READ_SPLIT:  # others of the same AppID stay, and may read the same
+        if self.plan.kind.spec.readers_only:  # others of the same AppID stay, and may read the same
             found = [a for a in found if self.plan.covers(a["appid"], a["client_id"])]
         return {
             (a["kind"], a["resource"])
@@ -269,7 +268,9 @@ class CommandHandler:
     @carry_out.register
     def _(self, command: do.CheckHosts) -> list[str]:
         # A lost source cannot be asked.
-        asked = (self.plan.target,) if self.plan.kind is Kind.FORCED else (self.plan.source, self.plan.target)
+        asked = (
+            (self.plan.target,) if self.plan.kind.spec.source_lost else (self.plan.source, self.plan.target)
+        )
         return standby.depending_on_hosts(
             [self._clusters[name] for name in asked],
             self.plan.appids,
@@ -640,7 +641,7 @@ class CommandHandler:
     def _(self, command: do.RecordSeen) -> None:
         seen = seen_to_json(command)
         partitions = self._all_partitions()
-        forced = self.plan.kind is Kind.FORCED
+        forced = self.plan.kind.spec.source_lost
         most = room_for({**self.facts.values, "seen": seen}, partitions, forced)
         if most is not None:
             raise StageFailed(

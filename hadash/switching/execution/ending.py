@@ -11,8 +11,8 @@ from hadash.audit.models import record
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.windows import utc
 from hadash.switching.execution.stage_audit import record_stages
-from hadash.switching.machine import Event
-from hadash.switching.models import Switch, log_event
+from hadash.switching.machines.switches import Event
+from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.signals import switch_ended
 
 

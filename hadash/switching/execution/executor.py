@@ -32,7 +32,6 @@ from hadash.inventory.gateways import GatewaySilent
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals.policy import limits_of
 from hadash.switching.approvals.windows import may_begin
 from hadash.switching.execution import ending
 from hadash.switching.execution.effect_log import audited
@@ -42,7 +41,7 @@ from hadash.switching.execution.leases import Renewal, newest_in_zookeeper, rele
 from hadash.switching.execution.pauses import keep_pauses
 from hadash.switching.execution.stage_audit import record_stages
 from hadash.switching.execution.traffic import keep_traffic
-from hadash.switching.machine import (
+from hadash.switching.machines.switches import (
     ABORTABLE,
     HOLDING,
     STAGES,
@@ -52,8 +51,9 @@ from hadash.switching.machine import (
     after_failure,
     after_success,
 )
-from hadash.switching.models import StageRecord, Switch, log_event, log_once
+from hadash.switching.models.switches import StageRecord, Switch, log_event, log_once
 from hadash.switching.plan import Plan
+from hadash.switching.policy import limits_of
 from hadash.switching.stages.commands import WRITES, Pause, Together, WriteBindings
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import StageFailed, StageRun, check_blocked

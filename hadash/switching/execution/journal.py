@@ -13,8 +13,8 @@ from hadash.bindings.dialect import Dialect
 from hadash.bindings.errors import StaleWriter
 from hadash.bindings.model import Journal
 from hadash.sentences import say
-from hadash.switching.machine import Stage
-from hadash.switching.models import Switch, log_event
+from hadash.switching.machines.switches import Stage
+from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.stages.resuming import newer, resumed_at
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from hadash.inventory.dialects import dialect_of
-from hadash.switching.machine import Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.switches import Switch
 
 log = logging.getLogger(__name__)
 

@@ -20,14 +20,14 @@ from hadash.inventory.gateways import GatewaySilent, ask_every
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.execution.effects import connected
-from hadash.switching.machine import (
+from hadash.switching.machines.switches import (
     ABORTABLE,
     FIRST,
     Event,
     Stage,
     Status,
 )
-from hadash.switching.models import Switch, log_event
+from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.signals import switch_ended

@@ -10,7 +10,7 @@ from typing import Any
 from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.gateways import ask_all
 from hadash.switching.execution.effects import ask_about
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 
 log = logging.getLogger(__name__)

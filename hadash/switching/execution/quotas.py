@@ -15,7 +15,6 @@ from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import DEFAULT, Quotas
 from hadash.mirroring import quotas as rules
 from hadash.mirroring.quotas import Mover
-from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
 
@@ -73,7 +72,7 @@ def read(pair: Pair, plan: Plan, cluster: ClusterClient) -> QuotasFound:
 
 def not_met_by(plan: Plan) -> frozenset[str]:
     """Keys of quotas that do not concern those who move."""
-    return rules.WRITERS_ONLY if plan.kind is Kind.READ_SPLIT else frozenset()
+    return rules.WRITERS_ONLY if plan.kind.spec.readers_only else frozenset()
 
 
 def movers_of(pair: Pair, plan: Plan, *quotas: Quotas) -> list[Mover]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.sentences import Sentence
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.models.switches import StageRecord, Switch
 
 
 def record_stages(switch: Switch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.gateways import ask_all
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from statistics import median
 
-from hadash.switching.machine import Status
-from hadash.switching.models import StageRecord, Switch
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.switches import StageRecord, Switch
 
 #: Earlier switches with which one is compared, and how many there have to be: of fewer nobody can tell what is usual.
 COMPARED, LEAST = 20, 3

@@ -10,7 +10,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import F, Max, Sum
 from django.utils import timezone
 
-from hadash.switching.handovers.models import FAULTS, HandoverCount, Way, Work
+from hadash.switching.models.handovers import FAULTS, HandoverCount, Way, Work
 
 log = logging.getLogger(__name__)
 

@@ -13,14 +13,15 @@ from kombu.exceptions import OperationalError
 
 from hadash.switching.execution import leases
 from hadash.switching.handovers.counting import count
-from hadash.switching.handovers.models import Way, Work
+from hadash.switching.models.handovers import Way, Work
 
 if TYPE_CHECKING:
     from hadash.governance.models import Run
-    from hadash.switching.batches.models import Batch
-    from hadash.switching.binding_changes.models import BindingChange
-    from hadash.switching.models import Switch, Tail
-    from hadash.switching.retirement.models import Retirement
+    from hadash.switching.models.batches import Batch
+    from hadash.switching.models.binding_changes import BindingChange
+    from hadash.switching.models.retirements import Retirement
+    from hadash.switching.models.switches import Switch
+    from hadash.switching.models.tails import Tail
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 from hadash.sentences import Sentence, say
 from hadash.switching.execution.leases import is_dead
 from hadash.switching.handovers.counting import count
-from hadash.switching.handovers.models import Way, Work
-from hadash.switching.models import Switch, log_event
+from hadash.switching.models.handovers import Way, Work
+from hadash.switching.models.switches import Switch, log_event
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import django.core.validators
 import django.db.models.deletion
 import hadash.switching.keys
-import hadash.switching.models
+import hadash.switching.models.switches
 from django.conf import settings
 from django.db import migrations, models
 
@@ -158,15 +158,15 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('approvals', models.PositiveSmallIntegerField(default=1, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(5)], verbose_name='approvals')),
                 ('max_lag', models.PositiveIntegerField(blank=True, null=True, verbose_name='largest lag at the start (records)')),
-                ('settle_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='settle at most (s)')),
-                ('block_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(0.5), django.core.validators.MaxValueValidator(20)], verbose_name='block in effect within (s)')),
-                ('drain_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(0.5), django.core.validators.MaxValueValidator(20)], verbose_name='drain at most (s)')),
-                ('forward_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='forward at most (s)')),
-                ('reverse_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='reverse at most (s)')),
-                ('verify_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='verify at most (s)')),
-                ('verify_hold_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(0.5), django.core.validators.MaxValueValidator(3600)], verbose_name='all has to hold for (s)')),
-                ('rpo_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models._finite, django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(3600)], verbose_name='a mirror is late after (RPO, s)')),
-                ('stopping', models.JSONField(blank=True, default=None, null=True, validators=[hadash.switching.models._known_codes], verbose_name='findings that stop a switch')),
+                ('settle_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='settle at most (s)')),
+                ('block_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(0.5), django.core.validators.MaxValueValidator(20)], verbose_name='block in effect within (s)')),
+                ('drain_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(0.5), django.core.validators.MaxValueValidator(20)], verbose_name='drain at most (s)')),
+                ('forward_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='forward at most (s)')),
+                ('reverse_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='reverse at most (s)')),
+                ('verify_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(3600)], verbose_name='verify at most (s)')),
+                ('verify_hold_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(0.5), django.core.validators.MaxValueValidator(3600)], verbose_name='all has to hold for (s)')),
+                ('rpo_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(3600)], verbose_name='a mirror is late after (RPO, s)')),
+                ('stopping', models.JSONField(blank=True, default=None, null=True, validators=[hadash.switching.models.policies._known_codes], verbose_name='findings that stop a switch')),
                 ('pair', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='policy', to='inventory.pair')),
             ],
         ),

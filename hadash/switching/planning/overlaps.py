@@ -10,17 +10,18 @@ from django.db import connection
 
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
-from hadash.switching.batches import machine as batches
-from hadash.switching.batches.models import Batch, BatchItem
-from hadash.switching.binding_changes.machine import Status as ChangeStatus
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.machine import OPEN, Kind
-from hadash.switching.machine import Status as SwitchStatus
-from hadash.switching.models import Switch, Tail
+from hadash.switching.machines import batches
+from hadash.switching.machines.binding_changes import Status as ChangeStatus
+from hadash.switching.machines.retirements import Status
+from hadash.switching.machines.switches import OPEN
+from hadash.switching.machines.switches import Status as SwitchStatus
+from hadash.switching.models.batches import Batch, BatchItem
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
+from hadash.switching.models.tails import Tail
 from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.refusals import BeingWritten, Busy
-from hadash.switching.retirement.machine import Status
-from hadash.switching.retirement.models import Retirement
 
 #: A switch that may be moving clients at this moment, or stopped in the middle of it.
 AT_WORK = (SwitchStatus.RUNNING, SwitchStatus.PAUSED, SwitchStatus.NEEDS_ATTENTION)
@@ -122,7 +123,7 @@ def index_of(among: Iterable[Holder]) -> PlanIndex[Holder]:
 
 def overlapping(plan: Plan, besides: Batch | None = None) -> Holder | None:
     """What touches the same Topics, groups or identities now."""
-    held = holders(plan.pair, besides, forced=plan.kind is Kind.FORCED)
+    held = holders(plan.pair, besides, forced=plan.kind.spec.source_lost)
     return next((holder for holder in held if plan.overlaps(holder.plan)), None)
 
 

@@ -18,7 +18,7 @@ from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning import neighbourhood
 from hadash.switching.planning.access_edges import allowed_uses, declared_uses, topics_of
@@ -38,8 +38,8 @@ def proposal_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PL
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
     source = pair.other(target)
     # A lost source cannot be asked for its rules; what the target does not allow could not be used there anyway.
-    asked = target if kind is Kind.FORCED else source
-    draw = build_readers_plan if kind is Kind.READ_SPLIT else build_plan
+    asked = target if kind.spec.source_lost else source
+    draw = build_readers_plan if kind.spec.readers_only else build_plan
     try:
         estate = estate_for(pair, scope, source, target, asked, kind)
     except TooMany as many:
@@ -72,7 +72,7 @@ def estate_for(
             neighbourhood.whole_pair(pair, source)
             return estate_of(pair, asked)
         first = {node.appid for node in scope.nodes if node.appid}
-        growing = GrowingReaders if kind is Kind.READ_SPLIT else GrowingRadius
+        growing = GrowingReaders if kind.spec.readers_only else GrowingRadius
         close = growing(scope, source.name, target.name)
         return neighbourhood.around(pair, asked, target, first, close)
     except neighbourhood.Unreadable as unreadable:

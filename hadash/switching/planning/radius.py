@@ -38,7 +38,7 @@ from hadash.radius.nodes import (
 )
 from hadash.radius.scope import Member, Scope, ScopeKind, member_key
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import Kind, Stage
+from hadash.switching.machines.switches import Stage
 from hadash.switching.plan import Plan
 
 #: Characters of a switch's key, at most; each binding that it writes holds it.
@@ -196,7 +196,7 @@ def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
         return []
     if not plan.identities and closure.already:
         return [say("%(who)s is bound to %(cluster)s already.", who=plan.scope, cluster=plan.target)]
-    if plan.kind is Kind.READ_SPLIT:
+    if plan.kind.spec.readers_only:
         return [
             say("Nobody is known to read through a Gateway what was asked for: there are no readers to move.")
         ]

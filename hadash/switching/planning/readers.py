@@ -16,7 +16,7 @@ from hadash.radius.fleet import Estate, is_on, order_of, with_asked
 from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, AccessEdge, Node, topic
 from hadash.radius.scope import Member, Scope, ScopeKind, member_key
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import (
     PlanProposal,

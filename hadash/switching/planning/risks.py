@@ -10,13 +10,10 @@ from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import client_for
 from hadash.mirroring.models import Anchor
-from hadash.switching.approvals.policy import limits_of, stopping
-from hadash.switching.machine import Kind
+from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
-
-#: Kinds that are told of findings and not stopped by them: they change nothing, or cannot wait.
-TOLD_ONLY = frozenset({Kind.REHEARSAL, Kind.EMERGENCY, Kind.FORCED})
+from hadash.switching.policy import limits_of, stopping
 
 
 def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[Finding]]:
@@ -90,4 +87,4 @@ def _same_offsets(pair: Pair, plans: Sequence[Plan]) -> frozenset[str]:
 
 def stops(finding: Finding, pair: Pair, kind: Kind) -> bool:
     """Whether a switch of this kind is refused because of it."""
-    return kind not in TOLD_ONLY and finding.code.value in stopping(pair)
+    return kind.spec.findings_stop and finding.code.value in stopping(pair)

@@ -13,10 +13,10 @@ from hadash.bindings.model import BindingDocument, BindingState
 from hadash.identity.identity import Identity
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Pair
-from hadash.switching.binding_changes.machine import Status as ChangeStatus
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.machine import Kind, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.binding_changes import Status as ChangeStatus
+from hadash.switching.machines.switches import Kind, Status
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.switches import Switch
 
 #: Of a switch: its clients are where it was to send them; they are where they were; only a person knows, or it is under way.
 _MOVED = frozenset({Status.SUCCEEDED})

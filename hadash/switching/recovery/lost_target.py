@@ -19,8 +19,8 @@ from hadash.mirroring.services import cluster_client, turn_on_record
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.execution.lost_source import is_lost
-from hadash.switching.machine import Event, Stage
-from hadash.switching.models import Switch, log_event
+from hadash.switching.machines.switches import Event, Stage
+from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.signals import switch_ended
 
 

@@ -19,10 +19,10 @@ from hadash.bindings.returning import remove_expired
 from hadash.identity.names import decode
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed
-from hadash.switching.binding_changes.machine import OPEN as OPEN_CHANGES
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.machine import ENDED
-from hadash.switching.models import Switch
+from hadash.switching.machines.binding_changes import OPEN as OPEN_CHANGES
+from hadash.switching.machines.switches import ENDED
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.switches import Switch
 
 #: Keys that are asked for in one question to the database.
 AT_ONCE = 500

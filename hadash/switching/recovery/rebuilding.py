@@ -14,7 +14,7 @@ from hadash.mirroring.models import Mirror
 from hadash.radius.fleet import bound_on, used_on
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.models import Tail
+from hadash.switching.models.tails import Tail
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import estate_of
 from hadash.switching.refusals import Busy

@@ -10,12 +10,12 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import Kind, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.retirements import Status as RetirementStatus
+from hadash.switching.machines.switches import Status
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.refusals import EnginesAway
-from hadash.switching.retirement.machine import Status as RetirementStatus
-from hadash.switching.retirement.models import Retirement
 
 #: Statuses with which a switch has left its clients on the target.
 MOVED = frozenset({Status.SUCCEEDED, Status.CLOSED})
@@ -38,9 +38,9 @@ def restored_by(before: Switch) -> Switch | None:
 
 def refusal(before: Switch) -> Sentence | None:
     """Why nobody can go back from it, as far as its rows say; ``None`` when they say nothing against it."""
-    if before.the_kind is Kind.REHEARSAL:
+    if before.the_kind.spec.changes_nothing:
         return say("Switch %(key)s is a rehearsal: it has moved nothing.", key=before.key)
-    if before.the_kind is Kind.READ_SPLIT:
+    if before.the_kind.spec.readers_only:
         return say(
             "Switch %(key)s has moved readers only: bring them home with a read split.", key=before.key
         )

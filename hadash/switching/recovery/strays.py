@@ -24,8 +24,8 @@ from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import AppID, Pair
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import Stage, Status
-from hadash.switching.models import Switch
+from hadash.switching.machines.switches import Stage, Status
+from hadash.switching.models.switches import Switch
 
 log = logging.getLogger(__name__)
 

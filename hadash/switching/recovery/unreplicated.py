@@ -7,7 +7,7 @@ When the source answers again it is closed to writers and asked for its tail. A 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -22,25 +22,19 @@ from hadash.audit.models import record
 from hadash.kafka.errors import ConnectError, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.models import Switch, Tail, log_event
+from hadash.switching.machines.tails import TailEvent
+from hadash.switching.models.switches import Switch, log_event
+from hadash.switching.models.tails import Tail
 from hadash.switching.planning import overlaps
-from hadash.switching.recovery.machine import TailEvent
 from hadash.switching.refusals import Busy
-from hadash.switching.stages.context import points_from_json, points_to_json
+from hadash.switching.stages.context import points_from_json
 
 log = logging.getLogger(__name__)
-
-
-def open_tail(key: str, ends: Mapping[Partition, OffsetSync]) -> None:
-    """Note that the source of switch ``key`` has to be asked. May be repeated."""
-    points = points_to_json(ends)
-    Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})
 
 
 # -- when the source is back --------------------------------------------------------------------------------------

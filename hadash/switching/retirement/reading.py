@@ -17,7 +17,7 @@ from hadash.mirroring import looking
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.radius.fleet import bound_on, used_on
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.current_bindings import bound_to

@@ -7,7 +7,7 @@ from typing import Any
 from django.dispatch import receiver
 
 from hadash.switching import signals
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 from hadash.switching.retirement import services
 
 

@@ -27,12 +27,12 @@ from hadash.mirroring.models import WriteDenial
 from hadash.mirroring.services import MirrorError
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.models import log_event, log_once
+from hadash.switching.machines.retirements import Status, Step
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import log_event, log_once
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services
 from hadash.switching.retirement.checks import blockers
-from hadash.switching.retirement.machine import Status, Step
-from hadash.switching.retirement.models import Retirement
 from hadash.switching.retirement.reading import existing, mirrors_of, the_truth
 
 log = logging.getLogger(__name__)

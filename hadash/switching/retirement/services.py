@@ -17,13 +17,12 @@ from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.windows import nothing_may_start, refuse_in_blackout, utc
-from hadash.switching.machine import Kind
-from hadash.switching.machine import Status as SwitchStatus
-from hadash.switching.models import Switch, log_event
+from hadash.switching.machines.retirements import MOVES, OPEN, Event, Status
+from hadash.switching.machines.switches import Status as SwitchStatus
+from hadash.switching.models.retirements import Retirement
+from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy
-from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status
-from hadash.switching.retirement.models import Retirement
 
 #: Hands a running retirement to a worker.
 Start = Callable[[Retirement], None]
@@ -37,7 +36,7 @@ def switch_ended(held: Switch) -> None:
 
     Called in the transaction that ends the switch.
     """
-    if held.the_kind is Kind.MIGRATION and held.current is SwitchStatus.SUCCEEDED:
+    if held.the_kind.spec.removes_old_topics and held.current is SwitchStatus.SUCCEEDED:
         ended = held.ended_at or timezone.now()
         days = held.retire_after_days or settings.RETIREMENT_DAYS
         made, new = Retirement.objects.get_or_create(
@@ -52,7 +51,7 @@ def switch_ended(held: Switch) -> None:
                     at=utc(made.due_at),
                 ),
             )
-    if held.the_kind is Kind.RESTORE and held.current in (SwitchStatus.SUCCEEDED, SwitchStatus.CLOSED):
+    if held.the_kind.spec.goes_back and held.current in (SwitchStatus.SUCCEEDED, SwitchStatus.CLOSED):
         found = Retirement.objects.select_for_update(of=("self",)).filter(switch=held.restores).first()
         # (One that runs cannot be here: it and the restore would hold the same radius.)
         if found is not None and Event.KEEP in MOVES[found.current]:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.models import Switch
+from hadash.switching.models.switches import Switch
 
 
 def days_of(asked: int | None) -> int:

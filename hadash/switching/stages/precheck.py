@@ -8,7 +8,6 @@ from typing import Any
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.sentences import say
-from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.assignors import UsedAssignors
@@ -89,7 +88,7 @@ def _checks(
             )
     yield from check_bindings(plan)
     yield from check_gateways()
-    split = plan.kind is Kind.READ_SPLIT
+    split = plan.kind.spec.readers_only
     yield from (check_mirrors_read_from if split else _check_mirrors)(plan, limits)
     leaders = yield from _check_topics(plan)
     yield from check_assignors(plan, limits)
@@ -228,7 +227,7 @@ def _check_groups(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None
                     topics=others,
                 )
             )
-    if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
+    if not plan.kind.spec.readers_only:  # its source may be the mirror: see :func:`check_readers`
         anchors = yield do.ReadAnchors()
         positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
         yield from nothing_is_lost(plan, together(committed, positions), anchors)

@@ -16,7 +16,6 @@ from typing import Any
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
-from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.run import Limits, StageFailed
@@ -60,7 +59,7 @@ def check_reading_on(
     clients: list[str] = yield do.CheckReadingOn()
     if not clients:
         return
-    if limits.accept_self_assigned or plan.kind is Kind.EMERGENCY:
+    if limits.accept_self_assigned or plan.kind.spec.takes_self_assigned:
         yield do.Say(
             say(
                 "%(clients)s go on from their own positions when they rejoin their group, and offsets are others on %(cluster)s.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from hadash.switching.machine import WAYS, Kind, Stage
+from hadash.switching.machines.switches import Kind, Stage
 
 #: In a switch's facts: how often they were written. Of two copies the one with the larger number is newer.
 NUMBER = "number"
@@ -27,7 +27,7 @@ def resumed_at(kind: Kind, stage: Stage, written: Collection[str]) -> Stage:
     :param written: the stages that have changed bindings for this switch, as its journal and the plan's bindings name them.
         Names that are no stage of its way are of older journals, and say nothing.
     """
-    way = WAYS[kind]
+    way = kind.spec.way
     reached = [known for known in way if known.value in written]
     if Stage.FORWARD in way:
         after = way[way.index(Stage.FORWARD) :]

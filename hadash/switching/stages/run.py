@@ -9,7 +9,6 @@ from typing import Any
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 
@@ -67,7 +66,7 @@ def check_blocked(seconds: float, plan: Plan, limits: Limits) -> None:
 
     :param seconds: since the block began. :raises StageFailed: clients have waited for too long.
     """
-    if plan.kind is Kind.FORCED or seconds <= limits.blocked:
+    if plan.kind.spec.source_lost or seconds <= limits.blocked:
         return
     raise StageFailed(
         say(

@@ -9,7 +9,6 @@ from typing import Any
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
-from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.reading_on import with_other_offsets
@@ -105,7 +104,7 @@ def nobody_is_stranded(
     }
     if not stranded:
         return
-    if limits.accept_self_assigned or plan.kind is Kind.EMERGENCY:
+    if limits.accept_self_assigned or plan.kind.spec.takes_self_assigned:
         yield do.Say(
             say(
                 "%(clients)s keep their offsets, which are others on %(cluster)s.",

@@ -12,7 +12,7 @@ from typing import Any
 from hadash.bindings.model import BindingState
 from hadash.mirroring.proof import Behind, Contradiction, compare_ends
 from hadash.sentences import say
-from hadash.switching.machine import Kind, Stage
+from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover
@@ -35,7 +35,7 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
         yield from check_assignors(plan, limits)  # since the precheck somebody may have joined
     yield from note_positions(plan, limits)
     yield do.WarmUp()
-    if plan.kind is not Kind.READ_SPLIT:  # whoever only reads needs no writing, and a mirror stays closed
+    if not plan.kind.spec.readers_only:  # whoever only reads needs no writing, and a mirror stays closed
         yield do.AllowWrites(plan.target)
         yield from heard(plan, limits.settle, limits.poll)
     waiting = yield from _members(plan)
@@ -91,7 +91,7 @@ def block(plan: Plan, limits: Limits) -> StageRun:
     epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
     yield from in_effect(epoch, limits.block, limits.fast_poll)
     yield from nobody_comes_back()
-    if plan.kind is Kind.READ_SPLIT:
+    if plan.kind.spec.readers_only:
         return say(
             "The readers on %(cluster)s wait, no commit of theirs is under way (epoch %(epoch)s).",
             cluster=plan.source,
@@ -186,7 +186,7 @@ def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
     epoch = yield do.WriteBindings(plan.source, BindingState.FORWARD)
     yield from in_effect(epoch, limits.forward, limits.poll)
-    if plan.kind is not Kind.READ_SPLIT:  # the target of readers that come home is where others write
+    if not plan.kind.spec.readers_only:  # the target of readers that come home is where others write
         yield do.ResumeMirrors()
         yield do.DenyWrites(plan.target)
     return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)

@@ -1,4 +1,4 @@
-"""An estate of DiDi's engine: two clusters' ZooKeepers and the Gateway's, laid out as didi-engine.md says."""
+"""An estate of DiDi's engine: two clusters' ZooKeepers and the Gateway's, laid out as docs/didi-engine.md says."""
 
 from __future__ import annotations
 

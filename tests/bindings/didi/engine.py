@@ -1,4 +1,4 @@
-"""DiDi's engine as far as it decides who may write, from didi-engine.md 1.4 and 2; and what kills a writer.
+"""DiDi's engine as far as it decides who may write, from docs/didi-engine.md 1.4 and 2; and what kills a writer.
 
 Written from the text and independent of the code under test.
 """

@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.inventory.models import Cluster, Pair
 from hadash.switching.batches import carrying, decisions, requests
-from hadash.switching.batches.models import Batch
 from hadash.switching.batches.plans import Wanted
-from hadash.switching.models import Switch
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.switches import Switch
 
 from .parts import World
 

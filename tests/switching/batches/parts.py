@@ -13,7 +13,7 @@ from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope
 from hadash.refusals import Refused
 from hadash.switching.batches import carrying, operations, plans
-from hadash.switching.batches.models import Batch
+from hadash.switching.models.batches import Batch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import build_plan
 

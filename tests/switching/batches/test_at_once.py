@@ -13,9 +13,9 @@ from django.db import connection
 
 from hadash.inventory.models import Pair
 from hadash.switching.batches import carrying, decisions, requests
-from hadash.switching.batches.models import Batch
 from hadash.switching.batches.plans import Wanted
-from hadash.switching.models import Switch
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.switches import Switch
 
 from .parts import World, shown
 

@@ -17,16 +17,17 @@ from hadash.inventory.models import Pair
 from hadash.radius.nodes import AccessEdge
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals import policy
-from hadash.switching.approvals import requests as switching
+from hadash.switching import policy
+from hadash.switching import requests as switching
 from hadash.switching.batches import carrying, decisions, operations, plans
 from hadash.switching.batches.decisions import BATCHES
-from hadash.switching.batches.machine import Status
-from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.batches.waves import Line
-from hadash.switching.binding_changes.models import BindingChange
-from hadash.switching.machine import Kind
-from hadash.switching.models import Blackout, Switch
+from hadash.switching.machines.batches import Status
+from hadash.switching.machines.switches import Kind
+from hadash.switching.models.batches import Batch, BatchItem
+from hadash.switching.models.binding_changes import BindingChange
+from hadash.switching.models.policies import Blackout
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged

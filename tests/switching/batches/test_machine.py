@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hadash.machines import IllegalMove
-from hadash.switching import machine
-from hadash.switching.batches.machine import (
+from hadash.switching.machines import switches as machines_switches
+from hadash.switching.machines.batches import (
     AHEAD,
     ITEM_MACHINE,
     ITEM_MOVES,
@@ -58,7 +58,7 @@ ALLOWED_OF_ITEMS = {
 }
 
 
-def after_seeing(item: ItemStatus, switch: machine.Status) -> ItemStatus:
+def after_seeing(item: ItemStatus, switch: machines_switches.Status) -> ItemStatus:
     """The item's status when its switch has been seen."""
     event = event_of(item, switch)
     return item if event is None else ITEM_MACHINE.after(item, event)
@@ -126,17 +126,17 @@ class TestWhatComesNext:
     ],
 )
 def test_what_becomes_of_an_item_when_its_switch_is_seen(switch: str, expected: ItemStatus) -> None:
-    assert after_seeing(RUNNING, machine.Status(switch)) is expected
+    assert after_seeing(RUNNING, machines_switches.Status(switch)) is expected
 
 
 def test_a_switch_that_a_person_lets_run_again_takes_its_item_along() -> None:
-    again = after_seeing(FAILED, machine.Status.RUNNING)
-    assert (again, after_seeing(again, machine.Status.SUCCEEDED)) == (RUNNING, DONE)
+    again = after_seeing(FAILED, machines_switches.Status.RUNNING)
+    assert (again, after_seeing(again, machines_switches.Status.SUCCEEDED)) == (RUNNING, DONE)
 
 
 @pytest.mark.parametrize("status", [WAITING, DONE, DROPPED])
-@pytest.mark.parametrize("switch", machine.Status)
-def test_what_waits_or_has_settled_stays(status: ItemStatus, switch: machine.Status) -> None:
+@pytest.mark.parametrize("switch", machines_switches.Status)
+def test_what_waits_or_has_settled_stays(status: ItemStatus, switch: machines_switches.Status) -> None:
     assert after_seeing(status, switch) is status
 
 
@@ -149,7 +149,7 @@ class AnyBatch(RuleBasedStateMachine):
         self.status = Status.RUNNING
         self.items = {place: Item(wave, place, WAITING) for place, wave in enumerate(sorted(waves), start=1)}
         #: By item: the statuses of all switches that were made for it, the newest last.
-        self.switches: dict[int, list[machine.Status]] = {place: [] for place in self.items}
+        self.switches: dict[int, list[machines_switches.Status]] = {place: [] for place in self.items}
 
     def put(self, place: int, status: ItemStatus) -> None:
         self.items[place] = Item(self.items[place].wave, place, status)
@@ -165,7 +165,7 @@ class AnyBatch(RuleBasedStateMachine):
             assert self.items[place].status is WAITING, "an item is never started twice"
             earlier = [item for item in self.items.values() if item.wave < self.items[place].wave]
             assert not any(item.status in AHEAD for item in earlier), "the wave before has settled"
-            self.switches[place].append(machine.Status.RUNNING)
+            self.switches[place].append(machines_switches.Status.RUNNING)
             self.put(place, ITEM_MACHINE.after(WAITING, ItemEvent.START))
         if steps.start:
             running = [item for item in self.items.values() if item.status is RUNNING]
@@ -180,7 +180,7 @@ class AnyBatch(RuleBasedStateMachine):
             (place, after)
             for place, switches in self.switches.items()
             if switches
-            for after in machine.MOVES[switches[-1]].values()
+            for after in machines_switches.MOVES[switches[-1]].values()
         ]
         if possible:
             place, after = data.draw(st.sampled_from(possible))
@@ -196,7 +196,7 @@ class AnyBatch(RuleBasedStateMachine):
     @rule(event=st.sampled_from([ItemEvent.AGAIN, ItemEvent.DROP]))
     def a_person_lets_it_go_on(self, event: ItemEvent) -> None:
         for place, item in self.items.items():
-            ended = not self.switches[place] or self.switches[place][-1] in machine.ENDED
+            ended = not self.switches[place] or self.switches[place][-1] in machines_switches.ENDED
             if item.status is FAILED and ended:
                 self.put(place, ITEM_MACHINE.after(FAILED, event))
         self.status = MACHINE.after(self.status, Event.GO_ON)
@@ -214,7 +214,7 @@ class AnyBatch(RuleBasedStateMachine):
     @invariant()
     def each_item_has_one_open_switch_at_most(self) -> None:
         for switches in getattr(self, "switches", {}).values():
-            assert all(status in machine.ENDED for status in switches[:-1])
+            assert all(status in machines_switches.ENDED for status in switches[:-1])
 
     def teardown(self) -> None:
         """However it stands: when all switches have ended, it ends, or a person is asked."""
@@ -222,8 +222,8 @@ class AnyBatch(RuleBasedStateMachine):
             return
         for _ in range(3 * len(self.items) + 3):
             for switches in self.switches.values():
-                if switches and switches[-1] not in machine.ENDED:
-                    switches[-1] = machine.Status.SUCCEEDED
+                if switches and switches[-1] not in machines_switches.ENDED:
+                    switches[-1] = machines_switches.Status.SUCCEEDED
             self.advance()
         assert self.status in OVER | {Status.STOPPED}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hadash.machines import Machine
-from hadash.switching import machine
+from hadash.switching.machines import switches
 
 
 class Status(StrEnum):
@@ -119,14 +119,14 @@ AHEAD, SETTLED = ITEM_MACHINE.open, ITEM_MACHINE.ended
 
 
 #: What the status of its switch means for an item; all others say that it is on its way.
-_SWITCH_EVENTS: dict[machine.Status, ItemEvent] = {
-    machine.Status.SUCCEEDED: ItemEvent.SUCCEED,
-    **dict.fromkeys(machine.ENDED - {machine.Status.SUCCEEDED}, ItemEvent.FAIL),
-    machine.Status.NEEDS_ATTENTION: ItemEvent.FAIL,
+_SWITCH_EVENTS: dict[switches.Status, ItemEvent] = {
+    switches.Status.SUCCEEDED: ItemEvent.SUCCEED,
+    **dict.fromkeys(switches.ENDED - {switches.Status.SUCCEEDED}, ItemEvent.FAIL),
+    switches.Status.NEEDS_ATTENTION: ItemEvent.FAIL,
 }
 
 
-def event_of(item: ItemStatus, switch: machine.Status) -> ItemEvent | None:
+def event_of(item: ItemStatus, switch: switches.Status) -> ItemEvent | None:
     """What it means for an item that its switch is seen as ``switch``; ``None``: nothing new.
 
     >>> event_of(ItemStatus.RUNNING, machine.Status.ROLLED_BACK)

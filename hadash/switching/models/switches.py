@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
-from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import OffsetSync
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
-from hadash.stateful import Stateful
-from hadash.switching.approvals.models import Approvable, GivenApproval
-from hadash.switching.batches.models import Batch as Batch  # (its tables are this application's, too)
-from hadash.switching.binding_changes.models import BindingApproval as BindingApproval
-from hadash.switching.binding_changes.models import BindingChange as BindingChange
-from hadash.switching.machine import MACHINE, OPEN, Kind, Status
+from hadash.switching.machines.switches import KINDS, MACHINE, OPEN, Kind, Status
+from hadash.switching.models.approvable import Approvable, GivenApproval
 from hadash.switching.plan import Plan
-from hadash.switching.recovery.machine import TAIL_MACHINE, TailStatus
-
-
-def _seconds(label: Any, least: float, most: float = 3600) -> Any:
-    """A time that a policy may set."""
-    bounds: list[Any] = [_finite, MinValueValidator(least), MaxValueValidator(most)]
-    return models.FloatField(label, null=True, blank=True, validators=bounds)
-
-
-def _finite(value: float) -> None:
-    """What is no number is neither too small nor too large."""
-    if not math.isfinite(value):
-        raise ValidationError(_("Enter a number."))
-
-
-def _known_codes(value: Any) -> None:
-    """A list of findings that there are."""
-    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
-        raise ValidationError(_("Enter a list of codes."))
-    unknown = sorted(set(value) - {code.value for code in RULES})
-    if unknown:
-        raise ValidationError(_("There is no finding %(codes)s."), params={"codes": ", ".join(unknown)})
 
 
 class Switch(Approvable):
@@ -69,15 +37,7 @@ class Switch(Approvable):
         (Status.CLOSED.value, _("closed")),
     ]
 
-    KIND_LABELS = [
-        (Kind.PLANNED.value, _("planned")),
-        (Kind.REHEARSAL.value, _("rehearsal")),
-        (Kind.EMERGENCY.value, _("emergency")),
-        (Kind.FORCED.value, _("forced")),
-        (Kind.RESTORE.value, _("restore")),
-        (Kind.MIGRATION.value, _("migration")),
-        (Kind.READ_SPLIT.value, _("read split")),
-    ]
+    KIND_LABELS = [(kind.value, _(spec.label.text)) for kind, spec in KINDS.items()]
 
     kind = models.CharField(max_length=20, choices=KIND_LABELS, default=Kind.PLANNED.value)
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="switches")
@@ -191,7 +151,7 @@ class Switch(Approvable):
     @property
     def to_be_reviewed(self) -> bool:
         """An emergency that has ended, and nobody else has looked at yet."""
-        return self.the_kind is Kind.EMERGENCY and not self.open and self.reviewed_by_id is None
+        return self.the_kind.spec.reviewed and not self.open and self.reviewed_by_id is None
 
     @property
     def digest(self) -> str:
@@ -222,56 +182,6 @@ class Switch(Approvable):
         return Sentence.from_json(self.outcome)
 
 
-class Tail(Stateful):
-    """What a lost source held beyond the mirror when its clients were sent over without it; see ``recovery/unreplicated.py``."""
-
-    MACHINE = TAIL_MACHINE
-    Status = TailStatus
-
-    STATUS_LABELS = [
-        (TailStatus.WAITING.value, _("awaited")),
-        (TailStatus.REPORTED.value, _("reported")),
-        (TailStatus.REBUILDING.value, _("being rebuilt")),
-        (TailStatus.REBUILT.value, _("rebuilt")),
-        (TailStatus.FAILED.value, _("not rebuilt")),
-    ]
-
-    switch = models.OneToOneField(Switch, models.CASCADE, related_name="tail")
-    status = models.CharField(max_length=12, choices=STATUS_LABELS, default=TailStatus.WAITING.value)
-    #: Up to where the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
-    points = models.JSONField()
-    #: What was beyond: ``[[topic, partition, first offset, end offset], ...]``.
-    found = models.JSONField(default=list)
-    reported_at = models.DateTimeField(null=True)
-    #: Why it cannot be reported or rebuilt, as of the last try.
-    fault = models.TextField(blank=True)
-    #: Since when the source has answered without knowing some of its Topics.
-    unknown_since = models.DateTimeField(null=True)
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    decided_at = models.DateTimeField(null=True)
-    note = models.TextField(blank=True)
-    #: Names of the mirrors that are rebuilt: their clients may have gone back since, so they are never rebuilt twice.
-    rebuilt = models.JSONField(default=list)
-
-    def __str__(self) -> str:
-        return f"tail of {self.switch}: {self.status}"
-
-    @property
-    def current(self) -> TailStatus:
-        return TailStatus(self.status)
-
-    def cannot_change(self) -> Sentence:
-        return say("Its tail is %(status)s: there is nothing to decide.", status=self.get_status_display())
-
-    @property
-    def records(self) -> int:
-        """How many records it has; 0 while it is not reported."""
-        return sum(end - first for _topic, _partition, first, end in self.found)
-
-    def the_points(self) -> dict[Partition, OffsetSync]:
-        return {Partition(t, p): OffsetSync(source, target) for t, p, source, target in self.points}
-
-
 class Approval(GivenApproval):
     """One person's yes to one plan. A switch runs when it has as many as it needs."""
 
@@ -282,73 +192,6 @@ class Approval(GivenApproval):
 
     def __str__(self) -> str:
         return f"{self.user} approves {self.switch_id}"
-
-
-class Policy(models.Model):
-    """The rules of a pair. What is empty is as in the settings."""
-
-    pair = models.OneToOneField(Pair, models.CASCADE, related_name="policy")
-    #: How many people besides the requester have to say yes.
-    approvals = models.PositiveSmallIntegerField(
-        _("approvals"), default=1, validators=[MinValueValidator(1), MaxValueValidator(5)]
-    )
-    max_lag = models.PositiveIntegerField(_("largest lag at the start (records)"), null=True, blank=True)
-    settle_seconds = _seconds(_("settle at most (s)"), 5)
-    #: Below the time after which a parked client gives up.
-    block_seconds = _seconds(_("block in effect within (s)"), 0.5, 20)
-    drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
-    forward_seconds = _seconds(_("forward at most (s)"), 5)
-    reverse_seconds = _seconds(_("reverse at most (s)"), 5)
-    verify_seconds = _seconds(_("verify at most (s)"), 5)
-    verify_hold_seconds = _seconds(_("all has to hold for (s)"), 0.5)
-    #: How late a mirror may be: beyond it the rules of governance say so.
-    rpo_seconds = _seconds(_("a mirror is late after (RPO, s)"), 1)
-    #: Codes of the findings that stop a switch (``governance/findings.py``).
-    stopping = models.JSONField(
-        _("findings that stop a switch"), null=True, blank=True, default=None, validators=[_known_codes]
-    )
-
-    def __str__(self) -> str:
-        return f"policy of {self.pair}"
-
-    def values(self) -> dict[str, Any]:
-        """What it says, for the audit log."""
-        return {name: getattr(self, name) for name in POLICY_FIELDS}
-
-
-#: What people set of a policy.
-POLICY_FIELDS = (
-    "approvals",
-    "max_lag",
-    "settle_seconds",
-    "block_seconds",
-    "drain_seconds",
-    "forward_seconds",
-    "reverse_seconds",
-    "verify_seconds",
-    "verify_hold_seconds",
-    "rpo_seconds",
-    "stopping",
-)
-
-
-class Blackout(models.Model):
-    """A time in which no switch of a pair starts."""
-
-    pair = models.ForeignKey(Pair, models.CASCADE, related_name="blackouts")
-    begins = models.DateTimeField()
-    ends = models.DateTimeField()
-    reason = models.CharField(_("reason"), max_length=300)
-
-    class Meta:
-        ordering = ("begins",)
-
-    def __str__(self) -> str:
-        return f"{self.pair}: {self.begins} to {self.ends}"
-
-    def values(self) -> dict[str, Any]:
-        """What it says, for the audit log."""
-        return {"begins": self.begins.isoformat(), "ends": self.ends.isoformat(), "reason": self.reason}
 
 
 class StageRecord(models.Model):
@@ -411,9 +254,3 @@ def log_once(switch: Switch, sentence: Sentence) -> None:
     last = switch.events.order_by("-pk").first()
     if last is None or last.sentence != sentence.to_json():
         log_event(switch, sentence, switch.stage)
-
-
-# Django finds the tables of an app here; these have modules of their own.
-from hadash.switching.drafts.models import RequestDraft as RequestDraft  # noqa: E402
-from hadash.switching.handovers.models import HandoverCount as HandoverCount  # noqa: E402
-from hadash.switching.retirement.models import Retirement as Retirement  # noqa: E402

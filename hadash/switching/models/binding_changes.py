@@ -15,9 +15,9 @@ from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals.models import Approvable, GivenApproval
-from hadash.switching.binding_changes.machine import MACHINE, Status
-from hadash.switching.binding_changes.rule import Wanted
+from hadash.switching.binding_rule import Wanted
+from hadash.switching.machines.binding_changes import MACHINE, Status
+from hadash.switching.models.approvable import Approvable, GivenApproval
 from hadash.switching.plan import Plan
 
 

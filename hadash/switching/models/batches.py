@@ -17,8 +17,8 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
 from hadash.stateful import Stateful
-from hadash.switching.approvals.models import Approvable, GivenApproval
-from hadash.switching.batches.machine import ITEM_MACHINE, MACHINE, ItemStatus, Status
+from hadash.switching.machines.batches import ITEM_MACHINE, MACHINE, ItemStatus, Status
+from hadash.switching.models.approvable import Approvable, GivenApproval
 from hadash.switching.plan import Plan
 
 

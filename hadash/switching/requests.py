@@ -14,7 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
-from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may
+from hadash.accounts.roles import may
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.inventory.gateways import GatewaySilent
@@ -26,17 +26,18 @@ from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.approvals import reasons
 from hadash.switching.approvals.decisions import run
-from hadash.switching.approvals.policy import limits_of, policy_of
 from hadash.switching.approvals.windows import check_window
 from hadash.switching.execution.effects import CommandHandler
-from hadash.switching.machine import (
+from hadash.switching.machines.switches import (
     Kind,
     Status,
 )
-from hadash.switching.models import Batch, Switch, log_event
+from hadash.switching.models.batches import Batch
+from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import plan_for
+from hadash.switching.policy import limits_of, policy_of
 from hadash.switching.recovery import restoring
 from hadash.switching.refusals import EnginesAway, PlanChanged
 from hadash.switching.retirement import terms
@@ -53,7 +54,7 @@ def check_now(plan: Plan) -> None:
         not all of them have answered within ``SWITCH_CHECK_SECONDS``.
     """
     deadline = time.monotonic() + settings.SWITCH_CHECK_SECONDS
-    check = failover.preflight if plan.kind is Kind.FORCED else preflight
+    check = failover.preflight if plan.kind.spec.source_lost else preflight
     run = check(plan, limits_of(Pair.objects.get(name=plan.pair)))
     try:
         effects = CommandHandler(plan, None, StageContext(), lambda sentence: None)
@@ -97,120 +98,93 @@ class SwitchRequest:
     retire_after_days: int | None = None
 
 
-def request(
+def submit(
     asked: SwitchRequest,
+    start: Callable[[Switch], None],
     window: tuple[datetime, datetime] | None = None,
     digest: str = "",
+    *,
+    confirmed: str = "",
     ask_for_go: bool = False,
 ) -> Switch:
-    """Ask for a switch that others have to approve.
+    """Ask for a switch. It waits for approvals, or runs at once if its kind does (:data:`~hadash.switching.machines.switches.KINDS`).
 
-    :param ask_for_go: whether it waits for somebody's go when all checks hold.
+    :param start: called after the commit with a switch that runs at once.
+    :param window: from when to when it may start; ``None`` for as soon as it is approved. Not of kinds that run at once.
     :param digest: of the plan that was shown; empty for whatever it is now.
-    :param window: from when to when it may start; ``None`` for as soon as it is approved.
-    :raises PermissionDenied: the user may not request.
+    :param confirmed: the cluster's name once more, where the kind asks for it: the person's word that the source is lost, or that
+        this cannot wait for an approval.
+    :param ask_for_go: whether it waits for somebody's go when all checks hold.
+    :raises PermissionDenied: the user may not ask for a switch of this kind.
     :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of it.
-    :raises Refused: the radius is not closed, a check does not hold, or another switch holds the radius.
+    :raises Refused: the radius is not closed, a check does not hold, or the confirmation is missing.
     """
-    if window is not None:
+    spec = asked.kind.spec
+    _check_permission(asked)
+    _check_confirmation(asked, confirmed)
+    if window is not None and not spec.at_once:
         check_window(*window)
     plan = _planned(asked, digest)
-    expires_at = window[1] if window else timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS)
+    later = timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS)
     with transaction.atomic():
-        return _create(
-            asked,
-            plan,
-            # One more than usual for what loses records.
-            approvals_needed=policy_of(asked.pair).approvals + (asked.kind is Kind.FORCED),
-            ask_for_go=ask_for_go,
-            start_at=window[0] if window else None,
-            start_until=window[1] if window else None,
-            expires_at=expires_at,
-        )
-
-
-def force(
-    asked: SwitchRequest,
-    confirmed: str,
-    window: tuple[datetime, datetime] | None = None,
-    digest: str = "",
-) -> Switch:
-    """Ask for a switch without the source, which is lost. It needs one approval more than others.
-
-    :param confirmed: the lost cluster's name once more, as the person's word that records may be lost.
-    :raises PermissionDenied: the user may not force switches. Otherwise as :func:`request`; and refused while the source
-        answers.
-    """
-    if not may(asked.user, FORCE, asked.pair):
-        raise PermissionDenied("You may not force switches.")
-    lost = asked.pair.other(asked.target).name
-    if confirmed.strip() != lost:
-        raise Refused(
-            say(
-                "Type %(cluster)s to confirm that it is lost, and with it what the mirror has not copied.",
-                cluster=lost,
+        if not spec.at_once:
+            return _create(
+                asked,
+                plan,
+                approvals_needed=policy_of(asked.pair).approvals + spec.more_approvals,
+                ask_for_go=ask_for_go,
+                start_at=window[0] if window else None,
+                start_until=window[1] if window else None,
+                expires_at=window[1] if window else later,
             )
-        )
-    return request(asked, window, digest)
-
-
-def rehearse(asked: SwitchRequest, start: Callable[[Switch], None], digest: str = "") -> Switch:
-    """Go through the checks and measure the mirror without touching a client. Nobody has to approve what changes nothing.
-
-    :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not the plan of ``digest`` any more.
-    :raises Busy: another switch holds part of it. :raises Refused: the radius is not closed, or a check does not hold.
-    """
-    plan = _planned(asked, digest)
-    with transaction.atomic():
-        held = _create(asked, plan, **_at_once())
+        held = _create(asked, plan, status=Status.APPROVED.value, approvals_needed=0, expires_at=later)
+        if spec.reviewed:
+            log_event(held, say("It runs at once; somebody else has to review it afterwards."))
         run(held, start)
     return held
 
 
-def emergency(
-    asked: SwitchRequest, confirmed: str, start: Callable[[Switch], None], digest: str = ""
-) -> Switch:
-    """Switch at once, also in a blackout; somebody else reviews it afterwards.
-
-    :param confirmed: the target's name once more, as the person's word that this cannot wait for an approval.
-    :raises PermissionDenied: the user may not operate switches. Otherwise as :func:`rehearse`.
-    """
-    if not may(asked.user, OPERATE, asked.pair):
-        raise PermissionDenied("You may not run switches.")
-    if confirmed.strip() != asked.target.name:
-        raise Refused(
-            say(
-                "Type %(cluster)s to confirm that this switch cannot wait for an approval.",
-                cluster=asked.target.name,
-            )
-        )
-    plan = _planned(asked, digest)
-    with transaction.atomic():
-        held = _create(asked, plan, **_at_once())
-        log_event(held, say("It runs at once; somebody else has to review it afterwards."))
-        run(held, start)
-    return held
-
-
-def _at_once() -> dict[str, Any]:
-    return {
-        "status": Status.APPROVED.value,
-        "approvals_needed": 0,
-        "expires_at": timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+def _check_permission(asked: SwitchRequest) -> None:
+    """:raises PermissionDenied: the user may not ask for a switch of this kind."""
+    refusals = {
+        "request_switch": "You may not request switches.",
+        "operate_switch": "You may not run switches.",
+        "force_switch": "You may not force switches.",
     }
+    for codename in (asked.kind.spec.permission, "request_switch"):
+        if not may(asked.user, f"switching.{codename}", asked.pair):
+            raise PermissionDenied(refusals[codename])
+
+
+def _check_confirmation(asked: SwitchRequest, confirmed: str) -> None:
+    """:raises Refused: the name of the cluster that the kind asks for was not typed."""
+    source, target, said = asked.pair.other(asked.target).name, asked.target.name, confirmed.strip()
+    match asked.kind.spec.confirm:
+        case "source" if said != source:
+            raise Refused(
+                say(
+                    "Type %(cluster)s to confirm that it is lost, and with it what the mirror has not copied.",
+                    cluster=source,
+                )
+            )
+        case "target" if said != target:
+            raise Refused(
+                say(
+                    "Type %(cluster)s to confirm that this switch cannot wait for an approval.",
+                    cluster=target,
+                )
+            )
 
 
 def _planned(asked: SwitchRequest, digest: str) -> Plan:
     """The plan of what is asked for, with all that can be checked before anybody decides."""
-    user, pair, scope, target = asked.user, asked.pair, asked.scope, asked.target
-    if not may(user, REQUEST, pair):
-        raise PermissionDenied("You may not request switches.")
+    pair, scope, target = asked.pair, asked.scope, asked.target
     reasons.given(
         asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
     )
-    if asked.kind is Kind.RESTORE:
+    if asked.kind.spec.goes_back:
         restoring.check(asked.restores, pair, scope, target)
-    if asked.kind is Kind.MIGRATION:
+    if asked.kind.spec.removes_old_topics:
         terms.check(asked.retire_after_days)
     plan = plan_for(pair, scope, target, asked.kind)
     if digest and digest != plan.digest:
@@ -263,8 +237,10 @@ def create_row(asked: SwitchRequest, plan: Plan, besides: Batch | None = None, *
         plan=plan.to_json(),
         plan_digest=plan.digest,
         reason=asked.reason.strip(),
-        restores=asked.restores if asked.kind is Kind.RESTORE else None,
-        retire_after_days=terms.days_of(asked.retire_after_days) if asked.kind is Kind.MIGRATION else None,
+        restores=asked.restores if asked.kind.spec.goes_back else None,
+        retire_after_days=terms.days_of(asked.retire_after_days)
+        if asked.kind.spec.removes_old_topics
+        else None,
         requested_by=asked.user,
         requested_in=asked.browser,
         **values,

@@ -9,9 +9,8 @@ from enum import StrEnum
 from hadash.inventory.models import Cluster, Pair
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals import requests
-from hadash.switching.machine import Kind
-from hadash.switching.models import Switch
+from hadash.switching import requests
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.radius import PlanProposal
@@ -57,7 +56,7 @@ def preview_of(draft: PlanProposal, restores: Switch | None = None) -> Preview:
 
 def _checked_back(plan: Plan, restores: Switch | None) -> tuple[Checks, list[Sentence]]:
     """Whether a restore goes back from ``restores``, which a request for it asks before anything else."""
-    if plan.kind is not Kind.RESTORE:
+    if not plan.kind.spec.goes_back:
         return Checks.HOLD, []
     pair = Pair.objects.select_related("first", "second").get(name=plan.pair)
     target = Cluster.objects.get(name=plan.target)

@@ -7,34 +7,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from hadash.machines import Machine
+from hadash.sentences import Sentence, say
 
 
 class Kind(StrEnum):
-    """What a switch is for; each has its own way through the stages (:data:`WAYS`)."""
+    """What a switch is for. :data:`KINDS` says what is particular about each."""
 
     PLANNED = "planned"
-    #: All checks and the mirror, without touching a client.
     REHEARSAL = "rehearsal"
-    #: A planned one that runs at once; somebody else reviews it afterwards.
     EMERGENCY = "emergency"
-    #: Without the source, which is lost: what the mirror had not copied is lost, and counted.
     FORCED = "forced"
-    #: Back to where one switch has moved its clients from.
     RESTORE = "restore"
-    #: A planned one, after which the mirror is retired and the old Topics are removed (``retirement/``).
     MIGRATION = "migration"
-    #: Only consumers move, to the mirror or back; whoever writes stays, and so does the mirror's direction.
     READ_SPLIT = "read-split"
 
-
-#: Kinds that run as soon as they are asked for; the others wait for approvals.
-AT_ONCE = frozenset({Kind.REHEARSAL, Kind.EMERGENCY})
-
-
-#: Kinds that no blackout holds up: they change nothing, or cannot wait.
-IN_BLACKOUTS = AT_ONCE | {Kind.FORCED}
+    @property
+    def spec(self) -> KindSpec:
+        return KINDS[self]
 
 
 class Status(StrEnum):
@@ -178,28 +170,102 @@ WAY: tuple[Stage, ...] = (
     Stage.REVERSE,
     Stage.VERIFY,
 )
-WAYS: dict[Kind, tuple[Stage, ...]] = {
-    Kind.PLANNED: WAY,
-    Kind.EMERGENCY: WAY,
-    Kind.RESTORE: WAY,
-    Kind.MIGRATION: WAY,
-    Kind.REHEARSAL: (Stage.PRECHECK, Stage.REHEARSE),
-    # Nobody to settle with, nothing to drain, and no other side to mirror to until somebody has rebuilt it.
-    Kind.FORCED: (
-        Stage.PRECHECK,
-        Stage.BLOCK,
-        Stage.ASSESS,
-        Stage.TRANSLATE,
-        Stage.FORWARD,
-        Stage.VERIFY,
+
+
+@dataclass(frozen=True, slots=True)
+class KindSpec:
+    """One kind of switch: what the stages, the rules of requests, the pages and the command line read about it.
+
+    ``permission`` is the codename of the right to ask for it. ``confirm`` is the cluster whose name somebody types once more.
+    """
+
+    label: Sentence
+    #: What the page says when it has been asked for.
+    requested: Sentence
+    #: The stages of one that goes well, in order.
+    way: tuple[Stage, ...] = WAY
+    permission: str = "request_switch"
+    #: It runs as soon as it is asked for; the others wait for approvals.
+    at_once: bool = False
+    #: Approvals that it needs beyond those of the pair's policy.
+    more_approvals: int = 0
+    #: It waits for the end of a blackout. (What changes nothing does not, nor what cannot wait.)
+    waits_for_blackouts: bool = True
+    #: Rules that stop other switches are only told.
+    findings_stop: bool = True
+    #: Its plan has to be on the page of whoever asks: it runs before anybody else looks at it, or loses records.
+    seen_first: bool = False
+    confirm: Literal["", "source", "target"] = ""
+    #: Somebody else looks at it afterwards.
+    reviewed: bool = False
+    #: No client notices it, and nothing is where it was not before.
+    changes_nothing: bool = False
+    #: Without the source, which is lost: what the mirror had not copied is lost, and counted. Only the target is asked.
+    source_lost: bool = False
+    #: Only consumers move, to the mirror or back; whoever writes stays, and so does the mirror's direction.
+    readers_only: bool = False
+    #: It moves what one switch before it has moved, back.
+    goes_back: bool = False
+    #: A term after its success the mirror is retired and the old Topics are removed (``retirement/``).
+    removes_old_topics: bool = False
+    #: Consumers that assign partitions themselves do not stand against it: somebody has decided that it cannot wait.
+    takes_self_assigned: bool = False
+
+
+_REQUESTED = say("The switch is requested. Somebody else has to approve it.")
+
+#: All kinds.
+KINDS: dict[Kind, KindSpec] = {
+    Kind.PLANNED: KindSpec(say("planned"), _REQUESTED),
+    # All checks and the mirror, without touching a client.
+    Kind.REHEARSAL: KindSpec(
+        say("rehearsal"),
+        say("The rehearsal is running. No client notices anything."),
+        way=(Stage.PRECHECK, Stage.REHEARSE),
+        at_once=True,
+        waits_for_blackouts=False,
+        findings_stop=False,
+        changes_nothing=True,
     ),
-    Kind.READ_SPLIT: (
-        Stage.PRECHECK,
-        Stage.SETTLE,
-        Stage.BLOCK,
-        Stage.FOLLOW,
-        Stage.FORWARD,
-        Stage.VERIFY,
+    # A planned one that runs at once; somebody else reviews it afterwards.
+    Kind.EMERGENCY: KindSpec(
+        say("emergency"),
+        say("The switch is running. Somebody else has to review it afterwards."),
+        permission="operate_switch",
+        at_once=True,
+        waits_for_blackouts=False,
+        findings_stop=False,
+        seen_first=True,
+        confirm="target",
+        reviewed=True,
+        takes_self_assigned=True,
+    ),
+    # Nobody to settle with, nothing to drain, and no other side to mirror to until somebody has rebuilt it.
+    Kind.FORCED: KindSpec(
+        say("forced"),
+        say("The forced switch is requested. It needs one approval more than others."),
+        way=(Stage.PRECHECK, Stage.BLOCK, Stage.ASSESS, Stage.TRANSLATE, Stage.FORWARD, Stage.VERIFY),
+        permission="force_switch",
+        more_approvals=1,
+        waits_for_blackouts=False,
+        findings_stop=False,
+        seen_first=True,
+        confirm="source",
+        source_lost=True,
+    ),
+    Kind.RESTORE: KindSpec(
+        say("restore"), say("Going back is requested. Somebody else has to approve it."), goes_back=True
+    ),
+    Kind.MIGRATION: KindSpec(
+        say("migration"),
+        say("The migration is requested. Somebody else has to approve it."),
+        removes_old_topics=True,
+    ),
+    Kind.READ_SPLIT: KindSpec(
+        say("read split"),
+        _REQUESTED,
+        way=(Stage.PRECHECK, Stage.SETTLE, Stage.BLOCK, Stage.FOLLOW, Stage.FORWARD, Stage.VERIFY),
+        readers_only=True,
     ),
 }
 #: Stages that an abort returns from.
@@ -214,7 +280,7 @@ def after_success(stage: Stage, kind: Kind = Kind.PLANNED) -> Stage | Event:
     """The next stage, or the event that ends the switch."""
     if stage is Stage.RETURN:
         return Event.ROLL_BACK
-    way = WAYS[kind]
+    way = kind.spec.way
     following = way.index(stage) + 1
     return way[following] if following < len(way) else Event.SUCCEED
 

@@ -21,7 +21,7 @@ from hadash.governance.findings import STOPPING
 from hadash.inventory.models import Pair
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.models import Blackout, Policy
+from hadash.switching.models.policies import Blackout, Policy
 from hadash.switching.stages.run import Limits
 
 #: How far ahead a start or a blackout may lie: beyond it a date is mistyped.

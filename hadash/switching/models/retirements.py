@@ -8,7 +8,7 @@ from django.utils.translation import pgettext_lazy
 
 from hadash.sentences import Sentence, say
 from hadash.stateful import Stateful
-from hadash.switching.retirement.machine import MACHINE, Status, Step
+from hadash.switching.machines.retirements import MACHINE, Status, Step
 
 
 class Retirement(Stateful):

@@ -1,0 +1,18 @@
+"""How the reports of a schedule are shown."""
+
+from __future__ import annotations
+
+from hadash.presentation.badges import State
+from hadash.reports.models import ReportIssue
+
+
+def of_issue(issue: ReportIssue) -> State:
+    """Of a report that was due: whether it was made, not what became of its mail."""
+    looks = {
+        ReportIssue.State.WAITING: ("waiting", "running"),
+        ReportIssue.State.QUEUED: ("fine", "fine"),
+        ReportIssue.State.FAILED: ("bad", "bad"),
+        ReportIssue.State.SKIPPED: ("unknown", "off"),
+    }
+    look, icon = looks[ReportIssue.State(issue.state)]
+    return State(look, icon, issue.get_state_display())

@@ -1,0 +1,17 @@
+"""What a failover notes of the records that the lost source may hold beyond its mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import OffsetSync
+from hadash.switching.models.switches import Switch
+from hadash.switching.models.tails import Tail
+from hadash.switching.stages.context import points_to_json
+
+
+def open_tail(key: str, ends: Mapping[Partition, OffsetSync]) -> None:
+    """Note that the source of switch ``key`` has to be asked. May be repeated."""
+    points = points_to_json(ends)
+    Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})

@@ -1,0 +1,102 @@
+"""Tables: the rules of a pair, and times in which nothing of it starts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hadash.governance.findings import RULES
+from hadash.inventory.models import Pair
+
+
+def _seconds(label: Any, least: float, most: float = 3600) -> Any:
+    """A time that a policy may set."""
+    bounds: list[Any] = [_finite, MinValueValidator(least), MaxValueValidator(most)]
+    return models.FloatField(label, null=True, blank=True, validators=bounds)
+
+
+def _finite(value: float) -> None:
+    """What is no number is neither too small nor too large."""
+    if not math.isfinite(value):
+        raise ValidationError(_("Enter a number."))
+
+
+def _known_codes(value: Any) -> None:
+    """A list of findings that there are."""
+    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
+        raise ValidationError(_("Enter a list of codes."))
+    unknown = sorted(set(value) - {code.value for code in RULES})
+    if unknown:
+        raise ValidationError(_("There is no finding %(codes)s."), params={"codes": ", ".join(unknown)})
+
+
+class Policy(models.Model):
+    """The rules of a pair. What is empty is as in the settings."""
+
+    pair = models.OneToOneField(Pair, models.CASCADE, related_name="policy")
+    #: How many people besides the requester have to say yes.
+    approvals = models.PositiveSmallIntegerField(
+        _("approvals"), default=1, validators=[MinValueValidator(1), MaxValueValidator(5)]
+    )
+    max_lag = models.PositiveIntegerField(_("largest lag at the start (records)"), null=True, blank=True)
+    settle_seconds = _seconds(_("settle at most (s)"), 5)
+    #: Below the time after which a parked client gives up.
+    block_seconds = _seconds(_("block in effect within (s)"), 0.5, 20)
+    drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
+    forward_seconds = _seconds(_("forward at most (s)"), 5)
+    reverse_seconds = _seconds(_("reverse at most (s)"), 5)
+    verify_seconds = _seconds(_("verify at most (s)"), 5)
+    verify_hold_seconds = _seconds(_("all has to hold for (s)"), 0.5)
+    #: How late a mirror may be: beyond it the rules of governance say so.
+    rpo_seconds = _seconds(_("a mirror is late after (RPO, s)"), 1)
+    #: Codes of the findings that stop a switch (``governance/findings.py``).
+    stopping = models.JSONField(
+        _("findings that stop a switch"), null=True, blank=True, default=None, validators=[_known_codes]
+    )
+
+    def __str__(self) -> str:
+        return f"policy of {self.pair}"
+
+    def values(self) -> dict[str, Any]:
+        """What it says, for the audit log."""
+        return {name: getattr(self, name) for name in POLICY_FIELDS}
+
+
+#: What people set of a policy.
+POLICY_FIELDS = (
+    "approvals",
+    "max_lag",
+    "settle_seconds",
+    "block_seconds",
+    "drain_seconds",
+    "forward_seconds",
+    "reverse_seconds",
+    "verify_seconds",
+    "verify_hold_seconds",
+    "rpo_seconds",
+    "stopping",
+)
+
+
+class Blackout(models.Model):
+    """A time in which no switch of a pair starts."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="blackouts")
+    begins = models.DateTimeField()
+    ends = models.DateTimeField()
+    reason = models.CharField(_("reason"), max_length=300)
+
+    class Meta:
+        ordering = ("begins",)
+
+    def __str__(self) -> str:
+        return f"{self.pair}: {self.begins} to {self.ends}"
+
+    def values(self) -> dict[str, Any]:
+        """What it says, for the audit log."""
+        return {"begins": self.begins.isoformat(), "ends": self.ends.isoformat(), "reason": self.reason}

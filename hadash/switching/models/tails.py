@@ -1,0 +1,64 @@
+"""Table: what lost sources held beyond their mirrors."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import OffsetSync
+from hadash.sentences import Sentence, say
+from hadash.stateful import Stateful
+from hadash.switching.machines.tails import TAIL_MACHINE, TailStatus
+from hadash.switching.models.switches import Switch
+
+
+class Tail(Stateful):
+    """What a lost source held beyond the mirror when its clients were sent over without it; see ``recovery/unreplicated.py``."""
+
+    MACHINE = TAIL_MACHINE
+    Status = TailStatus
+
+    STATUS_LABELS = [
+        (TailStatus.WAITING.value, _("awaited")),
+        (TailStatus.REPORTED.value, _("reported")),
+        (TailStatus.REBUILDING.value, _("being rebuilt")),
+        (TailStatus.REBUILT.value, _("rebuilt")),
+        (TailStatus.FAILED.value, _("not rebuilt")),
+    ]
+
+    switch = models.OneToOneField(Switch, models.CASCADE, related_name="tail")
+    status = models.CharField(max_length=12, choices=STATUS_LABELS, default=TailStatus.WAITING.value)
+    #: Up to where the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
+    points = models.JSONField()
+    #: What was beyond: ``[[topic, partition, first offset, end offset], ...]``.
+    found = models.JSONField(default=list)
+    reported_at = models.DateTimeField(null=True)
+    #: Why it cannot be reported or rebuilt, as of the last try.
+    fault = models.TextField(blank=True)
+    #: Since when the source has answered without knowing some of its Topics.
+    unknown_since = models.DateTimeField(null=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    note = models.TextField(blank=True)
+    #: Names of the mirrors that are rebuilt: their clients may have gone back since, so they are never rebuilt twice.
+    rebuilt = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"tail of {self.switch}: {self.status}"
+
+    @property
+    def current(self) -> TailStatus:
+        return TailStatus(self.status)
+
+    def cannot_change(self) -> Sentence:
+        return say("Its tail is %(status)s: there is nothing to decide.", status=self.get_status_display())
+
+    @property
+    def records(self) -> int:
+        """How many records it has; 0 while it is not reported."""
+        return sum(end - first for _topic, _partition, first, end in self.found)
+
+    def the_points(self) -> dict[Partition, OffsetSync]:
+        return {Partition(t, p): OffsetSync(source, target) for t, p, source, target in self.points}
