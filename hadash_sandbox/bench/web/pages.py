@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-import psutil
 
 from hadash_sandbox.bench.report import Report, median, quantile
 from hadash_sandbox.bench.web.addresses import PREVIEW
+from hadash_sandbox.bench.web.rest import await_rest
 from hadash_sandbox.demo import ROOT, Demo
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
@@ -22,8 +22,6 @@ from hadash_sandbox.person import Person
 VIEWER, ADMINISTRATOR = "olga", "ada"
 #: Times that each page is asked for; the first one is not counted.
 TURNS = 40
-#: A demo is at rest when it needs no more than so many percent of the machine for so many seconds; how long that is waited for.
-REST_PERCENT, REST_SECONDS, REST_LIMIT_SECONDS = 25.0, 10.0, 180.0
 #: Goals at the largest size.
 GOAL_MS, GOAL_KIB = 200.0, 300.0
 #: The same of pages that draw up a plan: as of a preview.
@@ -63,7 +61,7 @@ def measure(demo: Demo, report: Report, appids: int) -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     people = {name: Person(demo.url, name, demo.password) for name in (VIEWER, ADMINISTRATOR)}
     every = addresses(demo)
-    report.row(f"before the pages at {appids:,} AppIDs", waited_for_rest_s=round(_await_rest()))
+    report.row(f"before the pages at {appids:,} AppIDs", waited_for_rest_s=round(await_rest()))
     for name, known in every.items():
         person = people[known["who"]]
         took: list[float] = []
@@ -88,16 +86,6 @@ def measure(demo: Demo, report: Report, appids: int) -> dict[str, Measured]:
             **({"slowest": known["slowest"]} if page.p95 > GOAL_MS else {}),
         )
     return found
-
-
-def _await_rest() -> float:
-    """Seconds until the machine was idle but for what a demo always does: what has just started is still looking at everything for the first time.
-    One that never rests is measured as it is, and the seconds say so."""
-    began = time.monotonic()
-    while psutil.cpu_percent(interval=REST_SECONDS) > REST_PERCENT:
-        if time.monotonic() - began > REST_LIMIT_SECONDS:
-            break
-    return time.monotonic() - began
 
 
 def judge(report: Report, measured: dict[int, dict[str, Measured]]) -> None:
