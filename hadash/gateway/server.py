@@ -14,36 +14,36 @@ from typing import Any
 
 from hadash.bindings.member import Member
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
-from hadash.gateway import proxy_protocol
-from hadash.gateway.accepting import Acceptor
-from hadash.gateway.accounts import Account, Accounts
-from hadash.gateway.applying import Applying
-from hadash.gateway.client import Client
-from hadash.gateway.connection import ClientConnection
-from hadash.gateway.kinds import TRANSACTIONS, Kind
-from hadash.gateway.known_topics import KnownTopics
-from hadash.gateway.lake import AccessReports
-from hadash.gateway.libraries import Libraries
-from hadash.gateway.listener import Listener, SecurityProtocol, Unidentified
-from hadash.gateway.log_limit import LogLimit
-from hadash.gateway.lookups import Lookups
-from hadash.gateway.members import GroupMembers
-from hadash.gateway.memory_pool import MemoryPool
-from hadash.gateway.metrics import RESOLVE_BOUNDS, Durations
-from hadash.gateway.nodes import Node, NodeMap, NodeOutOfRange
-from hadash.gateway.origins import Origins
-from hadash.gateway.proxy_protocol import Passed
-from hadash.gateway.purgatory import Purgatory, Timer
+from hadash.gateway.protocol import proxy_protocol
+from hadash.gateway.protocol.api_keys import TRANSACTIONS, ApiKey
+from hadash.gateway.protocol.proxy_protocol import Passed
+from hadash.gateway.protocol.versions import CachedAnswers, Ranges, intersection
+from hadash.gateway.protocol.wire import WireError
+from hadash.gateway.reporting.lake import AccessReports
+from hadash.gateway.reporting.log_limit import LogLimit
+from hadash.gateway.reporting.metrics import RESOLVE_BOUNDS, Durations
+from hadash.gateway.reporting.traffic import Traffic
+from hadash.gateway.rules.binding_applier import Applying
+from hadash.gateway.rules.table import BindingTable
+from hadash.gateway.session.accepting import Acceptor
+from hadash.gateway.session.accounts import Account, Accounts
+from hadash.gateway.session.client import Client
+from hadash.gateway.session.connection import ClientConnection
+from hadash.gateway.session.libraries import Libraries
+from hadash.gateway.session.listener import Listener, SecurityProtocol, Unidentified
+from hadash.gateway.session.member_ids import Origins
+from hadash.gateway.session.members import GroupMembers
+from hadash.gateway.session.unauthenticated import Unauthenticated
+from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable, read_api_versions
+from hadash.gateway.session.upstream_auth import CLIENT_ID, OwnSession
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.signing_in import CLIENT_ID, OwnSession
-from hadash.gateway.slices import Slices
-from hadash.gateway.table import BindingTable
-from hadash.gateway.traffic import Traffic
-from hadash.gateway.turns import CLIENT_TURNS, HANDSHAKE_TURNS, SIGN_IN_TURNS, Turns
-from hadash.gateway.unauthenticated import Unauthenticated
-from hadash.gateway.upstream import Upstream, UpstreamUnavailable, read_api_versions
-from hadash.gateway.versions import CachedAnswers, Ranges, intersection
-from hadash.gateway.wire import WireError
+from hadash.gateway.virtual.known_topics import KnownTopics
+from hadash.gateway.virtual.lookups import Lookups
+from hadash.gateway.virtual.nodes import Node, NodeMap, NodeOutOfRange
+from hadash.gateway.waiting.memory_pool import MemoryPool
+from hadash.gateway.waiting.purgatory import Purgatory, Timer
+from hadash.gateway.waiting.slices import Slices
+from hadash.gateway.waiting.turns import CLIENT_TURNS, HANDSHAKE_TURNS, SIGN_IN_TURNS, Turns
 from hadash.identity.names import printable
 from hadash.lake.store import Store
 
@@ -379,7 +379,7 @@ class Gateway:
             header,
         )
 
-    def _served_versions(self) -> dict[Kind, tuple[int, int]]:
+    def _served_versions(self) -> dict[ApiKey, tuple[int, int]]:
         return intersection(self._ranges.values(), () if self.transactions else TRANSACTIONS)
 
     async def _refresh_versions(self) -> None:

@@ -15,11 +15,11 @@ import threading
 import time
 from contextlib import suppress
 
-from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import framed
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.wire import framed
 
 #: An API_VERSIONS request of 14 bytes: the smallest that is answered.
-FRAME = framed(struct.pack(">hhih", Kind.API_VERSIONS, 0, 1, 0))
+FRAME = framed(struct.pack(">hhih", ApiKey.API_VERSIONS, 0, 1, 0))
 
 #: What a connection sends: 280 kB in one go.
 FLOOD = FRAME * 20_000

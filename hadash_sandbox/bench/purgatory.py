@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from hadash.gateway.purgatory import DelayedOperation, Purgatory, Timer
-from hadash.gateway.timing_wheel import Entry, TimingWheel
+from hadash.gateway.waiting.purgatory import DelayedOperation, Purgatory, Timer
+from hadash.gateway.waiting.timing_wheel import Entry, TimingWheel
 from hadash_sandbox.bench.report import Report
 
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)

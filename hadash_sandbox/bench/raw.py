@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, cast
 
-from hadash.gateway.codec import (
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import (
     ErrorCode,
     build,
     decode_response,
@@ -21,8 +22,7 @@ from hadash.gateway.codec import (
     nested_class,
     request_class,
 )
-from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import FrameSplitter
+from hadash.gateway.protocol.wire import FrameSplitter
 from hadash_sandbox.errors import SandboxError
 
 _MAX_FRAME = 1 << 30
@@ -71,14 +71,14 @@ class RawConnection(asyncio.Protocol):
         self._transport.write(data)
         return answered
 
-    async def call(self, kind: Kind, version: int, **values: Any) -> Any:
+    async def call(self, kind: ApiKey, version: int, **values: Any) -> Any:
         message = build(request_class(kind, version), **values)
         payload = await self.send(encode_request(kind, version, 1, self.client_id, message))
         return decode_response(kind, version, payload)
 
     async def sign_in(self, user: str, password: str, mechanism: str = "PLAIN") -> RawConnection:
         """:raises Refused: with the reason."""
-        await self.call(Kind.SASL_HANDSHAKE, 1, mechanism=mechanism)
+        await self.call(ApiKey.SASL_HANDSHAKE, 1, mechanism=mechanism)
         if mechanism == "PLAIN":
             await self._authenticate(f"\0{user}\0{password}".encode())
         else:
@@ -86,7 +86,7 @@ class RawConnection(asyncio.Protocol):
         return self
 
     async def _authenticate(self, token: bytes) -> bytes:
-        response = await self.call(Kind.SASL_AUTHENTICATE, 1, auth_bytes=token)
+        response = await self.call(ApiKey.SASL_AUTHENTICATE, 1, auth_bytes=token)
         if response.error_code is not ErrorCode.none:
             raise Refused(response.error_message or response.error_code.name)
         answer: bytes = response.auth_bytes
@@ -131,18 +131,18 @@ def produce_request(
     acks: int = 1,
 ) -> bytes:
     """A framed PRODUCE of one record to partition 0."""
-    request = request_class(Kind.PRODUCE, version)
+    request = request_class(ApiKey.PRODUCE, version)
     partition = build(nested_class(request, "PartitionProduceData"), index=0, records=_batch(value, key))
     data = build(nested_class(request, "TopicProduceData"), name=topic, partition_data=(partition,))
     message = build(
         request, transactional_id=None, acks=acks, timeout=timedelta(seconds=30), topic_data=(data,)
     )
-    return encode_request(Kind.PRODUCE, version, 1, client_id, message)
+    return encode_request(ApiKey.PRODUCE, version, 1, client_id, message)
 
 
 def produce_error(payload: bytes, version: int = 7) -> ErrorCode:
     """The error of the one partition that :func:`produce_request` wrote to, of its answer."""
-    answer = decode_response(Kind.PRODUCE, version, payload)
+    answer = decode_response(ApiKey.PRODUCE, version, payload)
     found: ErrorCode = answer.responses[0].partition_responses[0].error_code
     return found
 
@@ -160,13 +160,13 @@ def check_written(answers: Iterable[bytes]) -> None:
 def metadata_request(client_id: str = "bench", version: int = 8) -> bytes:
     """A framed METADATA for all Topics."""
     message = build(
-        request_class(Kind.METADATA, version),
+        request_class(ApiKey.METADATA, version),
         topics=None,
         allow_auto_topic_creation=False,
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
     )
-    return encode_request(Kind.METADATA, version, 1, client_id, message)
+    return encode_request(ApiKey.METADATA, version, 1, client_id, message)
 
 
 def _batch(value: bytes, key: bytes | None) -> bytes:

@@ -13,8 +13,8 @@ import os
 import random
 from collections.abc import Callable
 
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.wire import MalformedFrame
+from hadash.gateway.protocol.codec import ErrorCode
+from hadash.gateway.protocol.wire import MalformedFrame
 from hadash_sandbox.bench.raw import RawConnection, Refused, produce_error, produce_request
 from hadash_sandbox.traffic.journal import Writer
 from hadash_sandbox.traffic.records import value_of

@@ -73,7 +73,7 @@ def offsets_partitions(inputs: Inputs) -> DataFrame:
 
 @rule(Code.BROKER_IDS)
 def broker_ids(inputs: Inputs) -> DataFrame:
-    """(A Gateway that redirects names the brokers as they are; any other gives them numbers of its own: :mod:`hadash.gateway.nodes`.)"""
+    """(A Gateway that redirects names the brokers as they are; any other gives them numbers of its own: :mod:`hadash.gateway.virtual.nodes`.)"""
     redirected = inputs.pairs.where(F.col("dialect") == _REDIRECTED).select("pair")
     ids = inputs.brokers.groupBy("cluster").agg(F.collect_set(F.col("broker").cast("string")).alias("ids"))
     both = F.array_intersect("first_ids", "second_ids")

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from hadash.api.shapes.inventory import MirrorShape
+from hadash.api.serializers.inventory import MirrorShape
 from hadash.mirroring.models import Mirror
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

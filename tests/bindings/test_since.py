@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.bindings.since import stamped, unbound
 from hadash.bindings.watch import Update
-from hadash.gateway.table import BindingTable
+from hadash.gateway.rules.table import BindingTable
 from hadash.identity.identity import Identity
 
 SHOP, WEB = Identity("shop"), Identity("shop", "web")

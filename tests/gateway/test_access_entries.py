@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hadash.gateway.admin import access_entries
-from hadash.gateway.traffic import AccessFact, AccessKey
+from hadash.gateway.reporting.admin import access_entries
+from hadash.gateway.reporting.traffic import AccessFact, AccessKey
 
 NOW = 1000.0
 

@@ -10,8 +10,8 @@ from support.kafka import App, consume, produce
 from support.raw import RawClient
 from support.waiting import eventually
 
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -114,10 +114,10 @@ def test_access_says_who_used_what_with_which_library(gateway: GatewayProcess, a
 def test_a_client_may_say_after_its_sign_in_which_library_it_is(gateway: GatewayProcess, app: App) -> None:
     """As Java's does: what it asks for before its sign-in has no room for that."""
     with RawClient(gateway.address, "web-1") as client:
-        client.call(Kind.API_VERSIONS, 0)
+        client.call(ApiKey.API_VERSIONS, 0)
         client.sign_in(app.appid, app.password, "SCRAM-SHA-512")
         software = {"client_software_name": "apache-kafka-java", "client_software_version": "3.9.2"}
-        client.call(Kind.API_VERSIONS, 3, **software)
+        client.call(ApiKey.API_VERSIONS, 3, **software)
         (found,) = gateway.clients(app.appid)
         assert (found["library"], found["version"]) == ("apache-kafka-java", "3.9.2")
 
@@ -134,7 +134,7 @@ def test_a_library_that_one_connection_has_told_is_that_of_the_others(
         for client in (first, next_one):
             client.sign_in(app.appid, app.password, "SCRAM-SHA-512")
             if client is first:
-                client.call(Kind.API_VERSIONS, 3, **software)
+                client.call(ApiKey.API_VERSIONS, 3, **software)
         assert [c["library"] for c in gateway.clients(app.appid)] == ["platformatic-kafka"] * 2
     with RawClient(gateway.address, "web-2") as other:
         other.sign_in(app.appid, app.password, "SCRAM-SHA-512")

@@ -13,8 +13,8 @@ from support.kafka import App, Clusters
 from support.messages import nested
 from support.raw import NotSignedIn, RawClient
 
-from hadash.gateway.codec import ErrorCode, build
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -36,7 +36,7 @@ def test_with_the_name_of_another_and_ones_own_password(
 def test_as_oneself_on_behalf_of_another(gateway: GatewayProcess, app: App, victim: App) -> None:
     """The authorization id of SASL."""
     with RawClient(gateway.address) as client:
-        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="PLAIN")
+        client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism="PLAIN")
         with pytest.raises(NotSignedIn, match="authorization id other than the user name"):
             client._authenticate(f"{victim.appid}\0{app.appid}\0{app.password}".encode())
 
@@ -55,7 +55,7 @@ def test_with_a_client_id_that_becomes_anothers_after_the_sign_in(
     with RawClient(gateway.address, "mine") as client:
         client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
         client.client_id = f"HA#{victim.appid}#orders"
-        client.send(Kind.METADATA, 1, topics=())
+        client.send(ApiKey.METADATA, 1, topics=())
         assert client.receive() is None
 
 
@@ -70,7 +70,7 @@ class TestANameThatComesAfterTheSignIn:
     def test_is_its_name_from_then_on(self, nameless: RawClient, gateway: GatewayProcess, app: App) -> None:
         nameless.client_id = "consumer-group-1"
         topic = app.topic()
-        assert {t.name for t in nameless.call(Kind.METADATA, 1, topics=None).topics} >= {topic}
+        assert {t.name for t in nameless.call(ApiKey.METADATA, 1, topics=None).topics} >= {topic}
         assert [each["client_id"] for each in gateway.clients(app.appid)] == ["consumer-group-1"]
         nameless.send_produce(topic, b"one")
         assert nameless.produce_error() is ErrorCode.none
@@ -79,14 +79,14 @@ class TestANameThatComesAfterTheSignIn:
         self, nameless: RawClient, gateway: GatewayProcess, victim: App
     ) -> None:
         nameless.client_id = f"HA#{victim.appid}#orders"
-        nameless.send(Kind.METADATA, 1, topics=())
+        nameless.send(ApiKey.METADATA, 1, topics=())
         assert nameless.receive() is None
         assert gateway.logged("names another AppID than")
 
     def test_cannot_come_after_a_request(self, nameless: RawClient, gateway: GatewayProcess) -> None:
-        nameless.call(Kind.METADATA, 1, topics=())
+        nameless.call(ApiKey.METADATA, 1, topics=())
         nameless.client_id = "somebody-after-all"
-        nameless.send(Kind.METADATA, 1, topics=())
+        nameless.send(ApiKey.METADATA, 1, topics=())
         assert nameless.receive() is None
         assert gateway.logged("the client.id changes to 'somebody-after-all' on one connection")
 
@@ -97,7 +97,7 @@ class TestANameThatComesAfterTheSignIn:
         with RawClient(gateway.address, "") as client:
             client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
             client.client_id = "made-up"
-            client.send(Kind.METADATA, 1, topics=())
+            client.send(ApiKey.METADATA, 1, topics=())
             assert client.receive() is None
         assert gateway.logged("made-up is bound elsewhere than")
 
@@ -106,7 +106,7 @@ def test_with_a_client_id_that_changes_in_the_middle_of_the_sign_in(
     gateway: GatewayProcess, app: App, victim: App
 ) -> None:
     with RawClient(gateway.address, "mine") as client:
-        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="SCRAM-SHA-256")
+        client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism="SCRAM-SHA-256")
         finish = client.begin_scram(app.appid, app.password)
         client.client_id = f"HA#{victim.appid}#orders"
         with pytest.raises(AssertionError, match="the connection was closed"):
@@ -157,10 +157,10 @@ def test_to_see_the_topics_of_another(gateway: GatewayProcess, app: App, victim:
     foreign, own = victim.topic(), app.topic()
     with RawClient(gateway.address) as client:
         client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
-        asked = build(nested(Kind.METADATA, 1, "MetadataRequestTopic"), name=foreign)
-        (topic,) = client.call(Kind.METADATA, 1, topics=(asked,)).topics
+        asked = build(nested(ApiKey.METADATA, 1, "MetadataRequestTopic"), name=foreign)
+        (topic,) = client.call(ApiKey.METADATA, 1, topics=(asked,)).topics
         assert topic.error_code is ErrorCode.topic_authorization_failed
-        assert [t.name for t in client.call(Kind.METADATA, 1, topics=None).topics] == [own]
+        assert [t.name for t in client.call(ApiKey.METADATA, 1, topics=None).topics] == [own]
 
 
 def test_without_signing_in_at_all(gateway: GatewayProcess, app: App, kafka: Clusters) -> None:

@@ -20,21 +20,21 @@ from support.certificates import Authority
 from support.messages import request
 from support.own_gateway import ASK, answer, comes_about, connect, is_cut, own_gateway, silent_broker
 
-from hadash.gateway import unauthenticated
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.wire import framed
 from hadash.gateway.server import Gateway
-from hadash.gateway.unauthenticated import GRACE_SECONDS, TOO_MANY, TOO_MANY_BYTES, TOO_MANY_OF_HOST
-from hadash.gateway.wire import framed
+from hadash.gateway.session import unauthenticated
+from hadash.gateway.session.unauthenticated import GRACE_SECONDS, TOO_MANY, TOO_MANY_BYTES, TOO_MANY_OF_HOST
 
 #: As on the demo: 280 kB of requests of 14 bytes.
 FLOOD = ASK * 20_000
 
 #: A SASL_AUTHENTICATE that no SASL_HANDSHAKE came before: it is refused, and the connection closed.
-REFUSED = framed(struct.pack(">hhihi", Kind.SASL_AUTHENTICATE, 0, 7, 0, 0))
+REFUSED = framed(struct.pack(">hhihi", ApiKey.SASL_AUTHENTICATE, 0, 7, 0, 0))
 
 #: A sign-in whose token is passed on to the cluster.
-HANDSHAKE = framed(struct.pack(">hhihh5s", Kind.SASL_HANDSHAKE, 1, 7, 0, 5, b"PLAIN"))
-PLAIN = framed(struct.pack(">hhihi5s", Kind.SASL_AUTHENTICATE, 0, 8, 0, 5, b"\0a\0bc"))
+HANDSHAKE = framed(struct.pack(">hhihh5s", ApiKey.SASL_HANDSHAKE, 1, 7, 0, 5, b"PLAIN"))
+PLAIN = framed(struct.pack(">hhihi5s", ApiKey.SASL_AUTHENTICATE, 0, 8, 0, 5, b"\0a\0bc"))
 
 #: A request that begins and is never complete.
 HALF = framed(b"\0" * 10_000)[:-1]
@@ -113,7 +113,7 @@ class TestRequests:
             tracemalloc.start()
             try:
                 large = request(
-                    Kind.API_VERSIONS, 3, client_software_name="x" * 400_000, client_software_version="1"
+                    ApiKey.API_VERSIONS, 3, client_software_name="x" * 400_000, client_software_version="1"
                 )
                 writer.write(framed(large.frame))
                 del large
@@ -164,7 +164,7 @@ class TestTime:
             writer.write(HANDSHAKE)
             await answer(reader)
             writer.write(PLAIN)
-            await comes_about(lambda: broker.taken(Kind.SASL_HANDSHAKE), "the broker's turn")
+            await comes_about(lambda: broker.taken(ApiKey.SASL_HANDSHAKE), "the broker's turn")
             reset = struct.pack("ii", 1, 0)
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
             writer.transport.abort()
@@ -299,9 +299,9 @@ class TestConnections:
             await answer(reader)
             assert gateway.unauthenticated.bytes == 0
             token = b"\0a\0" + b"x" * 50_000
-            head = struct.pack(">hhihi", Kind.SASL_AUTHENTICATE, 0, 8, 0, len(token))
+            head = struct.pack(">hhihi", ApiKey.SASL_AUTHENTICATE, 0, 8, 0, len(token))
             writer.write(framed(head + token))
-            await comes_about(lambda: broker.taken(Kind.SASL_HANDSHAKE), "the broker's turn")
+            await comes_about(lambda: broker.taken(ApiKey.SASL_HANDSHAKE), "the broker's turn")
             assert gateway.unauthenticated.bytes > 50_000
             writer.write(b"\0")  # what comes behind it does not hide it
             await comes_about(lambda: gateway.unauthenticated.bytes > len(head) + len(token), "a byte more")
@@ -383,4 +383,4 @@ class TestHandshakes:
 
 def test_an_api_versions_request_is_what_the_stranger_sent() -> None:
     assert len(ASK) == 14
-    assert ASK[4:6] == struct.pack(">h", Kind.API_VERSIONS)
+    assert ASK[4:6] == struct.pack(">h", ApiKey.API_VERSIONS)

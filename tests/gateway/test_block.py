@@ -12,9 +12,9 @@ from support.running import Writer, assert_exactly_once
 from support.waiting import eventually
 
 from hadash.bindings.model import BindingState
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import framed
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
+from hadash.gateway.protocol.wire import framed
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -94,9 +94,9 @@ def test_lookups_go_on_during_a_block(gateway: GatewayProcess, app: App, move: M
     topic = app.topic()
     with signed_in(gateway, app) as client:
         move.block()
-        response = client.call(Kind.METADATA, 1, topics=())
+        response = client.call(ApiKey.METADATA, 1, topics=())
         assert response.topics == ()
-        found = client.call(Kind.FIND_COORDINATOR, 2, key=app.group(), key_type=0)
+        found = client.call(ApiKey.FIND_COORDINATOR, 2, key=app.group(), key_type=0)
         assert found.error_code in (ErrorCode.none, ErrorCode.coordinator_not_available)
         client.send_produce(topic, b"one")
         move.release()
@@ -111,10 +111,10 @@ def test_requests_behind_a_parked_one_keep_their_order(
         move.block()
         for number in range(5):
             client.send_produce(topic, b"%d" % number)
-        client.send(Kind.METADATA, 1, topics=())
+        client.send(ApiKey.METADATA, 1, topics=())
         move.release()
         assert [client.produce_error() for _ in range(5)] == [ErrorCode.none] * 5
-        assert client.answer(Kind.METADATA, 1).topics == ()
+        assert client.answer(ApiKey.METADATA, 1).topics == ()
     assert kafka.values("east", topic) == [b"0", b"1", b"2", b"3", b"4"]
 
 
@@ -126,12 +126,12 @@ def test_writes_without_acknowledgement_have_arrived_when_the_block_is_in_effect
     with signed_in(gateway, app) as client:
         for number in range(20):
             client.send_produce(topic, b"%d" % number, acks=0)
-        client.call(Kind.API_VERSIONS, 0)  # the Gateway has read, and passed on, what came before
+        client.call(ApiKey.API_VERSIONS, 0)  # the Gateway has read, and passed on, what came before
         move.block()
         assert kafka.end_offsets("east", topic) == {0: 20}
         client.send_produce(topic, b"waits", acks=0)
         move.release()
-        client.call(Kind.API_VERSIONS, 0)
+        client.call(ApiKey.API_VERSIONS, 0)
         eventually(lambda: kafka.end_offsets("east", topic) == {0: 21}, "the record that waited")
 
 
@@ -188,11 +188,11 @@ def test_in_which_stages_a_consumers_heartbeat_is_answered_how(
     """Of a member that the cluster does not know, so that the cluster's own answer is told from the Gateway's."""
 
     def beat(client: RawClient) -> None:
-        client.send(Kind.HEARTBEAT, 3, group_id=app.group(), generation_id=1, member_id="m-1")
+        client.send(ApiKey.HEARTBEAT, 3, group_id=app.group(), generation_id=1, member_id="m-1")
 
     with signed_in(gateway, app) as client:
         beat(client)
-        by_the_cluster = client.answer(Kind.HEARTBEAT, 3).error_code
+        by_the_cluster = client.answer(ApiKey.HEARTBEAT, 3).error_code
         assert by_the_cluster is not ErrorCode.rebalance_in_progress
         move.to(BindingState.GATHER)
         beat(client)
@@ -200,12 +200,12 @@ def test_in_which_stages_a_consumers_heartbeat_is_answered_how(
             lambda: [m["state"] for m in gateway.members(app.appid)][-1:] == ["held"], "a held heartbeat"
         )
         move.to(BindingState.SETTLE)
-        assert client.answer(Kind.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress
+        assert client.answer(ApiKey.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress
         beat(client)
-        assert client.answer(Kind.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress
+        assert client.answer(ApiKey.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress
         move.block()
         beat(client)
-        assert client.answer(Kind.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress
+        assert client.answer(ApiKey.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress
         move.release()
         beat(client)
-        assert client.answer(Kind.HEARTBEAT, 3).error_code is by_the_cluster
+        assert client.answer(ApiKey.HEARTBEAT, 3).error_code is by_the_cluster

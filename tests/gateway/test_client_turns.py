@@ -22,11 +22,11 @@ from support.own_gateway import (
     silent_broker,
 )
 
-from hadash.gateway.client import Client
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.wire import framed
 from hadash.gateway.server import Gateway
-from hadash.gateway.turns import REQUESTS_PER_TURN
-from hadash.gateway.wire import framed
+from hadash.gateway.session.client import Client
+from hadash.gateway.waiting.turns import REQUESTS_PER_TURN
 
 #: Without sign-in, and without waiting for versions that the broker will not tell.
 SETTINGS = {"security_protocol": "PLAINTEXT", "connect_seconds": 0.5, "linger_seconds": 0.2}
@@ -35,7 +35,9 @@ FLOOD = ASK * 20_000
 
 #: A request that says who it is, and that the broker does not answer.
 HEARTBEAT = framed(
-    request(Kind.HEARTBEAT, 0, client_id=CLIENT_ID, group_id="workers", generation_id=1, member_id="m").frame
+    request(
+        ApiKey.HEARTBEAT, 0, client_id=CLIENT_ID, group_id="workers", generation_id=1, member_id="m"
+    ).frame
 )
 
 
@@ -132,7 +134,7 @@ class TestOneWhoHangsUp:
         _, writer, _ = await signed_in(gateway)
         writer.write(write(acks=0) * self.COUNT)
         writer.close()
-        await comes_about(lambda: broker.taken(Kind.PRODUCE) == self.COUNT, "every write")
+        await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == self.COUNT, "every write")
 
     async def test_what_had_no_turn_by_then_is_not_written_if_it_comes_again(
         self, gateway: Gateway, broker: SilentBroker, monkeypatch: pytest.MonkeyPatch
@@ -148,7 +150,7 @@ class TestOneWhoHangsUp:
         for turn in turns:
             turn()  # type: ignore[operator]
         await comes_about(lambda: client not in set(gateway.all_clients()), "the end of the connection")
-        assert broker.taken(Kind.PRODUCE) == REQUESTS_PER_TURN
+        assert broker.taken(ApiKey.PRODUCE) == REQUESTS_PER_TURN
 
 
 class TestLargeRequests:
@@ -163,9 +165,9 @@ class TestLargeRequests:
             await comes_about(lambda: gateway.memory_pool.reserved == len(self.LARGE), "room for the first")
             second[1].write(self.LARGE)
             await comes_about(lambda: gateway.memory_pool.waiting == 1, "the second waits")
-            assert broker.taken(Kind.PRODUCE) == 0
+            assert broker.taken(ApiKey.PRODUCE) == 0
             first[1].write(self.LARGE[100_000:])
-            await comes_about(lambda: broker.taken(Kind.PRODUCE) == 2, "both writes")
+            await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == 2, "both writes")
             assert gateway.memory_pool.reserved == 0
 
     async def test_who_does_not_complete_it_makes_way(self, broker: SilentBroker) -> None:
@@ -176,7 +178,7 @@ class TestLargeRequests:
             slow[1].write(self.LARGE[:-1])
             await comes_about(lambda: gateway.memory_pool.reserved == len(self.LARGE), "room for the first")
             quick[1].write(self.LARGE)
-            await comes_about(lambda: broker.taken(Kind.PRODUCE) == 1, "the write of the other")
+            await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == 1, "the write of the other")
             assert await is_cut(slow[0])
             assert gateway.traffic.refused == {"partial frame": 1}
 
@@ -187,7 +189,7 @@ class TestLargeRequests:
             await comes_about(lambda: gateway.memory_pool.reserved == len(self.LARGE), "room for the first")
             leaves[1].close()
             stays[1].write(self.LARGE)
-            await comes_about(lambda: broker.taken(Kind.PRODUCE) == 1, "the write of the other")
+            await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == 1, "the write of the other")
 
 
 async def test_one_who_does_not_read_gets_no_more_answers(
@@ -198,7 +200,7 @@ async def test_one_who_does_not_read_gets_no_more_answers(
         writer.write(ASK)
         await answer(reader)
         # METADATA without Topics says who it is, and the Gateway answers it itself.
-        nodes = request(Kind.METADATA, 1, client_id=CLIENT_ID, topics=())
+        nodes = request(ApiKey.METADATA, 1, client_id=CLIENT_ID, topics=())
         writer.write(framed(nodes.frame))
         assert struct.unpack_from(">i", await answer(reader)) == (7,)
         rounds = Rounds(gateway, monkeypatch)
@@ -227,7 +229,7 @@ async def test_a_broker_hears_once_which_library_a_client_is_that_says_so_after_
     told = [
         framed(
             request(
-                Kind.API_VERSIONS,
+                ApiKey.API_VERSIONS,
                 3,
                 client_id=CLIENT_ID,
                 client_software_name=name,
@@ -238,10 +240,10 @@ async def test_a_broker_hears_once_which_library_a_client_is_that_says_so_after_
     ]
     _, writer = await connect(gateway)
     writer.write(HEARTBEAT + b"".join(told) + HEARTBEAT)
-    await comes_about(lambda: broker.taken(Kind.HEARTBEAT) == 2, "the request behind it")
+    await comes_about(lambda: broker.taken(ApiKey.HEARTBEAT) == 2, "the request behind it")
     # (The Gateway itself asks for versions, too.)
     introductions = [
-        frame for frame in broker.frames if frame[:4] == struct.pack(">hh", Kind.API_VERSIONS, 3)
+        frame for frame in broker.frames if frame[:4] == struct.pack(">hh", ApiKey.API_VERSIONS, 3)
     ]
     assert len(introductions) == 1
     assert b"apache-kafka-java" in introductions[0]

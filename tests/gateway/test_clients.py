@@ -10,8 +10,8 @@ from support.kafka import App, Clusters, consume, error_of, produce
 from support.raw import NotSignedIn, RawClient
 from support.waiting import eventually
 
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -104,15 +104,15 @@ class TestOneVirtualCluster:
 
     def test_versions_with_topic_ids_are_not_offered(self, gateway: GatewayProcess) -> None:
         with RawClient(gateway.address) as client:
-            keys = {k.api_key: k.max_version for k in client.call(Kind.API_VERSIONS, 0).api_keys}
-        assert (keys[Kind.METADATA], keys[Kind.FETCH], keys[Kind.PRODUCE]) == (8, 10, 9)
+            keys = {k.api_key: k.max_version for k in client.call(ApiKey.API_VERSIONS, 0).api_keys}
+        assert (keys[ApiKey.METADATA], keys[ApiKey.FETCH], keys[ApiKey.PRODUCE]) == (8, 10, 9)
 
     @pytest.mark.parametrize("version", range(9))
     def test_metadata_in_every_version(self, gateway: GatewayProcess, shared_app: App, version: int) -> None:
         with RawClient(gateway.address) as client:
             client.sign_in(shared_app.appid, shared_app.password, "SCRAM-SHA-256")
             response = client.call(
-                Kind.METADATA,
+                ApiKey.METADATA,
                 version,
                 topics=(),
                 allow_auto_topic_creation=False,
@@ -140,7 +140,7 @@ class TestOneVirtualCluster:
 
             def ask() -> object:
                 response = client.call(
-                    Kind.FIND_COORDINATOR, version, key=group, key_type=0, coordinator_keys=(group,)
+                    ApiKey.FIND_COORDINATOR, version, key=group, key_type=0, coordinator_keys=(group,)
                 )
                 found = response.coordinators[0] if version >= 4 else response
                 return found if found.error_code is ErrorCode.none else None

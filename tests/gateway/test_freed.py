@@ -18,10 +18,10 @@ from support.certificates import Authority
 from support.messages import batch, produce, request
 from support.own_gateway import ASK, CLIENT_ID, SilentBroker, comes_about, own_gateway, silent_broker
 
-from hadash.gateway.connection import ClientConnection
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.wire import framed
 from hadash.gateway.server import Gateway
-from hadash.gateway.wire import framed
+from hadash.gateway.session.connection import ClientConnection
 
 #: What a stranger sends before it hangs up.
 STRANGERS = {
@@ -30,7 +30,7 @@ STRANGERS = {
     "a flood": ASK * 20_000,
     "half a request": framed(b"\0" * 10_000)[:-1],
     "no request": b"GET / HTTP/1.1\r\n\r\n",
-    "a token without a handshake": framed(struct.pack(">hhihi", Kind.SASL_AUTHENTICATE, 0, 7, 0, 0)),
+    "a token without a handshake": framed(struct.pack(">hhihi", ApiKey.SASL_AUTHENTICATE, 0, 7, 0, 0)),
 }
 
 
@@ -42,13 +42,13 @@ def write(acks: int) -> bytes:
 CLIENTS = {
     "a heartbeat": framed(
         request(
-            Kind.HEARTBEAT, 0, client_id=CLIENT_ID, group_id="workers", generation_id=1, member_id="m"
+            ApiKey.HEARTBEAT, 0, client_id=CLIENT_ID, group_id="workers", generation_id=1, member_id="m"
         ).frame
     ),
     "a write": write(acks=1),
     "a write that asks for no answer": write(acks=0),
     "more than it may have unanswered": write(acks=1) * 100,
-    "a look-up": framed(request(Kind.FIND_COORDINATOR, 0, client_id=CLIENT_ID, key="workers").frame),
+    "a look-up": framed(request(ApiKey.FIND_COORDINATOR, 0, client_id=CLIENT_ID, key="workers").frame),
     "what breaks the protocol": write(acks=1) + b"GET / HTTP/1.1\r\n\r\n",
 }
 
@@ -174,5 +174,5 @@ async def test_what_a_client_wrote_that_is_cut_while_it_signs_in_is_passed_on(
 ) -> None:
     """Nobody would send it again: it asked for no answer."""
     await visit(serving.settings.port, write(acks=0), reset=True)
-    await comes_about(lambda: broker.taken(Kind.PRODUCE), "the write")
+    await comes_about(lambda: broker.taken(ApiKey.PRODUCE), "the write")
     await comes_about(lambda: not serving.connections, "the end of the connection")

@@ -28,9 +28,9 @@ from support.waiting import eventually
 
 from hadash.bindings.membership import members
 from hadash.bindings.model import GatewayMember
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import framed
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
+from hadash.gateway.protocol.wire import framed
 
 pytestmark = pytest.mark.stack
 
@@ -155,7 +155,7 @@ def test_slow_senders_and_silent_connections_end_and_hold_up_nobody(
     with Writer(app.config(gateway.bootstrap), app.topic(2)) as writer, ExitStack() as open_:
         silent = [open_.enter_context(socket.create_connection(gateway.address)) for _ in range(50)]
         slow = [open_.enter_context(socket.create_connection(gateway.address)) for _ in range(50)]
-        handshake = framed(struct.pack(">hhih", Kind.SASL_HANDSHAKE, 1, 1, 3) + b"raw" + b"\0\x05PLAIN")
+        handshake = framed(struct.pack(">hhih", ApiKey.SASL_HANDSHAKE, 1, 1, 3) + b"raw" + b"\0\x05PLAIN")
         deadline = time.monotonic() + 30
         for byte in handshake * 100:
             if all(gone(connection) for connection in (*silent, *slow)):
@@ -206,7 +206,7 @@ def test_connections_beyond_the_limit_are_closed_at_once_and_the_others_stay(
         early.sign_in(app.appid, app.password, "SCRAM-SHA-256")
         more = [open_.enter_context(socket.create_connection(gateway.address)) for _ in range(400)]
         eventually(lambda: gateway.refused("connections") >= 101, "refused connections")
-        assert early.call(Kind.METADATA, 1, topics=()).topics == ()
+        assert early.call(ApiKey.METADATA, 1, topics=()).topics == ()
         assert sum(gone(connection) for connection in more) >= 101
     eventually(lambda: open_connections(gateway) <= 1, "room again")
     with RawClient(gateway.address) as late:

@@ -24,9 +24,9 @@ from support.waiting import eventually
 
 from hadash.bindings import catalogue
 from hadash.bindings.model import Broker, ClusterDescription
-from hadash.gateway import proxy_protocol
-from hadash.gateway.kinds import Kind
-from hadash.gateway.proxy_protocol import Endpoint, Passed
+from hadash.gateway.protocol import proxy_protocol
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.proxy_protocol import Endpoint, Passed
 from hadash.identity.identity import Identity
 from hadash.kafka.values import DEFAULT, QuotaEntity
 
@@ -145,10 +145,10 @@ class Client(RawClient):
 
     def begin(self, app: App) -> Client:
         self.call(
-            Kind.API_VERSIONS, 3, client_software_name="far-client", client_software_version="1.2.3-rc.4"
+            ApiKey.API_VERSIONS, 3, client_software_name="far-client", client_software_version="1.2.3-rc.4"
         )
         self.sign_in(app.appid, app.password, "SCRAM-SHA-256")
-        self.call(Kind.FIND_COORDINATOR, 2, key="group", key_type=0)  # its answer is a broker's
+        self.call(ApiKey.FIND_COORDINATOR, 2, key="group", key_type=0)  # its answer is a broker's
         return self
 
 
@@ -294,7 +294,7 @@ class TestHeadersAreBelievedFrom:
     def test_who_is_named_and_sends_none_is_refused(self, start: Callable[..., GatewayProcess]) -> None:
         gateway = start(PROXY_PROTOCOL_FROM=CLIENT_HOST)
         with Client(gateway.port) as client:
-            client.send(Kind.API_VERSIONS, 2)
+            client.send(ApiKey.API_VERSIONS, 2)
             assert client.receive() is None
         assert eventually(lambda: gateway.refused("proxy header"), "the refusal") == 1
         gateway.logged("does not begin with a header of the PROXY protocol, version 2")
@@ -320,7 +320,7 @@ class TestHeadersAreBelievedFrom:
         for _ in range(3):
             Client(gateway.port).close()
         with Client(gateway.port) as client:
-            client.send(Kind.API_VERSIONS, 2)
+            client.send(ApiKey.API_VERSIONS, 2)
             assert client.receive() is None
         assert eventually(lambda: gateway.refused("proxy header"), "the refusal") == 1
 

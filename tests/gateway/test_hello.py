@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from hadash.gateway.hello import needed
+from hadash.gateway.protocol.hello import needed
 
 
 def hello() -> bytes:

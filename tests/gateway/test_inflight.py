@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hadash.gateway.inflight import InFlight
+from hadash.gateway.waiting.inflight import InFlight
 
 
 @pytest.fixture

@@ -13,27 +13,33 @@ from support.messages import example
 from support.raw import RawClient
 from support.waiting import eventually
 
-from hadash.gateway.codec import ErrorCode, decode_response
-from hadash.gateway.kinds import OFFERED, TRANSACTIONS, Kind
+from hadash.gateway.protocol.api_keys import OFFERED, TRANSACTIONS, ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, decode_response
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
 
 #: What a block holds up (docs/gateway.md) but HEARTBEAT, which is answered.
 WAITS = [
-    Kind.PRODUCE,
-    Kind.FETCH,
-    Kind.OFFSET_COMMIT,
-    Kind.OFFSET_FETCH,
-    Kind.JOIN_GROUP,
-    Kind.OFFSET_FOR_LEADER_EPOCH,
-    Kind.LIST_OFFSETS,
-    Kind.SYNC_GROUP,
-    Kind.INIT_PRODUCER_ID,
+    ApiKey.PRODUCE,
+    ApiKey.FETCH,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.JOIN_GROUP,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.SYNC_GROUP,
+    ApiKey.INIT_PRODUCER_ID,
     *sorted(TRANSACTIONS),
 ]
 #: Look-ups go on, and a member may leave: it takes nothing with it.
-GOES_ON = [Kind.API_VERSIONS, Kind.METADATA, Kind.FIND_COORDINATOR, Kind.LEAVE_GROUP, Kind.DESCRIBE_GROUPS]
+GOES_ON = [
+    ApiKey.API_VERSIONS,
+    ApiKey.METADATA,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.DESCRIBE_GROUPS,
+]
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +67,11 @@ def move(control: ControlPlane, app: App) -> Move:
     return Move(control, Identity(app.appid), "east")
 
 
-def send(client: RawClient, kind: Kind) -> None:
+def send(client: RawClient, kind: ApiKey) -> None:
     client.send_request(example(kind, OFFERED[kind][1]))
 
 
-def is_answered(client: RawClient, kind: Kind) -> bool:
+def is_answered(client: RawClient, kind: ApiKey) -> bool:
     """Whether the next answer is one of that kind."""
     payload = client.receive()
     assert payload is not None, f"the connection was closed instead of answering {kind.name}"
@@ -75,7 +81,7 @@ def is_answered(client: RawClient, kind: Kind) -> bool:
 
 @pytest.mark.parametrize("kind", WAITS)
 def test_in_a_block_it_waits_and_the_cluster_answers_it_after_the_block(
-    gateway: GatewayProcess, app: App, client: RawClient, move: Move, kind: Kind
+    gateway: GatewayProcess, app: App, client: RawClient, move: Move, kind: ApiKey
 ) -> None:
     send(client, kind)
     assert is_answered(client, kind)
@@ -89,7 +95,7 @@ def test_in_a_block_it_waits_and_the_cluster_answers_it_after_the_block(
 
 @pytest.mark.parametrize("kind", WAITS)
 def test_one_that_waits_vanishes_with_its_connection(
-    gateway: GatewayProcess, app: App, client: RawClient, move: Move, kind: Kind
+    gateway: GatewayProcess, app: App, client: RawClient, move: Move, kind: ApiKey
 ) -> None:
     move.block()
     before = gateway.metric("hadash_gateway_parked")
@@ -102,7 +108,7 @@ def test_one_that_waits_vanishes_with_its_connection(
 
 
 @pytest.mark.parametrize("kind", GOES_ON)
-def test_in_a_block_it_goes_on(client: RawClient, move: Move, kind: Kind) -> None:
+def test_in_a_block_it_goes_on(client: RawClient, move: Move, kind: ApiKey) -> None:
     move.block()
     send(client, kind)
     assert is_answered(client, kind)
@@ -111,8 +117,8 @@ def test_in_a_block_it_goes_on(client: RawClient, move: Move, kind: Kind) -> Non
 
 def test_in_a_block_a_heartbeat_is_told_to_rebalance(client: RawClient, move: Move) -> None:
     move.block()
-    send(client, Kind.HEARTBEAT)
-    response = client.answer(Kind.HEARTBEAT, OFFERED[Kind.HEARTBEAT][1])
+    send(client, ApiKey.HEARTBEAT)
+    response = client.answer(ApiKey.HEARTBEAT, OFFERED[ApiKey.HEARTBEAT][1])
     assert response.error_code is ErrorCode.rebalance_in_progress
     move.release()
 

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 import pytest
 
 from hadash.bindings.model import Placement
-from hadash.gateway import known_topics, metadata
-from hadash.gateway.codec import ErrorCode, build, decode_response, encode_response, response_module
-from hadash.gateway.kinds import OFFERED, Kind
-from hadash.gateway.known_topics import DISBELIEF_SECONDS, KnownTopics
-from hadash.gateway.metadata import Answer, Topic
-from hadash.gateway.nodes import NodeMap
-from hadash.gateway.traffic import AccessKey, Traffic
+from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build, decode_response, encode_response, response_module
+from hadash.gateway.reporting.traffic import AccessKey, Traffic
+from hadash.gateway.virtual import known_topics, metadata
+from hadash.gateway.virtual.known_topics import DISBELIEF_SECONDS, KnownTopics
+from hadash.gateway.virtual.metadata import Answer, Topic
+from hadash.gateway.virtual.nodes import NodeMap
 
 every_metadata = pytest.mark.parametrize(
-    "version", range(OFFERED[Kind.METADATA][0], OFFERED[Kind.METADATA][1] + 1)
+    "version", range(OFFERED[ApiKey.METADATA][0], OFFERED[ApiKey.METADATA][1] + 1)
 )
 
 UNKNOWN, FORBIDDEN = ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed
@@ -45,7 +45,7 @@ class Gateway:
         self.known = KnownTopics(self.clock)
 
     def _answer(self, **topics: int | ErrorCode) -> Answer:
-        module: Any = response_module(Kind.METADATA, self.version)
+        module: Any = response_module(ApiKey.METADATA, self.version)
         described = tuple(
             build(
                 module.MetadataResponseTopic,
@@ -64,7 +64,7 @@ class Gateway:
             module.MetadataResponse, brokers=(broker,), topics=described, cluster_id="c", controller_id=1
         )
         return run(
-            metadata.read(encode_response(Kind.METADATA, self.version, 7, message)[4:], self.version, 0)
+            metadata.read(encode_response(ApiKey.METADATA, self.version, 7, message)[4:], self.version, 0)
         )
 
     @staticmethod
@@ -86,7 +86,7 @@ class Gateway:
         answer = self._answer(**topics)
         run(self.known.check(cluster, answer, used))
         framed = metadata.compose(answer, answer.topics, "hadash-main", 1, NodeMap({}, "gw", 9100, 10))
-        told = decode_response(Kind.METADATA, self.version, framed[4:]).topics
+        told = decode_response(ApiKey.METADATA, self.version, framed[4:]).topics
         return {topic.name: self._heard(topic) for topic in told}
 
     @staticmethod

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from hadash.gateway import lake as module
-from hadash.gateway.lake import AccessReports
-from hadash.gateway.slices import Slices
-from hadash.gateway.traffic import AccessKey, Circumstances, Traffic
+from hadash.gateway.reporting import lake as module
+from hadash.gateway.reporting.lake import AccessReports
+from hadash.gateway.reporting.traffic import AccessKey, Circumstances, Traffic
+from hadash.gateway.waiting.slices import Slices
 from hadash.lake.access import write_batch
 from hadash.lake.store import Store
 
@@ -119,7 +119,7 @@ async def test_what_cannot_be_written_waits_for_the_next_batch(
 async def test_a_fact_that_had_to_go_is_reported_all_the_same(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hadash.gateway.traffic.MAX_FACTS", 2)
+    monkeypatch.setattr("hadash.gateway.reporting.traffic.MAX_FACTS", 2)
     for number in range(5):
         lake.traffic.fact(key(f"web-{number}")).note(float(number), 1, 10)
     await lake.reports.write()

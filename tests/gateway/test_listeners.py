@@ -26,8 +26,8 @@ from support.running import Reader, Writer, assert_exactly_once
 from support.waiting import eventually
 
 from hadash.bindings.model import BindingState
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.client_ids import NamedByClient
 from hadash.identity.identity import Identity
 from hadash.kafka.cluster import ClusterClient
@@ -183,7 +183,7 @@ class TestTls:
     ) -> None:
         gateway = start("SASL_SSL")
         with RawClient(gateway.address) as stranger:
-            stranger.send(Kind.API_VERSIONS, 0)
+            stranger.send(ApiKey.API_VERSIONS, 0)
             assert stranger.receive() is None
         topic = app.topic()
         produce(self.config(gateway, app, authority), topic, b"one")
@@ -241,7 +241,7 @@ class TestClientCertificates:
         gateway = start("SSL")
         tls = self.tls(authority, app.appid if name == "APP" else name)
         with RawClient(gateway.address, client_id, tls) as client:
-            client.send(Kind.METADATA, 1, topics=())
+            client.send(ApiKey.METADATA, 1, topics=())
             assert client.receive() is None
         assert gateway.logged(why)
         assert gateway.refused("identity") == 1
@@ -254,7 +254,7 @@ class TestClientCertificates:
         without = ssl.create_default_context(cafile=str(authority.certificate))
         for context in (forged, without):
             with pytest.raises((OSError, AssertionError)), RawClient(gateway.address, tls=context) as client:
-                client.call(Kind.METADATA, 1, topics=())
+                client.call(ApiKey.METADATA, 1, topics=())
         assert gateway.clients(app.appid) == []
 
     def test_sasl_is_not_spoken_there(
@@ -262,7 +262,7 @@ class TestClientCertificates:
     ) -> None:
         gateway = start("SSL")
         with RawClient(gateway.address, tls=self.tls(authority, app.appid)) as client:
-            client.send(Kind.SASL_HANDSHAKE, 1, mechanism="PLAIN")
+            client.send(ApiKey.SASL_HANDSHAKE, 1, mechanism="PLAIN")
             assert client.receive() is None
         assert gateway.logged("SASL_HANDSHAKE on a listener without SASL")
 
@@ -297,7 +297,7 @@ class TestPlaintext:
     ) -> None:
         gateway = start("PLAINTEXT")
         with RawClient(gateway.address, client_id) as client:
-            client.send(Kind.METADATA, 1, topics=())
+            client.send(ApiKey.METADATA, 1, topics=())
             assert client.receive() is None
         assert gateway.logged(why)
 
@@ -378,7 +378,7 @@ class TestRedirect:
             control.bind(Identity(app.appid), cluster)
             with RawClient(gateway.address) as client:
                 client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
-                answer = client.call(Kind.METADATA, 1, topics=())
+                answer = client.call(ApiKey.METADATA, 1, topics=())
             host, port = mixed.described[cluster].address
             assert [(b.node_id, b.host, b.port) for b in answer.brokers] == [(0, host, port)]
 

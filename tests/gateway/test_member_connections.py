@@ -11,8 +11,8 @@ from support.raw import RawClient
 from support.waiting import eventually
 
 from hadash.bindings.model import BindingState
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 from hadash.switching.execution.settled import furthest_settled
 
@@ -22,16 +22,16 @@ pytestmark = pytest.mark.stack
 def joined(client: RawClient, group: str) -> tuple[str, int]:
     """The only member of ``group`` by now: its id and generation."""
     client.send_join(group)
-    answer = client.answer(Kind.JOIN_GROUP, 2)
+    answer = client.answer(ApiKey.JOIN_GROUP, 2)
     assert answer.error_code is ErrorCode.none
     identity = {"group_id": group, "generation_id": answer.generation_id, "member_id": answer.member_id}
-    assert client.call(Kind.SYNC_GROUP, 1, **identity, assignments=()).error_code is ErrorCode.none
+    assert client.call(ApiKey.SYNC_GROUP, 1, **identity, assignments=()).error_code is ErrorCode.none
     return answer.member_id, answer.generation_id
 
 
 def heart(client: RawClient, group: str, member: str, generation: int) -> Callable[[], ErrorCode]:
     def beat() -> ErrorCode:
-        answer = client.call(Kind.HEARTBEAT, 1, group_id=group, generation_id=generation, member_id=member)
+        answer = client.call(ApiKey.HEARTBEAT, 1, group_id=group, generation_id=generation, member_id=member)
         code: ErrorCode = answer.error_code
         return code
 

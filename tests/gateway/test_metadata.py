@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.bindings.model import Broker
-from hadash.gateway import metadata
-from hadash.gateway.codec import ErrorCode, build, decode_response, encode_response, response_module
-from hadash.gateway.kinds import OFFERED, Kind
-from hadash.gateway.metadata import Answer, Topic
-from hadash.gateway.nodes import NodeMap
-from hadash.gateway.upstream import UpstreamUnavailable
-from hadash.gateway.wire import MalformedFrame
+from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build, decode_response, encode_response, response_module
+from hadash.gateway.protocol.wire import MalformedFrame
+from hadash.gateway.session.upstream import UpstreamUnavailable
+from hadash.gateway.virtual import metadata
+from hadash.gateway.virtual.metadata import Answer, Topic
+from hadash.gateway.virtual.nodes import NodeMap
 
-METADATA_VERSIONS = range(OFFERED[Kind.METADATA][0], OFFERED[Kind.METADATA][1] + 1)
+METADATA_VERSIONS = range(OFFERED[ApiKey.METADATA][0], OFFERED[ApiKey.METADATA][1] + 1)
 every_metadata = pytest.mark.parametrize("version", METADATA_VERSIONS)
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ def nodes() -> NodeMap:
 
 def west_metadata(version: int) -> Any:
     """Topic ``orders`` as west describes it: partition 0 led by broker 0 in epoch 12, partition 1 without leader."""
-    module: Any = response_module(Kind.METADATA, version)
+    module: Any = response_module(ApiKey.METADATA, version)
     partitions = (
         build(
             module.MetadataResponsePartition,
@@ -92,7 +92,7 @@ def west_metadata(version: int) -> Any:
 
 
 def payload_of(message: Any, version: int) -> bytes:
-    return encode_response(Kind.METADATA, version, 7, message)[4:]
+    return encode_response(ApiKey.METADATA, version, 7, message)[4:]
 
 
 def read(version: int, nodes: NodeMap) -> Answer:
@@ -105,7 +105,7 @@ def told(answer: Answer, topics: list[Topic], nodes: NodeMap) -> Any:
     frame = metadata.compose(answer, topics, "hadash-main", 20_000, nodes)
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
     assert int.from_bytes(frame[4:8], "big") == 7
-    return decode_response(Kind.METADATA, answer.version, frame[4:])
+    return decode_response(ApiKey.METADATA, answer.version, frame[4:])
 
 
 def test_the_versions_are_0_to_8() -> None:

@@ -19,9 +19,9 @@ from support.running import Reader, Writer, assert_exactly_once
 from support.waiting import eventually
 
 from hadash.bindings.model import BindingState
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
-from hadash.gateway.producer_ids import ID_BITS
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
+from hadash.gateway.virtual.producer_ids import ID_BITS
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -129,7 +129,7 @@ class TestIdempotentProducers:
 
         def ask() -> Any:
             return client.call(
-                Kind.INIT_PRODUCER_ID, 1, transactional_id=None, transaction_timeout=timedelta(seconds=60)
+                ApiKey.INIT_PRODUCER_ID, 1, transactional_id=None, transaction_timeout=timedelta(seconds=60)
             )
 
         response = eventually(
@@ -211,7 +211,7 @@ def test_who_signs_in_across_the_forward_does_not_stay_behind(
     move = Move(control, Identity(app.appid), "east")
     move.block()
     with RawClient(gateway.node_address("west")) as client:
-        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="SCRAM-SHA-256")
+        client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism="SCRAM-SHA-256")
         finish = client.begin_scram(app.appid, app.password)
         move.forward()
         finish()
@@ -337,7 +337,7 @@ class TestTransactions:
         with RawClient(gateway.address) as client:
             client.sign_in(shared_app.appid, shared_app.password, "SCRAM-SHA-256")
             response = client.call(
-                Kind.INIT_PRODUCER_ID,
+                ApiKey.INIT_PRODUCER_ID,
                 version,
                 transactional_id="tx",
                 transaction_timeout=timedelta(seconds=60),

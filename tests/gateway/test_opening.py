@@ -7,7 +7,7 @@ from collections import deque
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway.opening import Opening, Openings
+from hadash.gateway.session.sequence_guard import Opening, Openings
 
 ORDERS = Opening("orders", 0, 7, 0, 12)
 CARTS = ORDERS._replace(topic="carts")

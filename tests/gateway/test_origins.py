@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway import origins as module
-from hadash.gateway.origins import Origins
+from hadash.gateway.session import member_ids as module
+from hadash.gateway.session.member_ids import Origins
 
 NUMBERS = {"east": 1, "west": 2}
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hadash.gateway import pauses
-from hadash.gateway.samples import Stream
-from hadash.gateway.traffic import AccessKey, Traffic
+from hadash.gateway.reporting import pauses
+from hadash.gateway.reporting.samples import Stream
+from hadash.gateway.reporting.traffic import AccessKey, Traffic
 
 
 class Clock:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import messages
 
-from hadash.gateway.codec import build
-from hadash.gateway.kinds import Kind
-from hadash.gateway.positions import MAX_PARTITIONS, FetchPositions
-from hadash.gateway.wire import Request
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import build
+from hadash.gateway.protocol.positions import MAX_PARTITIONS, FetchPositions
+from hadash.gateway.protocol.wire import Request
 
 VERSIONS = range(4, 11)
 
@@ -20,10 +20,10 @@ VERSIONS = range(4, 11)
 def fetch(version: int, offsets: dict[str, dict[int, int]]) -> Request:
     """A FETCH of these offsets, by Topic and partition."""
     topic_class, partition_class = (
-        messages.nested(Kind.FETCH, version, name) for name in ("FetchTopic", "FetchPartition")
+        messages.nested(ApiKey.FETCH, version, name) for name in ("FetchTopic", "FetchPartition")
     )
     return messages.request(
-        Kind.FETCH,
+        ApiKey.FETCH,
         version,
         replica_id=-1,
         max_wait=timedelta(milliseconds=500),

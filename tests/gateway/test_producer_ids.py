@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch
 from support.messages import batch, produce
 
-from hadash.gateway.producer_ids import ID_BITS, TooManyProducers, given_out, renumbered, seen_by_cluster
-from hadash.gateway.records import read_produce
+from hadash.gateway.protocol.records import read_produce
+from hadash.gateway.virtual.producer_ids import (
+    ID_BITS,
+    TooManyProducers,
+    given_out,
+    renumbered,
+    seen_by_cluster,
+)
 
 ids = st.integers(0, (1 << ID_BITS) - 1)
 places = st.integers(0, 1)

@@ -11,8 +11,8 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway import proxy_protocol
-from hadash.gateway.proxy_protocol import (
+from hadash.gateway.protocol import proxy_protocol
+from hadash.gateway.protocol.proxy_protocol import (
     FIXED_BYTES,
     LOCAL,
     SIGNATURE,

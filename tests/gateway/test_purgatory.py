@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hadash.gateway.purgatory import TICK_SECONDS, WHEEL_SIZE, DelayedOperation, Purgatory, Timer
+from hadash.gateway.waiting.purgatory import TICK_SECONDS, WHEEL_SIZE, DelayedOperation, Purgatory, Timer
 
 
 class Operation(DelayedOperation):

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.messages import batch, produce
 
-from hadash.gateway.codec import ErrorCode, build, encode_response, response_module
-from hadash.gateway.kinds import OFFERED, SERVED, Kind
-from hadash.gateway.records import FetchedCounter, ProducedPartition, produce_errors, read_produce
-from hadash.gateway.wire import MalformedFrame, Request
+from hadash.gateway.protocol.api_keys import OFFERED, SERVED, ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build, encode_response, response_module
+from hadash.gateway.protocol.records import FetchedCounter, ProducedPartition, produce_errors, read_produce
+from hadash.gateway.protocol.wire import MalformedFrame, Request
 
-PRODUCE_VERSIONS = range(OFFERED[Kind.PRODUCE][0], OFFERED[Kind.PRODUCE][1] + 1)
-FETCH_VERSIONS = range(SERVED[Kind.FETCH][0], SERVED[Kind.FETCH][1] + 1)
+PRODUCE_VERSIONS = range(OFFERED[ApiKey.PRODUCE][0], OFFERED[ApiKey.PRODUCE][1] + 1)
+FETCH_VERSIONS = range(SERVED[ApiKey.FETCH][0], SERVED[ApiKey.FETCH][1] + 1)
 
 ONE, TWO = batch(b"1"), batch(b"1", b"2")
 IDEMPOTENT = batch(b"1", b"2", b"3", producer_id=4_000_000_000, epoch=9, sequence=30)
@@ -114,7 +114,7 @@ class TestProduce:
 
 def produced(version: int, errors: dict[str, list[ErrorCode]]) -> bytes:
     """The payload of a PRODUCE response; each error says what is wrong with its first batch, where its version can."""
-    module: Any = response_module(Kind.PRODUCE, version)
+    module: Any = response_module(ApiKey.PRODUCE, version)
 
     def partition(index: int, error: ErrorCode) -> Any:
         more: dict[str, Any] = {"record_errors": ()} if version >= 8 else {}
@@ -135,7 +135,7 @@ def produced(version: int, errors: dict[str, list[ErrorCode]]) -> bytes:
         ),
         throttle_time=timedelta(0),
     )
-    return encode_response(Kind.PRODUCE, version, 7, response)[4:]
+    return encode_response(ApiKey.PRODUCE, version, 7, response)[4:]
 
 
 class TestProduced:
@@ -164,7 +164,7 @@ def fetched(
     version: int, records: dict[str, list[bytes | None]], aborted: tuple[tuple[int, int], ...] | None = None
 ) -> bytes:
     """The payload of a FETCH response."""
-    module: Any = response_module(Kind.FETCH, version)
+    module: Any = response_module(ApiKey.FETCH, version)
     transactions = (
         None
         if aborted is None
@@ -194,7 +194,7 @@ def fetched(
             for topic, partitions in records.items()
         ),
     )
-    return encode_response(Kind.FETCH, version, 7, response)[4:]
+    return encode_response(ApiKey.FETCH, version, 7, response)[4:]
 
 
 def read_fetched(payload: bytes, version: int) -> dict[str, int]:

@@ -9,8 +9,8 @@ import pytest
 from support.messages import example, request
 
 from hadash.bindings.model import Broker
-from hadash.gateway import rewrite
-from hadash.gateway.codec import (
+from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
+from hadash.gateway.protocol.codec import (
     ErrorCode,
     build,
     decode_request,
@@ -18,11 +18,11 @@ from hadash.gateway.codec import (
     encode_response,
     response_module,
 )
-from hadash.gateway.kinds import OFFERED, Kind
-from hadash.gateway.nodes import NodeMap
+from hadash.gateway.virtual import rewrite
+from hadash.gateway.virtual.nodes import NodeMap
 
-METADATA_VERSIONS = range(OFFERED[Kind.METADATA][0], OFFERED[Kind.METADATA][1] + 1)
-COORDINATOR_VERSIONS = range(OFFERED[Kind.FIND_COORDINATOR][0], OFFERED[Kind.FIND_COORDINATOR][1] + 1)
+METADATA_VERSIONS = range(OFFERED[ApiKey.METADATA][0], OFFERED[ApiKey.METADATA][1] + 1)
+COORDINATOR_VERSIONS = range(OFFERED[ApiKey.FIND_COORDINATOR][0], OFFERED[ApiKey.FIND_COORDINATOR][1] + 1)
 
 every_metadata = pytest.mark.parametrize("version", METADATA_VERSIONS)
 every_coordinator = pytest.mark.parametrize("version", COORDINATOR_VERSIONS)
@@ -37,13 +37,13 @@ def nodes() -> NodeMap:
     return made
 
 
-def as_the_client_reads_it(kind: Kind, version: int, message: Any) -> Any:
+def as_the_client_reads_it(kind: ApiKey, version: int, message: Any) -> Any:
     return decode_response(kind, version, encode_response(kind, version, 7, message)[4:])
 
 
 @every_metadata
 def test_no_request_creates_a_topic_as_a_side_effect(version: int) -> None:
-    message = decode_request(example(Kind.METADATA, version))
+    message = decode_request(example(ApiKey.METADATA, version))
     changed = rewrite.without_topic_creation(message)
     assert changed.topics == message.topics
     if version >= 4:
@@ -54,7 +54,7 @@ def test_no_request_creates_a_topic_as_a_side_effect(version: int) -> None:
 class TestCoordinators:
     @staticmethod
     def response(version: int, node_id: int, error: ErrorCode = ErrorCode.none) -> Any:
-        module: Any = response_module(Kind.FIND_COORDINATOR, version)
+        module: Any = response_module(ApiKey.FIND_COORDINATOR, version)
         values = {"node_id": node_id, "host": "w", "port": 9092, "error_code": error, "error_message": None}
         if version >= 4:
             values = {"coordinators": (build(module.Coordinator, key="workers", **values),)}
@@ -62,7 +62,7 @@ class TestCoordinators:
 
     @staticmethod
     def told(version: int, message: Any) -> Any:
-        response = as_the_client_reads_it(Kind.FIND_COORDINATOR, version, message)
+        response = as_the_client_reads_it(ApiKey.FIND_COORDINATOR, version, message)
         return response.coordinators[0] if version >= 4 else response
 
     @every_coordinator
@@ -96,7 +96,7 @@ class TestCoordinators:
         own = rewrite.find_coordinator(self.response(4, 0), 4, "west", nodes).coordinators[0]
         found = {"others": (ErrorCode.none, "east", Broker(0, "", 0))}
         merged = rewrite.coordinators(4, ("others", "workers"), {"workers": own}, found, nodes)
-        response = as_the_client_reads_it(Kind.FIND_COORDINATOR, 4, merged)
+        response = as_the_client_reads_it(ApiKey.FIND_COORDINATOR, 4, merged)
         assert [(c.key, c.node_id) for c in response.coordinators] == [
             ("others", 10_000),
             ("workers", 20_000),
@@ -105,7 +105,7 @@ class TestCoordinators:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_described_cluster_is_the_virtual_one(version: int, nodes: NodeMap) -> None:
-    module: Any = response_module(Kind.DESCRIBE_CLUSTER, version)
+    module: Any = response_module(ApiKey.DESCRIBE_CLUSTER, version)
     message = build(
         module.DescribeClusterResponse,
         throttle_time=timedelta(0),
@@ -115,7 +115,7 @@ def test_a_described_cluster_is_the_virtual_one(version: int, nodes: NodeMap) ->
         brokers=(build(module.DescribeClusterBroker, broker_id=0, host="w0", port=9092),),
     )
     changed = rewrite.describe_cluster(message, version, "main", "west", nodes)
-    response = as_the_client_reads_it(Kind.DESCRIBE_CLUSTER, version, changed)
+    response = as_the_client_reads_it(ApiKey.DESCRIBE_CLUSTER, version, changed)
     assert (response.cluster_id, response.controller_id) == ("hadash-main", 20_000)
     assert {b.broker_id: (b.host, b.port) for b in response.brokers} == {
         10_000: ("gw", 9101),
@@ -124,9 +124,9 @@ def test_a_described_cluster_is_the_virtual_one(version: int, nodes: NodeMap) ->
     }
 
 
-@pytest.mark.parametrize("version", range(6, OFFERED[Kind.OFFSET_COMMIT][1] + 1))
+@pytest.mark.parametrize("version", range(6, OFFERED[ApiKey.OFFSET_COMMIT][1] + 1))
 def test_committed_offsets_carry_no_leader_epoch(version: int) -> None:
-    before = decode_request(example(Kind.OFFSET_COMMIT, version))
+    before = decode_request(example(ApiKey.OFFSET_COMMIT, version))
     after = rewrite.without_leader_epochs(before)
     partitions = [(t.name, p) for t in after.topics for p in t.partitions]
     assert {p.committed_leader_epoch for _, p in partitions} == {-1}
@@ -138,7 +138,7 @@ def test_committed_offsets_carry_no_leader_epoch(version: int) -> None:
 
 def test_a_request_for_all_topics_stays_one() -> None:
     sent = request(
-        Kind.METADATA,
+        ApiKey.METADATA,
         9,
         topics=None,
         allow_auto_topic_creation=True,

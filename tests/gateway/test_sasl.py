@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway.sasl import UnreadableToken, user_name
+from hadash.gateway.protocol.sasl import UnreadableToken, user_name
 
 scram = pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 

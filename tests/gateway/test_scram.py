@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from hadash.gateway.scram import BadExchange, Exchange
+from hadash.gateway.protocol.scram import BadExchange, Exchange
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"

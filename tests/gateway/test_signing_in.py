@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from hadash.bindings.model import Broker
-from hadash.gateway import signing_in
-from hadash.gateway.accounts import Account
-from hadash.gateway.codec import (
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import (
     ErrorCode,
     build,
     decode_request,
@@ -24,14 +23,15 @@ from hadash.gateway.codec import (
     request_class,
     respond,
 )
-from hadash.gateway.kinds import Kind
-from hadash.gateway.listener import SecurityProtocol
-from hadash.gateway.relay import Relay
+from hadash.gateway.protocol.wire import parse_request
+from hadash.gateway.session import upstream_auth
+from hadash.gateway.session.accounts import Account
+from hadash.gateway.session.client_auth import SignInAgain
+from hadash.gateway.session.listener import SecurityProtocol
+from hadash.gateway.session.relay import Relay
+from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.session.upstream_auth import OwnSession, sign_in_to
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.signin import SignInAgain
-from hadash.gateway.signing_in import OwnSession, sign_in_to
-from hadash.gateway.upstream import Upstream, UpstreamUnavailable
-from hadash.gateway.wire import parse_request
 
 PLAIN = Account("PLAIN", "shop", "secret")
 
@@ -40,7 +40,7 @@ class FakeBroker:
     """Answers what it is sent, in order, and notes it. Between SASL_HANDSHAKE and the answer to SASL_AUTHENTICATE it takes nothing else."""
 
     def __init__(self) -> None:
-        self.seen: list[Kind] = []
+        self.seen: list[ApiKey] = []
         self.sessions: list[int] = []
         self.refuses = ""
         self.mechanisms = ("PLAIN",)
@@ -65,14 +65,14 @@ class FakeBroker:
         writer.close()
 
     def _answer(self, request: Any) -> bytes | None:
-        if request.kind is Kind.SASL_HANDSHAKE:
+        if request.kind is ApiKey.SASL_HANDSHAKE:
             offered = decode_request(request).mechanism in self.mechanisms
             self._signing_in = offered
             said: dict[str, Any] = {
                 "error_code": ErrorCode.none if offered else ErrorCode.unsupported_sasl_mechanism,
                 "mechanisms": self.mechanisms,
             }
-        elif request.kind is Kind.SASL_AUTHENTICATE:
+        elif request.kind is ApiKey.SASL_AUTHENTICATE:
             self._signing_in = False
             error = ErrorCode.sasl_authentication_failed if self.refuses else ErrorCode.none
             lifetime = self.sessions.pop(0) if self.sessions else 0
@@ -107,7 +107,7 @@ async def connected() -> AsyncIterator[tuple[FakeBroker, Upstream]]:
 def ask(upstream: Upstream, number: int) -> asyncio.Future[bytes]:
     """A request as any other."""
     answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-    data = struct.pack(">ihhih", 10, Kind.API_VERSIONS, 0, number, -1)
+    data = struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 0, number, -1)
     upstream.send((data,), number, answered.set_result)
     return answered
 
@@ -115,7 +115,7 @@ def ask(upstream: Upstream, number: int) -> asyncio.Future[bytes]:
 async def test_a_session_is_renewed_before_it_ends_and_what_is_sent_meanwhile_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(signing_in, "LEAST_SESSION_SECONDS", 0.0)
+    monkeypatch.setattr(upstream_auth, "LEAST_SESSION_SECONDS", 0.0)
     renewed = asyncio.Event()
     async with connected() as (broker, upstream):
         broker.sessions = [200, 0]
@@ -140,8 +140,8 @@ async def test_a_session_is_renewed_before_it_ends_and_what_is_sent_meanwhile_wa
         await asyncio.gather(*tasks)
         assert len(answers) == 3
         assert not upstream.congested
-        sign_in = [Kind.SASL_HANDSHAKE, Kind.SASL_AUTHENTICATE]
-        assert broker.seen == [*sign_in, Kind.API_VERSIONS, *sign_in, *[Kind.API_VERSIONS] * 3]
+        sign_in = [ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE]
+        assert broker.seen == [*sign_in, ApiKey.API_VERSIONS, *sign_in, *[ApiKey.API_VERSIONS] * 3]
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["answered", "hung up"])
@@ -149,7 +149,7 @@ async def test_a_renewals_time_begins_when_what_was_sent_before_has_its_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, answers: bool
 ) -> None:
     """A FETCH may wait for longer than a renewal has. A broker that hangs up meanwhile has not refused one."""
-    monkeypatch.setattr(signing_in, "LEAST_SESSION_SECONDS", 0.0)
+    monkeypatch.setattr(upstream_auth, "LEAST_SESSION_SECONDS", 0.0)
     begun: list[bool] = []
     renewed: list[bool] = []
     async with connected() as (broker, upstream):
@@ -169,7 +169,7 @@ async def test_a_renewals_time_begins_when_what_was_sent_before_has_its_answer(
             begun.append(earlier.done())
             return await sign_in_to(*args)
 
-        monkeypatch.setattr(signing_in, "sign_in_to", noted)
+        monkeypatch.setattr(upstream_auth, "sign_in_to", noted)
         await asyncio.wait_for(held.wait(), 5)
         while not upstream.congested:
             await asyncio.sleep(0)
@@ -198,7 +198,7 @@ async def test_an_answer_that_comes_in_pieces_is_waited_for_to_its_end() -> None
     host, port = server.sockets[0].getsockname()[:2]
     upstream = await Upstream.open("east", Broker(0, host, port), None, 5, 1_000_000, 1_000_000, 60)
     stream: Any = SimpleNamespace(begin=lambda length: begun.set(), piece=lambda data: None, end=lambda: None)
-    upstream.send((struct.pack(">ihhih", 10, Kind.API_VERSIONS, 0, 1, -1),), 1, lambda _: None, stream)
+    upstream.send((struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 0, 1, -1),), 1, lambda _: None, stream)
     quiet = asyncio.create_task(upstream.answered())
     await asyncio.wait_for(begun.wait(), 5)
     for _ in range(10):
@@ -213,7 +213,7 @@ async def test_an_answer_that_comes_in_pieces_is_waited_for_to_its_end() -> None
 async def test_a_session_that_cannot_be_renewed_ends_its_connection_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(signing_in, "LEAST_SESSION_SECONDS", 0.0)
+    monkeypatch.setattr(upstream_auth, "LEAST_SESSION_SECONDS", 0.0)
     ended = asyncio.Event()
 
     class Owner:
@@ -293,18 +293,18 @@ async def test_what_a_gateway_asks_itself_waits_while_a_client_signs_in_again(re
             GatewaySettings(),
         )
 
-        def relayed(kind: Kind, **values: Any) -> None:
+        def relayed(kind: ApiKey, **values: Any) -> None:
             message = build(request_class(kind, 1), **values)
             request = parse_request(encode_request(kind, 1, 7, "client", message)[4:])
             again.check(request, decode_request(request))
             Relay.sign_in_again(relay, request, again.is_over)
 
-        relayed(Kind.SASL_HANDSHAKE, mechanism="PLAIN")
+        relayed(ApiKey.SASL_HANDSHAKE, mechanism="PLAIN")
         own = ask(upstream, 1)
         assert not upstream.congested  # the client's next message is read
-        relayed(Kind.SASL_AUTHENTICATE, auth_bytes=b"\0shop\0secret")
+        relayed(ApiKey.SASL_AUTHENTICATE, auth_bytes=b"\0shop\0secret")
         await asyncio.wait_for(own, 5)
-        assert broker.seen == [Kind.SASL_HANDSHAKE, Kind.SASL_AUTHENTICATE, Kind.API_VERSIONS]
+        assert broker.seen == [ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS]
         assert len(replies.given) == 2
 
 

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Generator
 from typing import Any
 
-from hadash.gateway.slices import Slices
+from hadash.gateway.waiting.slices import Slices
 
 
 def work(steps: int, log: list[str], name: str) -> Generator[None, None, str]:

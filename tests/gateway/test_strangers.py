@@ -14,9 +14,9 @@ from support.messages import produce
 from support.raw import NotSignedIn, RawClient
 from support.waiting import eventually
 
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import framed
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
+from hadash.gateway.protocol.wire import framed
 
 pytestmark = pytest.mark.stack
 
@@ -132,7 +132,7 @@ def test_a_client_with_bare_tokens_signs_in_too(gateway: GatewayProcess, plain_a
     """SASL_HANDSHAKE 0, as kafka-python 2.0 and old clients of other languages send it."""
     with RawClient(gateway.address, "old") as client:
         client.sign_in_with_bare_tokens("shop", "shop-secret")
-        assert client.call(Kind.METADATA, 1, topics=()).topics == ()
+        assert client.call(ApiKey.METADATA, 1, topics=()).topics == ()
         assert [c["client_id"] for c in gateway.clients("shop", instance="old")] == ["old"]
 
 
@@ -203,7 +203,7 @@ def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(
 ) -> None:
     before = gateway.refused("mechanism")
     with RawClient(gateway.address) as client:
-        response = client.call(Kind.SASL_HANDSHAKE, 1, mechanism=mechanism)
+        response = client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism=mechanism)
     assert response.error_code is ErrorCode.unsupported_sasl_mechanism
     assert int(response.error_code) == 33
     assert response.mechanisms == ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -217,7 +217,7 @@ def test_another_mechanism_may_be_asked_for_on_the_same_connection(
     gateway: GatewayProcess, shared_app: App
 ) -> None:
     with RawClient(gateway.address) as client:
-        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="GSSAPI")
+        client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism="GSSAPI")
         client.sign_in(shared_app.appid, shared_app.password, "SCRAM-SHA-512")
 
 
@@ -237,8 +237,8 @@ def test_a_token_that_names_no_user_is_refused_with_the_reason(
 ) -> None:
     before = gateway.refused("token")
     with RawClient(gateway.address) as client:
-        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="PLAIN")
-        response = client.call(Kind.SASL_AUTHENTICATE, 1, auth_bytes=token)
+        client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism="PLAIN")
+        response = client.call(ApiKey.SASL_AUTHENTICATE, 1, auth_bytes=token)
         assert (response.error_code, response.error_message) == (ErrorCode.sasl_authentication_failed, why)
         assert client.receive() is None
     assert gateway.refused("token") == before + 1
@@ -254,7 +254,7 @@ def test_what_a_stranger_says_stays_on_one_line_of_the_log(gateway: GatewayProce
 
 def test_a_token_without_handshake_is_refused(gateway: GatewayProcess) -> None:
     with RawClient(gateway.address) as client:
-        response = client.call(Kind.SASL_AUTHENTICATE, 2, auth_bytes=b"\0shop\0shop-secret")
+        response = client.call(ApiKey.SASL_AUTHENTICATE, 2, auth_bytes=b"\0shop\0shop-secret")
         assert response.error_code is ErrorCode.sasl_authentication_failed
         assert response.error_message == "SASL_HANDSHAKE with an offered mechanism comes first."
         assert client.receive() is None
@@ -265,6 +265,8 @@ def test_too_new_a_version_of_api_versions_is_answered_and_may_be_asked_again(
 ) -> None:
     with RawClient(gateway.address) as client:
         client.send_bytes(framed(header(18, 4)))
-        assert client.answer(Kind.API_VERSIONS, 0).error_code is ErrorCode.unsupported_version
-        again = client.call(Kind.API_VERSIONS, 3, client_software_name="test", client_software_version="1.0")
+        assert client.answer(ApiKey.API_VERSIONS, 0).error_code is ErrorCode.unsupported_version
+        again = client.call(
+            ApiKey.API_VERSIONS, 3, client_software_name="test", client_software_version="1.0"
+        )
         assert again.error_code is ErrorCode.none

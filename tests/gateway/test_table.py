@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hadash.bindings.epochs import Report
 from hadash.bindings.model import Binding, BindingDocument, Placement
 from hadash.bindings.watch import Update
-from hadash.gateway.table import AppliedEpoch, BindingTable
+from hadash.gateway.rules.table import AppliedEpoch, BindingTable
 
 WEST = Binding("west")
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from hadash.gateway.timing_wheel import Entry, TimingWheel
+from hadash.gateway.waiting.timing_wheel import Entry, TimingWheel
 
 TICK, SIZE = 0.01, 4  # a small ring, so that a second of test time needs four wheels
 

@@ -20,8 +20,8 @@ from support.waiting import eventually
 
 from hadash.bindings.model import Binding
 from hadash.bindings.store import Edit
-from hadash.gateway.codec import ErrorCode, build
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build
 from hadash.identity.client_ids import NamedByClient
 from hadash.identity.identity import Identity
 
@@ -73,9 +73,9 @@ def signed_in(gateway: GatewayProcess, app: App, cluster: str = "", client_id: s
 
 def leaders(client: RawClient, *topics: str) -> dict[str, int]:
     """The virtual node that leads partition 0 of each Topic."""
-    asked = tuple(build(nested(Kind.METADATA, 8, "MetadataRequestTopic"), name=t) for t in topics)
+    asked = tuple(build(nested(ApiKey.METADATA, 8, "MetadataRequestTopic"), name=t) for t in topics)
     answer = client.call(
-        Kind.METADATA,
+        ApiKey.METADATA,
         8,
         topics=asked or None,
         allow_auto_topic_creation=False,
@@ -185,7 +185,7 @@ class TestWriting:
             for cluster in ("east", "west"):
                 with signed_in(looking, app, cluster) as client:
                     client.send_request(both)
-                    answer = client.answer(Kind.PRODUCE, 9)
+                    answer = client.answer(ApiKey.PRODUCE, 9)
                     codes = {p.error_code for t in answer.responses for p in t.partition_responses}
                     assert codes == {ErrorCode.not_leader_or_follower}
         for cluster in ("east", "west"):
@@ -224,7 +224,7 @@ class TestWriting:
     def test_a_client_id_cannot_change_on_a_connection(self, gateway: GatewayProcess, app: App) -> None:
         with signed_in(gateway, app) as client:
             client.client_id = "somebody-else"
-            client.send(Kind.METADATA, 1, topics=())
+            client.send(ApiKey.METADATA, 1, topics=())
             assert client.receive() is None
         assert gateway.logged("the client.id changes to 'somebody-else' on one connection")
 
@@ -302,7 +302,7 @@ class TestReading:
         with bound(control, Identity(app.appid, group=there)), signed_in(looking, app) as client:
 
             def found() -> dict[str, Any]:
-                answer = client.call(Kind.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=(there, here))
+                answer = client.call(ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=(there, here))
                 return {c.key: c.node_id for c in answer.coordinators}
 
             eventually(lambda: found() == {there: WEST, here: EAST}, "both coordinators")
@@ -315,16 +315,16 @@ class TestReading:
 
         def fetch(client: RawClient, session_id: int, epoch: int) -> Any:
             partition = build(
-                nested(Kind.FETCH, 10, "FetchPartition"),
+                nested(ApiKey.FETCH, 10, "FetchPartition"),
                 partition=0,
                 fetch_offset=0,
                 partition_max_bytes=1000,
                 current_leader_epoch=-1,
                 log_start_offset=-1,
             )
-            asked = build(nested(Kind.FETCH, 10, "FetchTopic"), topic=topic, partitions=(partition,))
+            asked = build(nested(ApiKey.FETCH, 10, "FetchTopic"), topic=topic, partitions=(partition,))
             return client.call(
-                Kind.FETCH,
+                ApiKey.FETCH,
                 10,
                 replica_id=-1,
                 max_wait=timedelta(0),

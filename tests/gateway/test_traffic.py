@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 import pytest
 
-from hadash.gateway import samples
-from hadash.gateway.traffic import AccessKey, Circumstances, Stream, Traffic
+from hadash.gateway.reporting import samples
+from hadash.gateway.reporting.traffic import AccessKey, Circumstances, Stream, Traffic
 from hadash.lake.access import ALL_TOPICS, LISTING
 
 EAST, WEST = Stream("shop", "web-1", "east"), Stream("shop", "web-1", "west")
@@ -206,7 +206,7 @@ class TestAccess:
 
     def test_the_facts_that_were_seen_last_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A client.id that is new at each start must not fill the memory."""
-        monkeypatch.setattr("hadash.gateway.traffic.MAX_FACTS", 2)
+        monkeypatch.setattr("hadash.gateway.reporting.traffic.MAX_FACTS", 2)
         first, second, third = (key(f"web-{n}") for n in range(3))
         self.clock.now = 0.0
         kept = self.traffic.fact(second)

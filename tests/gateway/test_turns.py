@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from hadash.gateway.log_limit import LogLimit
-from hadash.gateway.turns import Turns
+from hadash.gateway.reporting.log_limit import LogLimit
+from hadash.gateway.waiting.turns import Turns
 
 
 async def test_each_round_has_as_many_turns_as_are_set_and_others_are_served_between() -> None:

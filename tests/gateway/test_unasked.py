@@ -10,11 +10,18 @@ from typing import Any, TypeVar
 import pytest
 from support.messages import TOPICS, example, fetch, nested, request
 
-from hadash.gateway import metadata, unasked
-from hadash.gateway.codec import ErrorCode, build, decode_request, decode_response, encode_response, respond
-from hadash.gateway.codec import response_module as module_of
-from hadash.gateway.kinds import OFFERED, SERVED, UNASKED, Kind
-from hadash.gateway.wire import MalformedFrame, Request, parse_request
+from hadash.gateway.protocol.api_keys import OFFERED, SERVED, UNASKED, ApiKey
+from hadash.gateway.protocol.codec import (
+    ErrorCode,
+    build,
+    decode_request,
+    decode_response,
+    encode_response,
+    respond,
+)
+from hadash.gateway.protocol.codec import response_module as module_of
+from hadash.gateway.protocol.wire import MalformedFrame, Request, parse_request
+from hadash.gateway.virtual import metadata, unasked
 
 T = TypeVar("T")
 
@@ -40,7 +47,7 @@ class TestVersions:
             for kind, (low, high) in SERVED.items()
             if (low, high) != OFFERED[kind]
         }
-        assert beyond == {Kind.METADATA: [9, 10], Kind.FETCH: [11], Kind.OFFSET_COMMIT: [1]}
+        assert beyond == {ApiKey.METADATA: [9, 10], ApiKey.FETCH: [11], ApiKey.OFFSET_COMMIT: [1]}
         assert beyond.keys() == UNASKED.keys()
 
     def test_they_are_supported_although_no_client_hears_of_them(self) -> None:
@@ -64,7 +71,7 @@ class TestOffsetCommit:
             body += text(topic) + struct.pack(">i", len(commits))
             for index, offset, kept in commits:
                 body += struct.pack(">iqq", index, offset, -1) + text(kept)
-        return parse_request(struct.pack(">hhih", Kind.OFFSET_COMMIT, 1, 7, 4) + b"test" + body)
+        return parse_request(struct.pack(">hhih", ApiKey.OFFSET_COMMIT, 1, 7, 4) + b"test" + body)
 
     def test_version_1_becomes_version_2(self) -> None:
         sent = self.version_1({"orders": [(0, 10, "why"), (2, 2**40, None)], "订单": [(5, 7, "")]})
@@ -86,9 +93,9 @@ class TestOffsetCommit:
     def test_nothing_to_commit(self) -> None:
         assert decode_request(unasked.commit(self.version_1({}))).topics == ()
 
-    @pytest.mark.parametrize("version", range(2, OFFERED[Kind.OFFSET_COMMIT][1] + 1))
+    @pytest.mark.parametrize("version", range(2, OFFERED[ApiKey.OFFSET_COMMIT][1] + 1))
     def test_other_versions_stay_as_they_are(self, version: int) -> None:
-        sent = example(Kind.OFFSET_COMMIT, version)
+        sent = example(ApiKey.OFFSET_COMMIT, version)
         assert unasked.commit(sent) is sent
 
     def test_one_that_is_cut_off_is_malformed_wherever_it_was_cut(self) -> None:
@@ -102,10 +109,10 @@ class TestOffsetCommit:
 class TestFetch:
     @staticmethod
     def version_11(rack: str) -> Request:
-        gone = build(nested(Kind.FETCH, 11, "ForgottenTopic"), topic="gone", partitions=(0, 1))
+        gone = build(nested(ApiKey.FETCH, 11, "ForgottenTopic"), topic="gone", partitions=(0, 1))
         values = decode_request(fetch(11))
         return request(
-            Kind.FETCH,
+            ApiKey.FETCH,
             11,
             **{field.name: getattr(values, field.name) for field in fields(values)}
             | {"forgotten_topics_data": (gone,), "rack_id": rack},
@@ -135,7 +142,7 @@ class TestFetch:
 class TestMetadataRequest:
     @later_metadata
     def test_it_is_asked_in_version_8(self, version: int) -> None:
-        sent = example(Kind.METADATA, version)
+        sent = example(ApiKey.METADATA, version)
         asked, message = unasked.metadata_request(sent, decode_request(sent))
         assert (asked.version, asked.correlation_id, asked.client_id) == (8, 7, "test")
         assert decode_request(asked) == message
@@ -145,7 +152,7 @@ class TestMetadataRequest:
     @later_metadata
     def test_for_all_topics_too(self, version: int) -> None:
         sent = request(
-            Kind.METADATA,
+            ApiKey.METADATA,
             version,
             topics=None,
             allow_auto_topic_creation=False,
@@ -158,9 +165,9 @@ class TestMetadataRequest:
         assert message.include_cluster_authorized_operations
 
     def test_a_topic_that_is_named_by_its_id_is_malformed(self) -> None:
-        topic = build(nested(Kind.METADATA, 10, "MetadataRequestTopic"), topic_id=None, name=None)
+        topic = build(nested(ApiKey.METADATA, 10, "MetadataRequestTopic"), topic_id=None, name=None)
         sent = request(
-            Kind.METADATA,
+            ApiKey.METADATA,
             10,
             topics=(topic,),
             allow_auto_topic_creation=False,
@@ -173,7 +180,7 @@ class TestMetadataRequest:
 
 def answer_of_version_8(partitions: int = 2, name: str = "订单") -> bytes:
     """A framed answer with a Topic whose last partition has no leader, and one that may not be seen."""
-    module: Any = module_of(Kind.METADATA, 8)
+    module: Any = module_of(ApiKey.METADATA, 8)
     described = tuple(
         build(
             module.MetadataResponsePartition,
@@ -189,11 +196,11 @@ def answer_of_version_8(partitions: int = 2, name: str = "订单") -> bytes:
     )
     refused = ErrorCode.topic_authorization_failed
     return encode_response(
-        Kind.METADATA,
+        ApiKey.METADATA,
         8,
         7,
         respond(
-            Kind.METADATA,
+            ApiKey.METADATA,
             8,
             brokers=(
                 build(module.MetadataResponseBroker, node_id=10_000, host="gw", port=9101, rack=None),
@@ -234,14 +241,14 @@ class TestMetadataAnswer:
         frame, _ = finish(unasked.metadata_answer(said, version))
         assert int.from_bytes(frame[:4], "big") == len(frame) - 4
         assert int.from_bytes(frame[4:8], "big") == 7
-        later = decode_response(Kind.METADATA, version, frame[4:])
-        assert values(later) == values(decode_response(Kind.METADATA, 8, said[4:]))
-        assert encode_response(Kind.METADATA, version, 7, later) == frame
+        later = decode_response(ApiKey.METADATA, version, frame[4:])
+        assert values(later) == values(decode_response(ApiKey.METADATA, 8, said[4:]))
+        assert encode_response(ApiKey.METADATA, version, 7, later) == frame
 
     @later_metadata
     def test_leader_epochs_are_unknown_and_no_topic_has_an_id(self, version: int) -> None:
         frame, _ = finish(unasked.metadata_answer(answer_of_version_8(), version))
-        topics = decode_response(Kind.METADATA, version, frame[4:]).topics
+        topics = decode_response(ApiKey.METADATA, version, frame[4:]).topics
         assert {p.leader_epoch for topic in topics for p in topic.partitions} == {-1}
         assert {getattr(topic, "topic_id", None) for topic in topics} == {None}
 
@@ -249,6 +256,6 @@ class TestMetadataAnswer:
     def test_lengths_of_several_bytes(self, version: int) -> None:
         said = answer_of_version_8(partitions=300, name="n" * 249)
         frame, slices = finish(unasked.metadata_answer(said, version))
-        later = decode_response(Kind.METADATA, version, frame[4:])
-        assert values(later) == values(decode_response(Kind.METADATA, 8, said[4:]))
+        later = decode_response(ApiKey.METADATA, version, frame[4:])
+        assert values(later) == values(decode_response(ApiKey.METADATA, 8, said[4:]))
         assert slices == 1 + 300 // metadata.SLICE

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.messages import OFFERED_VERSIONS, example
 
-from hadash.gateway.codec import decode_request
-from hadash.gateway.kinds import SERVED, Kind
-from hadash.gateway.records import FetchedCounter, read_produce
-from hadash.gateway.wire import (
+from hadash.gateway.protocol.api_keys import SERVED, ApiKey
+from hadash.gateway.protocol.codec import decode_request
+from hadash.gateway.protocol.records import FetchedCounter, read_produce
+from hadash.gateway.protocol.wire import (
     FrameSplitter,
     FrameTooLarge,
     MalformedFrame,
@@ -162,20 +162,20 @@ class TestFrames:
 
 class TestHeaders:
     @pytest.mark.parametrize(("kind", "version"), OFFERED_VERSIONS)
-    def test_every_offered_request_is_read(self, kind: Kind, version: int) -> None:
+    def test_every_offered_request_is_read(self, kind: ApiKey, version: int) -> None:
         sent = example(kind, version)
         assert (sent.kind, sent.version, sent.correlation_id, sent.client_id) == (kind, version, 7, "test")
         assert sent.supported
 
     @pytest.mark.parametrize("client_id", [b"", None])
     def test_a_client_without_client_id_has_an_empty_one(self, client_id: bytes | None) -> None:
-        assert parse_request(header(Kind.METADATA, 9, client_id)).client_id == ""
+        assert parse_request(header(ApiKey.METADATA, 9, client_id)).client_id == ""
 
     def test_a_client_id_may_be_any_text(self) -> None:
-        assert parse_request(header(Kind.METADATA, 9, "网页#1/2".encode())).client_id == "网页#1/2"
+        assert parse_request(header(ApiKey.METADATA, 9, "网页#1/2".encode())).client_id == "网页#1/2"
 
     @pytest.mark.parametrize("kind", SERVED)
-    def test_a_version_is_supported_when_it_is_served(self, kind: Kind) -> None:
+    def test_a_version_is_supported_when_it_is_served(self, kind: ApiKey) -> None:
         low, high = SERVED[kind]
         supported = [v for v in range(-1, high + 3) if Request(kind, v, 0, "", b"", 0).supported]
         assert supported == list(range(low, high + 1))
@@ -242,14 +242,14 @@ class TestAnyBytes:
 
     @settings(max_examples=300)
     @given(st.sampled_from(OFFERED_VERSIONS), st.binary(max_size=60))
-    def test_as_the_body_of_a_request(self, offered: tuple[Kind, int], body: bytes) -> None:
+    def test_as_the_body_of_a_request(self, offered: tuple[ApiKey, int], body: bytes) -> None:
         kind, version = offered
         read_like_the_gateway(header(kind, version) + body)
 
     @settings(max_examples=300)
     @given(st.sampled_from(OFFERED_VERSIONS), st.data())
     def test_as_a_request_in_which_bytes_were_changed(
-        self, offered: tuple[Kind, int], data: st.DataObject
+        self, offered: tuple[ApiKey, int], data: st.DataObject
     ) -> None:
         frame = bytearray(example(*offered).frame)
         for at in data.draw(st.lists(st.integers(10, len(frame) - 1), min_size=1, max_size=4)):
@@ -267,7 +267,7 @@ def read_like_the_gateway(frame: bytes) -> None:
     """Header and body; PRODUCE by its own reader, and as a refusal decodes it."""
     try:
         request = parse_request(frame)
-        if request.kind is Kind.PRODUCE:
+        if request.kind is ApiKey.PRODUCE:
             read_produce(request)
         decode_request(request)
     except WireError:

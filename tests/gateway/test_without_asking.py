@@ -14,9 +14,9 @@ from support.messages import nested, request
 from support.raw import RawClient
 from support.waiting import eventually
 
-from hadash.gateway.codec import ErrorCode, build, decode_response
-from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import Request, parse_request
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build, decode_response
+from hadash.gateway.protocol.wire import Request, parse_request
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -46,7 +46,7 @@ def answer_to(client: RawClient, sent: Request) -> bytes:
 def find_coordinator(client: RawClient, group: str) -> None:
     """Wait until the cluster says who coordinates ``group``: before its first group it has to make the Topic for them."""
     eventually(
-        lambda: client.call(Kind.FIND_COORDINATOR, 2, key=group, key_type=0).error_code is ErrorCode.none,
+        lambda: client.call(ApiKey.FIND_COORDINATOR, 2, key=group, key_type=0).error_code is ErrorCode.none,
         "a coordinator",
     )
 
@@ -57,9 +57,9 @@ class TestMetadata:
         self, gateway: GatewayProcess, kafka: Clusters, app: App, version: int
     ) -> None:
         topic, missing = app.topic(partitions=2), f"{app.prefix}missing"
-        topics = nested(Kind.METADATA, version, "MetadataRequestTopic")
+        topics = nested(ApiKey.METADATA, version, "MetadataRequestTopic")
         sent = request(
-            Kind.METADATA,
+            ApiKey.METADATA,
             version,
             CLIENT_ID,
             topics=tuple(build(topics, name=name, topic_id=None) for name in (topic, missing)),
@@ -69,7 +69,7 @@ class TestMetadata:
         )
         with at_gateway(gateway, app) as through, at_broker(kafka, app) as straight:
             said, own = (
-                decode_response(Kind.METADATA, version, answer_to(client, sent))
+                decode_response(ApiKey.METADATA, version, answer_to(client, sent))
                 for client in (through, straight)
             )
 
@@ -96,8 +96,8 @@ class TestMetadata:
             "include_topic_authorized_operations": False,
         }
         with at_gateway(gateway, app) as client:
-            every = client.call(Kind.METADATA, version, topics=None, **flags)
-            nothing = client.call(Kind.METADATA, version, topics=(), **flags)
+            every = client.call(ApiKey.METADATA, version, topics=None, **flags)
+            nothing = client.call(ApiKey.METADATA, version, topics=(), **flags)
         assert {t.name for t in every.topics} == own
         assert nothing.topics == ()
         assert {b.node_id for b in nothing.brokers} == {10_000, 20_000}
@@ -110,13 +110,13 @@ class TestFetch:
         topic = app.topic()
         produce(app.config(gateway.bootstrap), topic, b"one", b"two")
         partition = build(
-            nested(Kind.FETCH, 11, "FetchPartition"),
+            nested(ApiKey.FETCH, 11, "FetchPartition"),
             partition=0,
             fetch_offset=0,
             partition_max_bytes=1 << 20,
         )
         sent = request(
-            Kind.FETCH,
+            ApiKey.FETCH,
             11,
             CLIENT_ID,
             max_wait=timedelta(0),
@@ -124,14 +124,14 @@ class TestFetch:
             isolation_level=0,
             session_id=0,
             session_epoch=-1,
-            topics=(build(nested(Kind.FETCH, 11, "FetchTopic"), topic=topic, partitions=(partition,)),),
+            topics=(build(nested(ApiKey.FETCH, 11, "FetchTopic"), topic=topic, partitions=(partition,)),),
             forgotten_topics_data=(),
             rack_id="eu-1a",
         )
         with at_gateway(gateway, app) as through, at_broker(kafka, app) as straight:
             said = answer_to(through, sent)
             assert said == answer_to(straight, sent)
-        (found,) = decode_response(Kind.FETCH, 11, said).responses[0].partitions
+        (found,) = decode_response(ApiKey.FETCH, 11, said).responses[0].partitions
         assert (found.error_code, found.high_watermark, found.preferred_read_replica) == (
             ErrorCode.none,
             2,
@@ -151,7 +151,7 @@ class TestOffsetCommit:
 
         body = text(group) + struct.pack(">i", -1) + text("") + struct.pack(">i", 1) + text(topic)
         body += struct.pack(">iiqq", 1, 0, offset, -1) + text("kept")
-        head = struct.pack(">hhi", Kind.OFFSET_COMMIT, 1, 7) + text(CLIENT_ID)
+        head = struct.pack(">hhi", ApiKey.OFFSET_COMMIT, 1, 7) + text(CLIENT_ID)
         return parse_request(head + body)
 
     def test_version_1_commits_and_is_answered_as_by_the_broker(
@@ -171,9 +171,9 @@ class TestMemberOfTheOtherCluster:
 
     @staticmethod
     def join(version: int, group: str, member_id: str, instance: str | None = None) -> Request:
-        protocol = nested(Kind.JOIN_GROUP, version, "JoinGroupRequestProtocol")
+        protocol = nested(ApiKey.JOIN_GROUP, version, "JoinGroupRequestProtocol")
         return request(
-            Kind.JOIN_GROUP,
+            ApiKey.JOIN_GROUP,
             version,
             CLIENT_ID,
             group_id=group,
@@ -190,7 +190,7 @@ class TestMemberOfTheOtherCluster:
         with at_gateway(gateway, app) as client:
             find_coordinator(client, group)
             payload = answer_to(client, self.join(4, group, ""))
-        given = decode_response(Kind.JOIN_GROUP, 4, payload)
+        given = decode_response(ApiKey.JOIN_GROUP, 4, payload)
         assert given.error_code is ErrorCode.member_id_required
         member_id: str = given.member_id
         return member_id
@@ -209,7 +209,7 @@ class TestMemberOfTheOtherCluster:
             find_coordinator(straight, group)
             said = answer_to(through, sent)
             assert said == answer_to(straight, sent)
-        assert decode_response(Kind.JOIN_GROUP, version, said).error_code is ErrorCode.unknown_member_id
+        assert decode_response(ApiKey.JOIN_GROUP, version, said).error_code is ErrorCode.unknown_member_id
 
     def test_librdkafka_is_given_a_new_id_at_once(
         self, gateway: GatewayProcess, control: ControlPlane, app: App
@@ -220,10 +220,10 @@ class TestMemberOfTheOtherCluster:
         control.bind(Identity(app.appid), "west")
         with at_gateway(gateway, app) as client:
             software = {"client_software_name": "librdkafka", "client_software_version": "2.13.0"}
-            client.call(Kind.API_VERSIONS, 3, **software)
+            client.call(ApiKey.API_VERSIONS, 3, **software)
             find_coordinator(client, group)
             answer = decode_response(
-                Kind.JOIN_GROUP, version, answer_to(client, self.join(version, group, member_id))
+                ApiKey.JOIN_GROUP, version, answer_to(client, self.join(version, group, member_id))
             )
         assert answer.error_code is ErrorCode.member_id_required
         assert answer.member_id not in ("", member_id)
@@ -239,12 +239,12 @@ class TestMemberOfTheOtherCluster:
         with at_broker(kafka, app, "west") as straight, at_gateway(gateway, app) as through:
             find_coordinator(straight, group)
             earlier = decode_response(
-                Kind.JOIN_GROUP, version, answer_to(straight, self.join(version, group, "", "i-1"))
+                ApiKey.JOIN_GROUP, version, answer_to(straight, self.join(version, group, "", "i-1"))
             )
             assert earlier.error_code is ErrorCode.none
             sent = self.join(version, group, member_id, "i-1")
-            fenced = decode_response(Kind.JOIN_GROUP, version, answer_to(straight, sent))
+            fenced = decode_response(ApiKey.JOIN_GROUP, version, answer_to(straight, sent))
             assert fenced.error_code is ErrorCode.fenced_instance_id
-            joined = decode_response(Kind.JOIN_GROUP, version, answer_to(through, sent))
+            joined = decode_response(ApiKey.JOIN_GROUP, version, answer_to(through, sent))
         assert joined.error_code is ErrorCode.none
         assert joined.member_id not in (member_id, earlier.member_id)

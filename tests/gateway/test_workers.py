@@ -17,7 +17,7 @@ from support.running import Reader, Writer, assert_exactly_once
 from support.waiting import eventually
 
 from hadash.bindings.membership import members
-from hadash.gateway.codec import ErrorCode
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack

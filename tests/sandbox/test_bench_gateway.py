@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hadash.gateway.codec import ErrorCode, build, encode_response, response_module
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build, encode_response, response_module
 from hadash_sandbox.bench import gateway, stranger
 from hadash_sandbox.bench.report import Report
 from hadash_sandbox.bench.stranger import LEAST_ROUND_TRIPS, Latencies, Steady, judge
@@ -19,10 +19,10 @@ from hadash_sandbox.errors import SandboxError
 
 def answer(code: ErrorCode, version: int = 7) -> bytes:
     """Of a PRODUCE to one partition."""
-    module = response_module(Kind.PRODUCE, version)
+    module = response_module(ApiKey.PRODUCE, version)
     partition = build(module.PartitionProduceResponse, index=0, error_code=code, base_offset=0)
     topic = build(module.TopicProduceResponse, name="t", partition_responses=(partition,))
-    return encode_response(Kind.PRODUCE, version, 1, build(module.ProduceResponse, responses=(topic,)))[4:]
+    return encode_response(ApiKey.PRODUCE, version, 1, build(module.ProduceResponse, responses=(topic,)))[4:]
 
 
 class Connection:

@@ -7,9 +7,9 @@ from typing import Any
 
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from hadash.gateway.codec import build, encode_request, request_class
-from hadash.gateway.kinds import OFFERED, Kind
-from hadash.gateway.wire import Request, parse_request
+from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
+from hadash.gateway.protocol.codec import build, encode_request, request_class
+from hadash.gateway.protocol.wire import Request, parse_request
 
 #: Every (kind, version) that a Gateway offers.
 OFFERED_VERSIONS = [
@@ -28,7 +28,7 @@ def batch(*values: bytes, producer_id: int = -1, epoch: int = -1, sequence: int 
     return bytes(builder.build())
 
 
-def nested(kind: Kind, version: int, name: str) -> Any:
+def nested(kind: ApiKey, version: int, name: str) -> Any:
     """A class that a request's message holds, such as ``TopicProduceData``."""
     import sys
 
@@ -36,7 +36,7 @@ def nested(kind: Kind, version: int, name: str) -> Any:
 
 
 def request(
-    kind: Kind, version: int, client_id: str = "test", correlation_id: int = 7, **values: Any
+    kind: ApiKey, version: int, client_id: str = "test", correlation_id: int = 7, **values: Any
 ) -> Request:
     """A request as the Gateway reads it."""
     message = build(request_class(kind, version), **values)
@@ -53,10 +53,10 @@ def produce(
 ) -> Request:
     """A PRODUCE with the record batches of each partition."""
     topic_class, partition_class = (
-        nested(Kind.PRODUCE, version, name) for name in ("TopicProduceData", "PartitionProduceData")
+        nested(ApiKey.PRODUCE, version, name) for name in ("TopicProduceData", "PartitionProduceData")
     )
     return request(
-        Kind.PRODUCE,
+        ApiKey.PRODUCE,
         version,
         transactional_id=transactional_id,
         acks=acks,
@@ -75,12 +75,12 @@ def produce(
     )
 
 
-def example(kind: Kind, version: int) -> Request:
+def example(kind: ApiKey, version: int) -> Request:
     """A usual request, naming all of :data:`TOPICS` or the group ``workers`` where the kind names any."""
     return _EXAMPLES.get(kind, _other)(kind, version)
 
 
-def _topics(kind: Kind, version: int, topic: str, partition: str, **values: Any) -> tuple[Any, ...]:
+def _topics(kind: ApiKey, version: int, topic: str, partition: str, **values: Any) -> tuple[Any, ...]:
     topic_class, partition_class = nested(kind, version, topic), nested(kind, version, partition)
     return tuple(
         build(
@@ -95,14 +95,14 @@ def _topics(kind: Kind, version: int, topic: str, partition: str, **values: Any)
     )
 
 
-def _produce(kind: Kind, version: int) -> Request:
+def _produce(kind: ApiKey, version: int) -> Request:
     return produce(version, {topic: dict.fromkeys(indexes, batch(b"a")) for topic, indexes in TOPICS.items()})
 
 
 def fetch(version: int, session_id: int = 0, session_epoch: int = -1) -> Request:
     """A FETCH; a full one unless it names a session."""
     return request(
-        Kind.FETCH,
+        ApiKey.FETCH,
         version,
         replica_id=-1,
         max_wait=timedelta(milliseconds=500),
@@ -110,18 +110,18 @@ def fetch(version: int, session_id: int = 0, session_epoch: int = -1) -> Request
         session_id=session_id,
         session_epoch=session_epoch,
         topics=_topics(
-            Kind.FETCH, version, "FetchTopic", "FetchPartition", fetch_offset=0, partition_max_bytes=1 << 20
+            ApiKey.FETCH, version, "FetchTopic", "FetchPartition", fetch_offset=0, partition_max_bytes=1 << 20
         ),
         forgotten_topics_data=(),
     )
 
 
-def _list_offsets(kind: Kind, version: int) -> Request:
+def _list_offsets(kind: ApiKey, version: int) -> Request:
     topics = _topics(kind, version, "ListOffsetsTopic", "ListOffsetsPartition", timestamp=-1)
     return request(kind, version, replica_id=-1, isolation_level=0, topics=topics)
 
 
-def _metadata(kind: Kind, version: int) -> Request:
+def _metadata(kind: ApiKey, version: int) -> Request:
     topic_class = nested(kind, version, "MetadataRequestTopic")
     return request(
         kind,
@@ -133,7 +133,7 @@ def _metadata(kind: Kind, version: int) -> Request:
     )
 
 
-def _offset_commit(kind: Kind, version: int) -> Request:
+def _offset_commit(kind: ApiKey, version: int) -> Request:
     return request(
         kind,
         version,
@@ -153,7 +153,7 @@ def _offset_commit(kind: Kind, version: int) -> Request:
     )
 
 
-def _offset_fetch(kind: Kind, version: int) -> Request:
+def _offset_fetch(kind: ApiKey, version: int) -> Request:
     topic_class = nested(
         kind, version, "OffsetFetchRequestTopics" if version >= 8 else "OffsetFetchRequestTopic"
     )
@@ -167,11 +167,11 @@ def _offset_fetch(kind: Kind, version: int) -> Request:
     return request(kind, version, groups=groups)
 
 
-def _find_coordinator(kind: Kind, version: int) -> Request:
+def _find_coordinator(kind: ApiKey, version: int) -> Request:
     return request(kind, version, key="workers", key_type=0, coordinator_keys=("workers", "others"))
 
 
-def _join_group(kind: Kind, version: int) -> Request:
+def _join_group(kind: ApiKey, version: int) -> Request:
     protocol = build(nested(kind, version, "JoinGroupRequestProtocol"), name="range", metadata=b"\0")
     return request(
         kind,
@@ -185,7 +185,7 @@ def _join_group(kind: Kind, version: int) -> Request:
     )
 
 
-def _member(kind: Kind, version: int) -> Request:
+def _member(kind: ApiKey, version: int) -> Request:
     """HEARTBEAT, SYNC_GROUP and LEAVE_GROUP name the same member."""
     values: dict[str, Any] = {
         "group_id": "workers",
@@ -193,16 +193,16 @@ def _member(kind: Kind, version: int) -> Request:
         "member_id": "m-1",
         "assignments": (),
     }
-    if kind is Kind.LEAVE_GROUP and version >= 3:
+    if kind is ApiKey.LEAVE_GROUP and version >= 3:
         values["members"] = (build(nested(kind, version, "MemberIdentity"), member_id="m-1"),)
     return request(kind, version, **values)
 
 
-def _init_producer_id(kind: Kind, version: int) -> Request:
+def _init_producer_id(kind: ApiKey, version: int) -> Request:
     return request(kind, version, transactional_id=None, transaction_timeout=timedelta(milliseconds=-1))
 
 
-def _offset_for_leader_epoch(kind: Kind, version: int) -> Request:
+def _offset_for_leader_epoch(kind: ApiKey, version: int) -> Request:
     topics = _topics(kind, version, "OffsetForLeaderTopic", "OffsetForLeaderPartition", leader_epoch=4)
     return request(kind, version, replica_id=-1, topics=topics)
 
@@ -210,7 +210,7 @@ def _offset_for_leader_epoch(kind: Kind, version: int) -> Request:
 _TRANSACTION = {"transactional_id": "tx", "producer_id": 4000, "producer_epoch": 0}
 
 
-def _add_partitions_to_txn(kind: Kind, version: int) -> Request:
+def _add_partitions_to_txn(kind: ApiKey, version: int) -> Request:
     topic_class = nested(kind, version, "AddPartitionsToTxnTopic")
     return request(
         kind,
@@ -224,12 +224,12 @@ def _add_partitions_to_txn(kind: Kind, version: int) -> Request:
     )
 
 
-def _transaction(kind: Kind, version: int) -> Request:
+def _transaction(kind: ApiKey, version: int) -> Request:
     """ADD_OFFSETS_TO_TXN and END_TXN."""
     return request(kind, version, group_id="workers", committed=True, **_TRANSACTION)
 
 
-def _txn_offset_commit(kind: Kind, version: int) -> Request:
+def _txn_offset_commit(kind: ApiKey, version: int) -> Request:
     topics = _topics(
         kind,
         version,
@@ -242,7 +242,7 @@ def _txn_offset_commit(kind: Kind, version: int) -> Request:
     return request(kind, version, group_id="workers", topics=topics, **_TRANSACTION)
 
 
-def _other(kind: Kind, version: int) -> Request:
+def _other(kind: ApiKey, version: int) -> Request:
     """The kinds that pass unread: all that any of them has to be told."""
     return request(
         kind,
@@ -260,22 +260,22 @@ def _other(kind: Kind, version: int) -> Request:
     )
 
 
-_EXAMPLES: dict[Kind, Any] = {
-    Kind.PRODUCE: _produce,
-    Kind.FETCH: lambda kind, version: fetch(version),
-    Kind.LIST_OFFSETS: _list_offsets,
-    Kind.METADATA: _metadata,
-    Kind.OFFSET_COMMIT: _offset_commit,
-    Kind.OFFSET_FETCH: _offset_fetch,
-    Kind.FIND_COORDINATOR: _find_coordinator,
-    Kind.JOIN_GROUP: _join_group,
-    Kind.SYNC_GROUP: _member,
-    Kind.HEARTBEAT: _member,
-    Kind.LEAVE_GROUP: _member,
-    Kind.INIT_PRODUCER_ID: _init_producer_id,
-    Kind.OFFSET_FOR_LEADER_EPOCH: _offset_for_leader_epoch,
-    Kind.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
-    Kind.ADD_OFFSETS_TO_TXN: _transaction,
-    Kind.END_TXN: _transaction,
-    Kind.TXN_OFFSET_COMMIT: _txn_offset_commit,
+_EXAMPLES: dict[ApiKey, Any] = {
+    ApiKey.PRODUCE: _produce,
+    ApiKey.FETCH: lambda kind, version: fetch(version),
+    ApiKey.LIST_OFFSETS: _list_offsets,
+    ApiKey.METADATA: _metadata,
+    ApiKey.OFFSET_COMMIT: _offset_commit,
+    ApiKey.OFFSET_FETCH: _offset_fetch,
+    ApiKey.FIND_COORDINATOR: _find_coordinator,
+    ApiKey.JOIN_GROUP: _join_group,
+    ApiKey.SYNC_GROUP: _member,
+    ApiKey.HEARTBEAT: _member,
+    ApiKey.LEAVE_GROUP: _member,
+    ApiKey.INIT_PRODUCER_ID: _init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: _offset_for_leader_epoch,
+    ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
+    ApiKey.ADD_OFFSETS_TO_TXN: _transaction,
+    ApiKey.END_TXN: _transaction,
+    ApiKey.TXN_OFFSET_COMMIT: _txn_offset_commit,
 }

@@ -12,16 +12,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
-from hadash.gateway.accounts import Accounts
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.wire import FrameSplitter, framed
 from hadash.gateway.server import Gateway
+from hadash.gateway.session.accounts import Accounts
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.wire import FrameSplitter, framed
 from support.gateway import free_ports
 from support.waiting import PATIENCE_SECONDS
 
 #: An API_VERSIONS request of 14 bytes.
-ASK = framed(struct.pack(">hhih", Kind.API_VERSIONS, 0, 7, 0))
+ASK = framed(struct.pack(">hhih", ApiKey.API_VERSIONS, 0, 7, 0))
 
 #: A port on which nobody listens.
 _NOBODY = 1
@@ -48,7 +48,7 @@ class SilentBroker:
         self.open -= 1
         writer.close()
 
-    def taken(self, kind: Kind) -> int:
+    def taken(self, kind: ApiKey) -> int:
         """How many requests of ``kind`` have come."""
         return sum(frame[:2] == struct.pack(">h", kind) for frame in self.frames)
 

@@ -15,9 +15,9 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
-from hadash.gateway.codec import ErrorCode, build, decode_response, encode_request, request_class
-from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import Request, correlation_of, framed
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, build, decode_response, encode_request, request_class
+from hadash.gateway.protocol.wire import Request, correlation_of, framed
 from support.messages import batch, nested, produce
 
 #: Seconds for an answer; only a test that fails waits this long.
@@ -94,7 +94,7 @@ class RawClient:
 
     # -- messages ---------------------------------------------------------------------------------------------
 
-    def send(self, kind: Kind, version: int, **values: Any) -> int:
+    def send(self, kind: ApiKey, version: int, **values: Any) -> int:
         """Send a request without waiting; its correlation id is returned."""
         self._correlation_id += 1
         message = build(request_class(kind, version), **values)
@@ -105,13 +105,13 @@ class RawClient:
         """Send a request that was made elsewhere (with that client.id)."""
         self.send_bytes(framed(request.frame))
 
-    def answer(self, kind: Kind, version: int) -> Any:
+    def answer(self, kind: ApiKey, version: int) -> Any:
         """The next answer, decoded. The connection must still be there."""
         payload = self.receive()
         assert payload is not None, f"the connection was closed instead of answering {kind.name}"
         return decode_response(kind, version, payload)
 
-    def call(self, kind: Kind, version: int, **values: Any) -> Any:
+    def call(self, kind: ApiKey, version: int, **values: Any) -> Any:
         correlation_id = self.send(kind, version, **values)
         payload = self.receive()
         assert payload is not None, f"the connection was closed instead of answering {kind.name}"
@@ -122,7 +122,7 @@ class RawClient:
 
     def sign_in(self, user: str, password: str, mechanism: str = "PLAIN") -> RawClient:
         """:raises NotSignedIn: with the reason that the other side gave."""
-        shaken = self.call(Kind.SASL_HANDSHAKE, 1, mechanism=mechanism)
+        shaken = self.call(ApiKey.SASL_HANDSHAKE, 1, mechanism=mechanism)
         if shaken.error_code is not ErrorCode.none:
             raise NotSignedIn(shaken.error_code.name)
         if mechanism == "PLAIN":
@@ -141,13 +141,13 @@ class RawClient:
 
         :raises NotSignedIn: the other side hung up, which is all that it can say.
         """
-        self.call(Kind.SASL_HANDSHAKE, 0, mechanism="PLAIN")
+        self.call(ApiKey.SASL_HANDSHAKE, 0, mechanism="PLAIN")
         self.send_bytes(framed(f"\0{user}\0{password}".encode()))
         if self.receive() is None:
             raise NotSignedIn("the connection was closed")
 
     def _authenticate(self, token: bytes) -> bytes:
-        response = self.call(Kind.SASL_AUTHENTICATE, 2, auth_bytes=token)
+        response = self.call(ApiKey.SASL_AUTHENTICATE, 2, auth_bytes=token)
         if response.error_code is not ErrorCode.none:
             raise NotSignedIn(response.error_message)
         answer: bytes = response.auth_bytes
@@ -189,10 +189,10 @@ class RawClient:
     def send_join(self, group: str, version: int = 2, member_id: str = "") -> None:
         """Ask to become a member, or to stay one, without waiting."""
         protocol = build(
-            nested(Kind.JOIN_GROUP, version, "JoinGroupRequestProtocol"), name="range", metadata=b"\0"
+            nested(ApiKey.JOIN_GROUP, version, "JoinGroupRequestProtocol"), name="range", metadata=b"\0"
         )
         self.send(
-            Kind.JOIN_GROUP,
+            ApiKey.JOIN_GROUP,
             version,
             group_id=group,
             session_timeout=timedelta(seconds=10),
@@ -214,11 +214,11 @@ class RawClient:
 
     def send_fetch(self, topic: str, offset: int = 0, max_bytes: int = 1 << 20) -> None:
         """Ask for the records of partition 0, without waiting."""
-        partition = nested(Kind.FETCH, 4, "FetchPartition")
-        topics = nested(Kind.FETCH, 4, "FetchTopic")
+        partition = nested(ApiKey.FETCH, 4, "FetchPartition")
+        topics = nested(ApiKey.FETCH, 4, "FetchTopic")
         asked = build(partition, partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
         self.send(
-            Kind.FETCH,
+            ApiKey.FETCH,
             4,
             replica_id=-1,
             max_wait=timedelta(milliseconds=100),
@@ -230,7 +230,7 @@ class RawClient:
 
     def produce_error(self) -> ErrorCode:
         """The error of the one partition in the next answer, which is a PRODUCE's."""
-        (topic,) = self.answer(Kind.PRODUCE, 9).responses
+        (topic,) = self.answer(ApiKey.PRODUCE, 9).responses
         (partition,) = topic.partition_responses
         code: ErrorCode = partition.error_code
         return code

@@ -11,13 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.accounts.roles import REGISTER, may
-from hadash.api import present
+from hadash.api import representations
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
 from hadash.api.problems import Problem
-from hadash.api.shapes import bindings as binding_shapes
-from hadash.api.shapes import inventory as shapes
+from hadash.api.serializers import bindings as binding_shapes
+from hadash.api.serializers import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
 from hadash.governance.critical import mark
 from hadash.governance.owners import set_owner
@@ -52,7 +52,7 @@ class AppIDs(PagedView):
         pages = Pages()
         rows = pages.paginate_queryset(found, request, view=self) or []
         bound = selectors.bound_appids(rows, engines.look())
-        return pages.get_paginated_response([present.appid(each) for each in bound])
+        return pages.get_paginated_response([representations.appid(each) for each in bound])
 
 
 class OneAppID(View):
@@ -156,7 +156,7 @@ class Bindings(PagedView):
             )
         document = look.documents.get(found.name)
         rows = changes.bindings_of(document, request.user) if document is not None else []
-        return self.page(rows, present.bound)
+        return self.page(rows, representations.bound)
 
 
 class Accesses(PagedView):
@@ -174,4 +174,4 @@ class Accesses(PagedView):
 
 def _shown(found: AppID) -> dict[str, object]:
     [bound] = selectors.bound_appids([found], engines.look())
-    return present.appid(bound)
+    return representations.appid(bound)

@@ -9,11 +9,11 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hadash.api import batch_present as present
+from hadash.api import batch_representations as present
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
-from hadash.api.shapes import batches as shapes
-from hadash.api.shapes.common import NothingRequest, ReasonRequest, window_of
+from hadash.api.serializers import batches as shapes
+from hadash.api.serializers.common import NothingRequest, ReasonRequest, window_of
 from hadash.api.views.acts import Acts
 from hadash.api.views.common import (
     KEY,

@@ -13,8 +13,8 @@ from rest_framework.response import Response
 
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import bindings as shapes
-from hadash.api.shapes.common import ReasonRequest
+from hadash.api.serializers import bindings as shapes
+from hadash.api.serializers.common import ReasonRequest
 from hadash.api.views.acts import Acts
 from hadash.api.views.common import (
     KEY,

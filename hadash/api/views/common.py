@@ -19,7 +19,7 @@ from hadash.accounts.roles import pairs_where
 from hadash.api.idempotency import HEADER
 from hadash.api.pagination import Pages
 from hadash.api.problems import TITLES
-from hadash.api.shapes.common import ProblemShape
+from hadash.api.serializers.common import ProblemShape
 from hadash.inventory.models import Cluster, Pair
 from hadash.presentation.lookups import the_appid as the_appid
 from hadash.presentation.lookups import the_switch as the_switch

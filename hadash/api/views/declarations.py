@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.problems import Problem
-from hadash.api.shapes import common as shapes
+from hadash.api.serializers import common as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid, the_pair
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import declarations

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.accounts.roles import REQUEST, may
-from hadash.api import present
+from hadash.api import representations
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import drafts as shapes
+from hadash.api.serializers import drafts as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, problems, the_appid, the_pair
 from hadash.inventory.models import AppID, Pair
 from hadash.switching.drafts import services
@@ -27,7 +27,7 @@ class Drafts(PagedView):
         responses={200: shapes.DraftKeptShape(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
-        return self.page(services.drafts_of(request.user), present.request_draft)
+        return self.page(services.drafts_of(request.user), representations.request_draft)
 
     @extend_schema(
         operation_id="keep_draft",
@@ -41,7 +41,7 @@ class Drafts(PagedView):
         values = self.validated(shapes.DraftRequest)
         pair, appid = _subject(request, values["pair"], values["appid"])
         kept = services.save(request.user, pair, appid, values["typed"])
-        return Response(present.request_draft(kept), status=201)
+        return Response(representations.request_draft(kept), status=201)
 
 
 class OneDraft(View):
@@ -51,7 +51,7 @@ class OneDraft(View):
         responses={200: shapes.DraftKeptShape, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(present.request_draft(_own(request, pk)))
+        return Response(representations.request_draft(_own(request, pk)))
 
     @extend_schema(
         operation_id="change_draft",
@@ -66,7 +66,7 @@ class OneDraft(View):
         values = self.validated(shapes.DraftRequest)
         pair, appid = _subject(request, values["pair"], values["appid"])
         kept = services.save(request.user, pair, appid, values["typed"], draft)
-        return Response(present.request_draft(kept))
+        return Response(representations.request_draft(kept))
 
     @extend_schema(
         operation_id="discard_draft",

@@ -7,10 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
-from hadash.api import present
+from hadash.api import representations
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import inventory as shapes
-from hadash.api.shapes.common import NothingRequest
+from hadash.api.serializers import inventory as shapes
+from hadash.api.serializers.common import NothingRequest
 from hadash.api.views.common import KEY, View, address_of, problems
 from hadash.inventory.gateways import gateway_members
 from hadash.switching.recovery import gateways
@@ -25,7 +25,7 @@ class Gateways(View):
     def get(self, request: Request) -> Response:
         if not may_somewhere(request.user, VIEW):
             return Response([])
-        return Response([present.gateway(each) for each in gateway_members()])
+        return Response([representations.gateway(each) for each in gateway_members()])
 
 
 class Exclude(View):

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import governance as shapes
+from hadash.api.serializers import governance as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE

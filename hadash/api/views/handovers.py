@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
-from hadash.api.shapes import handovers as shapes
+from hadash.api.serializers import handovers as shapes
 from hadash.api.views.common import View, problems
 from hadash.switching.handovers import counting
 

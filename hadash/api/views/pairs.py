@@ -10,9 +10,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hadash.api import present
+from hadash.api import representations
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import inventory as shapes
+from hadash.api.serializers import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.inventory.models import Pair
 from hadash.presentation import selectors
@@ -27,7 +27,7 @@ class Pairs(View):
         responses={200: shapes.PairShape(many=True), **problems()},
     )
     def get(self, request: Request) -> Response:
-        return Response([present.pair(pair) for pair in selectors.pairs(request.user)])
+        return Response([representations.pair(pair) for pair in selectors.pairs(request.user)])
 
 
 class Mirrors(PagedView):
@@ -39,7 +39,7 @@ class Mirrors(PagedView):
     )
     def get(self, request: Request, pair: str) -> Response:
         found = selectors.mirrors([the_pair(request.user, pair)]).order_by("name")
-        return self.page_together(found, present.mirrors)
+        return self.page_together(found, representations.mirrors)
 
 
 class Rules(View):

@@ -17,10 +17,10 @@ from rest_framework.response import Response
 from hadash.accounts import people, tokens
 from hadash.accounts.models import ApiToken
 from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, VIEW_AUDIT, may, may_somewhere
-from hadash.api import present
+from hadash.api import representations
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import people as shapes
+from hadash.api.serializers import people as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, browser, problems, the_pair
 from hadash.audit.models import Entry, stored
 from hadash.inventory.models import Pair
@@ -61,7 +61,7 @@ class Tokens(PagedView):
     )
     def get(self, request: Request) -> Response:
         own = ApiToken.objects.filter(user=request.user).select_related("pair")
-        return self.page(own, present.token)
+        return self.page(own, representations.token)
 
     @extend_schema(
         operation_id="issue_token",
@@ -81,7 +81,7 @@ class Tokens(PagedView):
             address_of(request),
             browser(request),
         )
-        return Response({**present.token(token), "secret": secret}, status=201)
+        return Response({**representations.token(token), "secret": secret}, status=201)
 
 
 class OneToken(View):

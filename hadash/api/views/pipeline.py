@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import governance as shapes
+from hadash.api.serializers import governance as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run

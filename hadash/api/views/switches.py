@@ -9,11 +9,11 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hadash.api import present
+from hadash.api import representations
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
-from hadash.api.shapes import switches as shapes
-from hadash.api.shapes.common import CommentRequest, NothingRequest, ReasonRequest, window_of
+from hadash.api.serializers import switches as shapes
+from hadash.api.serializers.common import CommentRequest, NothingRequest, ReasonRequest, window_of
 from hadash.api.views.acts import Acts
 from hadash.api.views.common import (
     KEY,
@@ -58,7 +58,7 @@ class Plans(View):
         with one_preview(request.user, pair):
             draft = proposal_for(pair, scope, target, Kind(values["kind"]))
             preview = preview_of(draft, restores)
-        return Response(present.draft(preview, pair))
+        return Response(representations.draft(preview, pair))
 
 
 class SwitchQuery(InboxQuery):
@@ -79,7 +79,7 @@ class Switches(PagedView):
         found = inbox(request.user, asked, selectors.switches, selectors.waiting_for, "status", "appid")
         if "topic" in asked:
             found = found.filter(plan__topics__contains=[asked["topic"]])
-        return self.page(found, present.switch)
+        return self.page(found, representations.switch)
 
     @extend_schema(
         operation_id="request_switch",
@@ -104,7 +104,7 @@ class Switches(PagedView):
             the_switch(request.user, values["restores"]) if values["restores"] else None,
             values.get("retire_after_days"),
         )
-        return Response(present.whole_switch(_asked_for(asked, values)), status=201)
+        return Response(representations.whole_switch(_asked_for(asked, values)), status=201)
 
 
 def _asked_for(asked: requests.SwitchRequest, values: dict[str, Any]) -> Switch:
@@ -126,7 +126,7 @@ class OneSwitch(View):
         responses={200: shapes.WholeSwitchShape, **problems(404)},
     )
     def get(self, request: Request, key: str) -> Response:
-        return Response(present.whole_switch(the_switch(request.user, key)))
+        return Response(representations.whole_switch(the_switch(request.user, key)))
 
 
 class SwitchLog(View):
@@ -143,7 +143,7 @@ class SwitchLog(View):
         return Response([{name: line[name] for name in names} for line in lines])
 
 
-acts = Acts("switch", the_switch, shapes.WholeSwitchShape, present.whole_switch, (Status.RUNNING,))
+acts = Acts("switch", the_switch, shapes.WholeSwitchShape, representations.whole_switch, (Status.RUNNING,))
 
 
 def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:

@@ -14,7 +14,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
-from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
+from hadash.dashboard.views.actions import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.presentation import badges, batches, selectors
 from hadash.presentation.batches import the_batch

@@ -21,7 +21,7 @@ from hadash.dashboard.binding_forms import BindForm, GenerateForm
 from hadash.dashboard.forms import names_in
 from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
-from hadash.dashboard.views.acts import acts_on, approvals_seen
+from hadash.dashboard.views.actions import acts_on, approvals_seen
 from hadash.dashboard.views.common import (
     address_of,
     denied,

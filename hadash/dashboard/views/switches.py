@@ -21,7 +21,7 @@ from hadash.dashboard import radius_chart
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_switch import pauses_of, stages_of
 from hadash.dashboard.js_messages import script_phrases
-from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
+from hadash.dashboard.views.actions import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.presentation import badges, live, radius, selectors

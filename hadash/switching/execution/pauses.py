@@ -1,4 +1,4 @@
-"""How long each client of a switch was without a record, as the Gateways saw it (:mod:`hadash.gateway.pauses`)."""
+"""How long each client of a switch was without a record, as the Gateways saw it (:mod:`hadash.gateway.reporting.pauses`)."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from support.raw import RawClient
 from support.waiting import eventually
 
 from hadash.bindings.model import BindingState
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -116,10 +116,10 @@ class TestDeadBroker:
     def test_while_a_client_signs_in_it_is_told(self, gateway: GatewayProcess, broker: Proxy) -> None:
         before = gateway.refused("cluster")
         with RawClient(gateway.address) as client:
-            client.call(Kind.SASL_HANDSHAKE, 1, mechanism="PLAIN")
+            client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism="PLAIN")
             broker.hold()
             opened = broker.opened
-            client.send(Kind.SASL_AUTHENTICATE, 1, auth_bytes=b"\0shop\0shop-secret")
+            client.send(ApiKey.SASL_AUTHENTICATE, 1, auth_bytes=b"\0shop\0shop-secret")
             eventually(lambda: broker.opened > opened, "the Gateway's connection to the broker")
             broker.reset()
             broker.release()

@@ -15,7 +15,7 @@ from support.waiting import eventually
 
 from hadash.bindings.membership import members
 from hadash.bindings.model import BindingState
-from hadash.gateway.codec import ErrorCode
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack

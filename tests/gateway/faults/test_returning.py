@@ -19,8 +19,8 @@ from support.waiting import eventually
 from hadash.bindings.membership import members, set_excluded
 from hadash.bindings.model import BindingState
 from hadash.bindings.native import NativeDialect
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 from hadash.switching.stages.commands import Pause, ReadExpectedBack
 from hadash.switching.stages.steps import come_back
@@ -193,7 +193,7 @@ def write_idempotently(client: RawClient, control: ControlPlane, broker: Proxy, 
     """:func:`write_unanswered` by a producer with an id, by which its cluster knows a batch that it has already."""
     init = partial(
         client.call,
-        Kind.INIT_PRODUCER_ID,
+        ApiKey.INIT_PRODUCER_ID,
         1,
         transactional_id=None,
         transaction_timeout=timedelta(minutes=1),

@@ -6,8 +6,8 @@ import pytest
 from support.gateway import ControlPlane, GatewayProcess, Move, signed_in
 from support.kafka import App
 
-from hadash.gateway.codec import ErrorCode
-from hadash.gateway.kinds import Kind
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode
 
 pytestmark = pytest.mark.stack
 
@@ -24,7 +24,7 @@ class TestWaitingTooLong:
             writes.send_produce(topic, b"one")
             joins.send_join(group)
             assert writes.produce_error() is ErrorCode.not_leader_or_follower
-            assert joins.answer(Kind.JOIN_GROUP, 2).error_code is ErrorCode.not_coordinator
+            assert joins.answer(ApiKey.JOIN_GROUP, 2).error_code is ErrorCode.not_coordinator
         assert control.clusters.end_offsets("east", topic) == {0: 0}
 
     def test_requests_that_wait_together_are_answered_together(

@@ -1,0 +1,89 @@
+"""Where a client reads: the offsets of its FETCH requests, by partition.
+
+A group's committed offset says where its members go on; of a partition without one only the members know. A library that has
+delivered nothing of a partition commits nothing for it, and a move must not send it to where its ``auto.offset.reset`` says.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from hadash.gateway.protocol.wire import Request
+
+#: Partitions that are noted for one connection; beyond it, where the client reads others is not known. A consumer of all
+#: partitions of a large Topic has thousands.
+MAX_PARTITIONS = 20_000
+
+_INT32 = struct.Struct(">i")
+_INT16 = struct.Struct(">h")
+_INT64 = struct.Struct(">q")
+
+#: Where the version-dependent parts of a FETCH begin, from its body: replica id, longest wait, least and most bytes, isolation level;
+#: since version 7 the session's id and epoch.
+_TOPICS_AT = 4 + 4 + 4 + 4 + 1
+_SESSION_SIZE = 8
+
+
+class FetchPositions:
+    """Of one connection, versions 4 to 11 of FETCH.
+
+    ``first`` is the lowest offset that was asked for, by Topic and partition index. Of a partition without a committed offset that is
+    where its reader began: what it has read since then it has not committed, so nobody else knows that it was read.
+    """
+
+    __slots__ = ("_last", "first", "topics")
+
+    def __init__(self) -> None:
+        self.first: dict[tuple[str, int], int] = {}
+        #: The Topics that were asked for, whether or not records came.
+        self.topics: set[str] = set()
+        self._last = b""
+
+    def partitions(self) -> dict[str, list[int]] | None:
+        """Those that were asked for, by Topic; ``None`` when there were more than are noted."""
+        if len(self.first) >= MAX_PARTITIONS:
+            return None
+        found: dict[str, list[int]] = {}
+        for topic, index in sorted(self.first):
+            found.setdefault(topic, []).append(index)
+        return found
+
+    def note(self, request: Request) -> None:
+        """A FETCH passes. One that cannot be read is the broker's to refuse."""
+        asked = request.frame[8:]  # all but the API key, the version and the correlation id
+        if asked == self._last:
+            return  # an idle consumer asks for the same again and again
+        self._last = asked
+        try:
+            self._read(request)
+        except (struct.error, UnicodeDecodeError, IndexError):
+            return
+
+    def _read(self, request: Request) -> None:
+        frame, version = request.frame, request.version
+        at = request.body + _TOPICS_AT + (_SESSION_SIZE if version >= 7 else 0)
+        before_offset = 4 + (4 if version >= 9 else 0)  # index, and since version 9 the current leader epoch
+        after_offset = (
+            8 + (8 if version >= 5 else 0) + 4
+        )  # offset, since version 5 the log's start, most bytes
+        (topics,) = _INT32.unpack_from(frame, at)
+        at += 4
+        for _ in range(topics):
+            (size,) = _INT16.unpack_from(frame, at)
+            topic = frame[at + 2 : at + 2 + size].decode()
+            at += 2 + size
+            self.topics.add(topic)
+            (partitions,) = _INT32.unpack_from(frame, at)
+            at += 4
+            for _ in range(partitions):
+                (index,) = _INT32.unpack_from(frame, at)
+                (offset,) = _INT64.unpack_from(frame, at + before_offset)
+                at += before_offset + after_offset
+                self._note((topic, index), offset)
+
+    def _note(self, partition: tuple[str, int], offset: int) -> None:
+        known = self.first.get(partition)
+        if known is None and len(self.first) >= MAX_PARTITIONS:
+            return
+        if known is None or offset < known:
+            self.first[partition] = offset

@@ -1,0 +1,245 @@
+"""What a Gateway reads of PRODUCE and FETCH: names, counts and producer ids. Records stay unread bytes.
+
+Only the fixed part of a record batch (magic 2) is looked at: its record count, producer id and epoch.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Generator
+from typing import NamedTuple
+
+from hadash.gateway.protocol.cursor import Cursor
+from hadash.gateway.protocol.wire import MalformedFrame, Request
+
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_BATCH_LENGTH_AT = 8
+_BATCH_OVERHEAD = 12  # base offset and length
+_BATCH_HEADER = 61
+_PRODUCER = struct.Struct(">qhii")  # producer id, epoch, base sequence, record count
+_PRODUCER_AT = 43
+_MAGIC_AT = 16
+
+
+class ProducedPartition(NamedTuple):
+    """One partition of a PRODUCE: ``producer_id`` is -1 without idempotence."""
+
+    topic: str
+    partition: int
+    records: int
+    size: int
+    producer_id: int
+    producer_epoch: int
+    #: Where its record batches begin in the frame.
+    at: int
+    #: The first sequence number of an idempotent producer's.
+    sequence: int = -1
+
+
+class Produced(NamedTuple):
+    """What a PRODUCE carries. ``acks`` 0 has no answer."""
+
+    transactional_id: str | None
+    acks: int
+    partitions: tuple[ProducedPartition, ...]
+
+
+def read_produce(request: Request) -> Produced:
+    """Names, counts and producer ids of a PRODUCE, version 3 and later.
+
+    :raises MalformedFrame: its lengths contradict each other.
+    """
+    try:
+        return _read_produce(request)
+    except (struct.error, IndexError):
+        raise MalformedFrame(f"a PRODUCE of {len(request.frame)} bytes is cut off") from None
+    except UnicodeDecodeError:
+        raise MalformedFrame("a name that is not UTF-8") from None
+
+
+def _read_produce(request: Request) -> Produced:
+    """Each PRODUCE passes here, so it reads the bytes where they stand, and leaves to :class:`Cursor` what is rare."""
+    data, flexible = request.frame, request.version >= 9
+    end_of_frame = len(data)
+    cursor = Cursor(data, request.body, flexible)
+    cursor.tags()
+    transactional_id = cursor.text()
+    acks = cursor.int16()
+    cursor.skip(4)
+    topics = cursor.count()
+    at = cursor.at
+    found = []
+    for _ in range(topics):
+        cursor.at = at
+        topic = cursor.text() or ""
+        partitions = cursor.count()
+        at = cursor.at
+        for _ in range(partitions):
+            (partition,) = _INT32.unpack_from(data, at)
+            at += 4
+            if flexible:
+                size = shift = 0
+                while (byte := data[at]) >= 0x80:
+                    size |= (byte & 0x7F) << shift
+                    shift += 7
+                    at += 1
+                    if shift > 28:
+                        raise MalformedFrame("a variable-length integer of more than five bytes")
+                size = (size | byte << shift) - 1
+                at += 1
+            else:
+                (size,) = _INT32.unpack_from(data, at)
+                at += 4
+            size = max(size, 0)
+            end = at + size
+            if end > end_of_frame:
+                raise MalformedFrame(f"a field of {size} bytes at {at} in a frame of {end_of_frame}")
+            records, producer_id, epoch, sequence = _read_batches(data, at, end)
+            found.append(ProducedPartition(topic, partition, records, size, producer_id, epoch, at, sequence))
+            at = end
+            if flexible:
+                if data[at]:
+                    cursor.at = at
+                    cursor.tags()
+                    at = cursor.at
+                else:
+                    at += 1
+        if flexible:
+            cursor.at = at
+            cursor.tags()
+            at = cursor.at
+    return Produced(transactional_id, acks, tuple(found))
+
+
+def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int, int]:
+    """Record count over all batches, and producer and sequence of the first. A batch that is cut off is not counted."""
+    records, producer_id, epoch, sequence = 0, -1, -1, -1
+    at = start
+    while at + _BATCH_HEADER <= end and data[at + _MAGIC_AT] == 2:
+        pid, pid_epoch, first, count = _PRODUCER.unpack_from(data, at + _PRODUCER_AT)
+        if at == start:
+            producer_id, epoch, sequence = pid, pid_epoch, first
+        (length,) = _INT32.unpack_from(data, at + _BATCH_LENGTH_AT)
+        at += _BATCH_OVERHEAD + length
+        if length <= 0 or at > end:
+            break
+        if count > 0:
+            records += count
+    return records, producer_id, epoch, sequence
+
+
+def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
+    """The error codes in the answer to a PRODUCE of version 3 to 9, by Topic and partition, without 0; none of what is no
+    answer.
+
+    :param payload: from the correlation id on.
+    """
+    flexible = version >= 9
+    cursor = Cursor(payload, 4, flexible)
+    found: dict[tuple[str, int], int] = {}
+    try:
+        cursor.tags()
+        for _ in range(cursor.count()):
+            topic = cursor.text() or ""
+            for _ in range(cursor.count()):
+                partition, error = cursor.int32(), cursor.int16()
+                cursor.skip(24 if version >= 5 else 16)  # base offset, append time, log start offset
+                if version >= 8:
+                    for _ in range(cursor.count()):
+                        cursor.skip(4)
+                        cursor.text()
+                        cursor.tags()
+                    cursor.text()
+                cursor.tags()
+                if error:
+                    found[topic, partition] = error
+            cursor.tags()
+    except (MalformedFrame, IndexError):
+        pass
+    return found
+
+
+class FetchedCounter:
+    """Counts the records in a FETCH answer, versions 4 to 11, while it passes in pieces. Does no I/O.
+
+    An answer that is not one is the client's to judge; here it is only not counted from there on.
+    """
+
+    __slots__ = ("_held", "_skip", "_steps", "_want", "counts")
+
+    def __init__(self, version: int) -> None:
+        #: Records, and the bytes of their batches, by Topic so far.
+        self.counts: dict[str, tuple[int, int]] = {}
+        self._steps: Generator[int, bytes, None] | None = _fetched(version, self.counts)
+        self._held = b""
+        self._skip = 0
+        self._want = next(self._steps)
+        self._note_want()
+
+    def feed(self, data: bytes) -> None:
+        """The next piece of the answer (which begins after its length)."""
+        if self._held:
+            data, self._held = self._held + data, b""
+        at, end = 0, len(data)
+        while at < end and self._steps is not None:
+            if self._skip:
+                step = min(self._skip, end - at)
+                self._skip -= step
+                at += step
+            elif end - at < self._want:
+                self._held = data[at:]
+                return
+            else:
+                at += self._want
+                self._step(data[at - self._want : at])
+
+    def _step(self, piece: bytes) -> None:
+        assert self._steps is not None
+        try:
+            self._want = self._steps.send(piece)
+            self._note_want()
+        except (StopIteration, UnicodeDecodeError, MalformedFrame):
+            self._steps = None
+
+    def _note_want(self) -> None:
+        """A negative wish is to skip; the wish after it follows when that is done."""
+        assert self._steps is not None
+        while self._want <= 0:
+            self._skip -= self._want
+            self._want = self._steps.send(b"")
+
+
+def _fetched(version: int, counts: dict[str, tuple[int, int]]) -> Generator[int, bytes, None]:
+    """Yields how many bytes it wants next, or, negative, how many to skip."""
+    yield -(4 + 4 + (6 if version >= 7 else 0))  # correlation id, throttle time, error and session
+    before_records = 4 + 2 + 8 + 8 + (8 if version >= 5 else 0)
+    for _ in range(_size(_INT32, (yield 4))):
+        name = yield _size(_INT16, (yield 2))
+        topic = name.decode()
+        for _ in range(_size(_INT32, (yield 4))):
+            yield -before_records
+            yield -16 * _size(_INT32, (yield 4))
+            if version >= 11:
+                yield -4  # the replica to read from
+            rest = _size(_INT32, (yield 4))
+            while rest >= _BATCH_HEADER:
+                header = yield _BATCH_HEADER
+                rest -= _BATCH_HEADER
+                beyond = _INT32.unpack_from(header, _BATCH_LENGTH_AT)[0] + _BATCH_OVERHEAD - _BATCH_HEADER
+                if header[_MAGIC_AT] != 2 or not 0 <= beyond <= rest:
+                    break
+                records, size = counts.get(topic, (0, 0))
+                records += max(_PRODUCER.unpack_from(header, _PRODUCER_AT)[3], 0)
+                counts[topic] = records, size + _BATCH_HEADER + beyond
+                rest -= beyond
+                yield -beyond
+            yield -rest
+
+
+def _size(kind: struct.Struct, data: bytes) -> int:
+    """A length or count; null (-1) counts as empty."""
+    size: int = kind.unpack(data)[0]
+    if size < -1:
+        raise MalformedFrame(f"a length of {size}")
+    return max(size, 0)

@@ -1,0 +1,305 @@
+"""A Gateway's HTTP side: what it has in effect, who is connected, what passes. Reads only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Set
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hadash import VERSION
+from hadash.gateway import process
+from hadash.gateway.reporting.metrics import GatewayCollector
+from hadash.gateway.reporting.traffic import AccessFact, AccessKey
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+    from hadash.gateway.session.client import Client
+
+
+def build_app(gateway: Gateway) -> Starlette:
+    """The ASGI application; every answer is JSON but ``/metrics``."""
+
+    started = time.time()
+    registry = CollectorRegistry()
+    registry.register(GatewayCollector(gateway))
+
+    def connections(request: Request) -> list[Client]:
+        """Those of ``?appid=`` and ``?instance=``, each optional."""
+        appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
+        return [
+            connection
+            for name, group in gateway.clients.items()
+            if appid is None or name == appid
+            for connection in group
+            if instance is None or connection.signed.client_id == instance
+        ]
+
+    async def status(request: Request) -> Response:
+        """How it is, and what it has counted since ``started``: ``requests`` are [kind, cluster, requests, bytes in, bytes out]. ``cpu_seconds``
+        and ``memory_bytes`` are of its process (null where the system does not tell). ``reached``: whether each cluster answered when it was
+        asked last; not of one that was never asked."""
+        purgatory, traffic = gateway.purgatory, gateway.traffic
+        by_cluster = dict.fromkeys(gateway.clusters, 0)
+        for client in gateway.all_clients():
+            by_cluster[client.relay.cluster] += 1
+        return JSONResponse(
+            {
+                "id": gateway.settings.id,
+                "pair": gateway.pair.name,
+                "applied": gateway.applying.applied.value,
+                "connections": sum(len(group) for group in gateway.clients.values()),
+                "connections_by_cluster": by_cluster,
+                "reached": gateway.reached,
+                "parked": purgatory.count,
+                "parked_bytes": purgatory.bytes,
+                "expired": purgatory.expired_total,
+                "overflowed": purgatory.overflowed_total,
+                "refused": traffic.refused,
+                "sign_ins": traffic.sign_ins,
+                "requests": [
+                    [*key, counter.requests, counter.bytes_in, counter.bytes_out]
+                    for key, counter in sorted(traffic.requests.items())
+                ],
+                "zookeeper": bool(gateway.zookeeper_connected),
+                "cpu_seconds": process.cpu_seconds(),
+                "memory_bytes": process.memory_bytes(),
+                "started": started,
+                "time": time.time(),
+            }
+        )
+
+    async def clients(request: Request) -> Response:
+        """One entry a connection."""
+        return JSONResponse({"clients": [_client(connection) for connection in connections(request)]})
+
+    async def connected(request: Request) -> Response:
+        """One entry for each client on each cluster, ``[AppID, client.id, cluster, its connections, of these parked]``: what counts need, however
+        many connections there are."""
+        found: dict[tuple[str, str, str], list[int]] = {}
+        for each in connections(request):
+            signed = each.signed
+            counts = found.setdefault((signed.appid, signed.client_id, signed.upstream.cluster), [0, 0])
+            counts[0] += 1
+            counts[1] += bool(each.parked)
+        return JSONResponse({"connected": [[*who, *counts] for who, counts in found.items()]})
+
+    async def members(request: Request) -> Response:
+        """One entry a group member, whichever of its connections it spoke on: parked, joining, held or active. ``assignors`` is null
+        when its JOIN_GROUP did not pass here; ``connected`` whether it has a connection."""
+        appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
+        found = [
+            {
+                "appid": member.appid,
+                "group": member.group,
+                "member_id": member.member_id,
+                "state": member.state,
+                "join_seconds": member.join_seconds,
+                "assignors": member.assignors,
+                "client_id": member.client_id,
+                "cluster": member.cluster,
+                "host": member.host,
+                "connected": member.connected,
+            }
+            for member in gateway.group_members.all(appid)
+            if instance is None or member.client_id == instance
+        ]
+        return JSONResponse({"members": found})
+
+    async def readers(request: Request) -> Response:
+        """One entry a connection on which a client reads, with the Topics that it has asked for, whether or not records came, and
+        their partitions (null when they are too many to note). Most libraries have one to each broker, kafka-go has one for each
+        partition."""
+        found = [
+            {
+                "appid": connection.signed.appid,
+                "client_id": connection.signed.client_id,
+                "host": connection.host,
+                "cluster": connection.relay.cluster,
+                "broker": connection.node.broker_id if connection.node else None,
+                "topics": sorted(connection.relay.positions.topics),
+                "partitions": connection.relay.positions.partitions(),
+            }
+            for connection in connections(request)
+            if connection.relay.positions.topics
+        ]
+        return JSONResponse({"readers": found})
+
+    async def positions(request: Request) -> Response:
+        """One entry a connection on which a client reads: the lowest offset that it has asked for of each partition, as ``[topic,
+        partition, offset]``."""
+        found = [
+            {
+                "appid": connection.signed.appid,
+                "client_id": connection.signed.client_id,
+                "host": connection.host,
+                "cluster": connection.relay.cluster,
+                "offsets": [
+                    [*partition, offset] for partition, offset in connection.relay.positions.first.items()
+                ],
+            }
+            for connection in connections(request)
+            if connection.relay.positions.first
+        ]
+        return JSONResponse({"positions": found})
+
+    async def traffic(request: Request) -> Response:
+        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all: fewer of an instance
+        where many clients are active."""
+        appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
+        try:
+            since = float(request.query_params.get("since", "0"))
+        except ValueError:
+            return JSONResponse({"error": "since is not a number of seconds"}, status_code=400)
+
+        samples = list(gateway.traffic.samples_since(since, appid, instance))
+        return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
+
+    async def pauses(request: Request) -> Response:
+        """Of each client of an ``?appid=`` that was stopped lately (or of all), the time without a record around the moment from which on
+        its bindings forwarded again (seconds since 1970)."""
+        return JSONResponse({"pauses": gateway.traffic.pauses.entries(request.query_params.get("appid"))})
+
+    async def access(request: Request) -> Response:
+        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see :func:`access_entries`."""
+        appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
+        connected: dict[tuple[str, str], set[str]] = {}
+        for each in connections(request):
+            if each.governing.belongs_here:
+                connected.setdefault((each.signed.appid, each.signed.client_id), set()).add(
+                    each.signed.upstream.cluster
+                )
+        facts = access_entries(
+            gateway.traffic.latest_access(appid, instance).values(), connected, time.time()
+        )
+        return JSONResponse({"access": facts})
+
+    async def healthz(request: Request) -> Response:
+        """Answers while the loop turns. It asks no server: a restart would drop all clients and repair nothing."""
+        return JSONResponse({"status": "ok", "process": "gateway", "version": VERSION})
+
+    async def readyz(request: Request) -> Response:
+        """Whether clients may be sent here: not any more once it hangs up. What else is wrong it serves through."""
+        wrong = faults(gateway)
+        status = "not ready" if gateway.stopping else "degraded" if wrong else "ok"
+        told = {"status": status, "process": "gateway", "version": VERSION, "id": gateway.settings.id}
+        found = {**told, "applied": gateway.applying.applied.value, "faults": wrong}
+        return JSONResponse(found, status_code=503 if gateway.stopping else 200)
+
+    async def metrics(request: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return Starlette(
+        routes=[
+            Route("/status", status),
+            Route("/clients", clients),
+            Route("/connected", connected),
+            Route("/members", members),
+            Route("/readers", readers),
+            Route("/positions", positions),
+            Route("/traffic", traffic),
+            Route("/pauses", pauses),
+            Route("/access", access),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/metrics", metrics),
+        ]
+    )
+
+
+def faults(gateway: Gateway) -> list[str]:
+    """What is not as it should be, in sentences; it serves all the same."""
+    found = []
+    if not gateway.zookeeper_connected:
+        found.append("ZooKeeper does not answer: traffic goes on, and bindings stay as they are.")
+    if gateway.forgotten is not None:
+        found.append(
+            f"ZooKeeper has forgotten changes of bindings: its last epoch is {gateway.forgotten}, and {gateway.applying.applied.latest} is "
+            "in effect here. Restore its newest backup with hadash-manage restore_zookeeper."
+        )
+    found += [
+        f"Cluster {name} did not answer when it was asked last."
+        for name in gateway.clusters
+        if not gateway.reached.get(name, False)
+    ]
+    unusable = gateway.certificates.unusable()
+    found += [
+        f"What lies in {path} cannot be used; what was there before is in effect."
+        for path, is_faulty in sorted(unusable.items())
+        if is_faulty
+    ]
+    return found
+
+
+def access_entries(
+    facts: Iterable[tuple[AccessKey, AccessFact]], connected: Mapping[tuple[str, str], Set[str]], now: float
+) -> list[dict[str, Any]]:
+    """What clients use, and since when.
+
+    What a client that is connected has ever used, it uses now, on the clusters that it is connected to: a quiet one sends nothing that
+    would say so. ``used_at`` is when it really did so last, on that cluster (0 for never: it has moved there and was quiet since);
+    ``idle`` is the seconds since records moved, ``null`` when none ever did.
+
+    :param connected: by AppID and client.id the clusters, of connections that are not away: what a client has left open where it was
+        before a switch, it does not use.
+    """
+    entries: list[dict[str, Any]] = []
+    elsewhere: dict[tuple[str, ...], tuple[AccessKey, AccessFact]] = {}
+    here: set[tuple[str, ...]] = set()
+    for key, fact in facts:
+        clusters = connected.get((key.appid, key.client_id), frozenset())
+        use: tuple[str, ...] = (key.appid, key.client_id, key.kind, key.resource)
+        if key.cluster in clusters:
+            here.add(use)
+        elif clusters and (use not in elsewhere or elsewhere[use][1].last_seen < fact.last_seen):
+            elsewhere[use] = key, fact
+        entries.append(
+            {
+                **_use(key),
+                "first_seen": fact.first_seen,
+                "last_seen": now if key.cluster in clusters else fact.last_seen,
+                "used_at": fact.last_seen,
+                "idle": round(now - fact.moved, 3) if fact.moved else None,
+                "requests": fact.requests,
+                "records": fact.records,
+                "bytes": fact.bytes,
+            }
+        )
+    for moved, (key, _) in elsewhere.items():
+        if moved not in here:
+            cluster = min(connected[key.appid, key.client_id])
+            counts = dict.fromkeys(("requests", "records", "bytes"), 0)
+            times = {"first_seen": now, "last_seen": now, "used_at": 0.0, "idle": None}
+            entries.append({**_use(key), "cluster": cluster, **times, **counts})
+    return entries
+
+
+def _use(key: AccessKey) -> dict[str, Any]:
+    names = ("appid", "client_id", "kind", "resource", "cluster", "host", "library", "version")
+    return {name: getattr(key, name) for name in names} | {"details": key.circumstances.known()}
+
+
+def _client(connection: Client) -> dict[str, Any]:
+    """``away``: whether it leads to a cluster that does not serve the client any more, which has moved and left it open."""
+    signed = connection.signed
+    return {
+        "appid": signed.appid,
+        "client_id": signed.client_id,
+        "cluster": signed.upstream.cluster,
+        "node": connection.node.cluster if connection.node else None,
+        "host": connection.host,
+        "mechanism": signed.mechanism,
+        "library": signed.library,
+        "version": signed.library_version,
+        "parked": connection.parked,
+        "mutations": connection.relay.mutations.count,
+        "slow": connection.connection.slow,
+        "gone": connection.connection.gone,
+        "state": connection.state.value,
+        "away": not connection.governing.belongs_here,
+    }

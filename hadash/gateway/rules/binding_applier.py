@@ -1,0 +1,216 @@
+"""Changes of bindings: how they come into effect in this process, and what ZooKeeper hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hadash.bindings.epochs import Report, Span
+from hadash.bindings.member import Member
+from hadash.bindings.model import BindingState
+from hadash.bindings.returning import Departure
+from hadash.bindings.watch import Update
+from hadash.gateway import remembered
+from hadash.gateway.rules.pending_retries import Returning
+from hadash.gateway.rules.table import AppliedEpoch
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+    from hadash.gateway.session.client import Client
+
+log = logging.getLogger(__name__)
+
+
+class Applying:
+    """Puts changes into effect. All methods run in the Gateway's loop.
+
+    :param member: ``None`` only where nobody waits for an applied epoch (tests).
+    """
+
+    def __init__(self, gateway: Gateway, member: Member | None) -> None:
+        self._gateway = gateway
+        self._table = gateway.table
+        self._loop = gateway.loop
+        self._member = member
+        self.applied = AppliedEpoch()
+        #: Who may send again what a cluster may have already.
+        self.returning = Returning()
+        self._reported = asyncio.Event()
+
+    def update(self, update: Update) -> None:
+        """Put a change of bindings into effect; its epoch is reported when it is (see :meth:`_in_effect`)."""
+        before = self.applied.latest
+        span = self.applied.begin(update.epoch)
+        waits: list[Any] = []
+        self.applied.read(update.documents)
+        # Written at an epoch that is not known, after those that were seen: at a start, any.
+        self.applied.not_read(update.unreadable, span)
+        changed = self._table.apply(update)
+        self._gateway.known_topics.placed(update.placements.values())
+        log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
+        stops = self._stops()
+        self.applied.release_but(stops)
+        self._hold_for_the_returning(changed, before)
+        for appid in changed:
+            stopped = any(b.state is not BindingState.FORWARD for b in self._table.bindings_of(appid))
+            self._gateway.traffic.pauses.bindings_changed(appid, stopped=stopped)
+            for client in list(self._gateway.clients.get(appid, ())):
+                client.connection.guard(client.binding_changed)
+                # Also when that failed: what is in flight is in flight.
+                if client.governing.blocked and not client.relay.is_quiet:
+                    waits.append(client.relay.quiet())
+        # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is served meanwhile.
+        self._gateway.slices.run(self._gateway.purgatory.checking(changed), lambda _: None, _release_failed)
+        self._gateway.spawn(self._in_effect(span, waits))
+
+    def _stops(self) -> set[int]:
+        """The epochs of the blocks that there are, and of what comes before a block."""
+        return {
+            binding.epoch
+            for document in self._table.documents().values()
+            for binding in document.bindings()
+            if binding.state is not BindingState.FORWARD
+        }
+
+    def forgotten(self, epoch: int | None) -> None:
+        """ZooKeeper has another history than the one that was seen (``None``: that is over). Its epochs are other changes then: none of them is in
+        effect here, whatever their numbers."""
+        self._gateway.forgotten = epoch
+        self._reported.set()
+
+    @property
+    def report(self) -> Report:
+        """What ZooKeeper is told."""
+        return Report() if self._gateway.forgotten is not None else self.applied.report
+
+    def inherit(self, report: Report | None) -> None:
+        """A process of this name was a Gateway before, and did not end in order: what it had sent to a cluster may still be
+        worked off there, and nobody can tell when. The blocks that it had not put into effect are not in effect now.
+
+        And its clients have to send again what was not answered, to the same cluster, which knows what it has already: it
+        would be written twice if they found a block, and then the other cluster. See :meth:`_hold_for_the_returning`.
+
+        :param report: what it had put into effect; ``None`` when it ended in order, or there was none.
+        """
+        if report is not None:
+            self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
+            self.returning.expect_everybody(self._loop.time() + self._gateway.settings.return_seconds)
+
+    def departure(self) -> Departure | None:
+        """Who may still come back when this process ends now, for those who go on; ``None`` when nobody may."""
+        now = self._loop.time()
+        expected, everybody = self.returning.all(now), self.returning.everybody(now)
+        until = max([everybody, *(time for clients in expected.values() for time in clients.values())])
+        if until <= now:
+            return None
+        clusters = {
+            appid: tuple(sorted({cluster for _, cluster in clients})) for appid, clients in expected.items()
+        }
+        return Departure(self._gateway.settings.id, until - now, None if everybody else clusters)
+
+    def cut_off(self, client: Client, why: str, seconds: float | None = None) -> None:
+        """A client's connection, or its broker's, has ended while it had writes under way, or they were refused although the
+        cluster may have them: it will send them again.
+
+        A block that waits for them is in effect no more: it would catch what comes again, and send it to the other cluster.
+
+        :param why: for people. :param seconds: for how long it is expected; ``return_seconds`` if nothing is said.
+        """
+        appid, client_id = client.signed.appid, client.signed.client_id
+        now = self._loop.time()
+        until = now + (self._gateway.settings.return_seconds if seconds is None else seconds)
+        self.returning.expect(appid, client_id, client.relay.cluster, now, until)
+        log.info("%s may send again what %s has already: %s", client.describe(), client.relay.cluster, why)
+        caught = {
+            binding.epoch
+            for binding in self._table.governing(appid, client_id)
+            if binding.cluster == client.relay.cluster
+            and binding.state is BindingState.BLOCK
+            and self.applied.is_pending(binding.epoch)
+        }
+        for epoch in caught:
+            log.warning("epoch %d cannot come into effect: %s was cut off", epoch, client.describe())
+        self.applied.hold(caught)
+
+    def _hold_for_the_returning(self, appids: set[str], before: int) -> None:
+        """What leads to a block (gather, settle) is in effect when those who may come back have had the time to. A block that
+        is written before that is not in effect as long as it stands, because it catches them.
+
+        :param before: changes up to this epoch were there already.
+        """
+        now = self._loop.time()
+        everybody = self.returning.everybody(now)
+        held: dict[int, float] = {}
+        for appid in appids:
+            awaited = [(binding, everybody) for binding in self._table.bindings_of(appid) if everybody]
+            for (client_id, cluster), until in self.returning.of(appid, now).items():
+                governing = self._table.governing(appid, client_id)
+                awaited += [(binding, until) for binding in governing if binding.cluster == cluster]
+            for binding, until in awaited:
+                if binding.epoch > before and binding.state is not BindingState.FORWARD:
+                    over = math.inf if binding.state is BindingState.BLOCK else until
+                    held[binding.epoch] = max(over, held.get(binding.epoch, 0.0))
+        self.applied.hold(held)
+        for epoch, over in held.items():
+            log.warning("epoch %d waits for clients to come back", epoch)
+            if over < math.inf:
+                self._loop.call_at(over, self._have_returned, epoch)
+
+    def _have_returned(self, epoch: int) -> None:
+        self.applied.let_go(epoch)
+        log.info("epoch %d waits no more for clients to come back", epoch)
+        self._reported.set()
+
+    async def _in_effect(self, span: Span, waits: list[Any]) -> None:
+        """A block is in effect when nothing that it stops is in flight any more."""
+        epoch = span[1]
+        waiting = {asyncio.ensure_future(wait) for wait in waits}
+        while waiting:
+            _, waiting = await asyncio.wait(waiting, timeout=self._gateway.settings.slow_block_seconds)
+            if waiting:
+                self._reported.set()  # it is obeyed all the same
+                log.warning(
+                    "epoch %d waits for %s", epoch, "; ".join(self._in_flight()) or "unknown requests"
+                )
+        self.applied.finish(span)
+        log.info("epoch %d is in effect", epoch)
+        self._reported.set()
+
+    def _in_flight(self) -> list[str]:
+        """What blocks that are not in effect yet wait for."""
+        return [client.describe() for client in self._gateway.all_clients() if not client.relay.is_quiet]
+
+    def _remember(self, epoch: int) -> None:
+        if self._gateway.settings.state and epoch:
+            try:
+                remembered.note(Path(self._gateway.settings.state), epoch)
+            except OSError as error:
+                log.warning("epoch %d could not be noted in HADASH_GATEWAY_STATE: %s", epoch, error)
+
+    async def keep_reporting(self) -> None:
+        """Report the applied epoch, one write at a time; ZooKeeper's absence only delays it."""
+        reported: Report | None = None
+        while True:
+            await self._reported.wait()
+            self._reported.clear()
+            report = self.report
+            if self._member is None or report == reported:
+                continue
+            try:
+                await asyncio.to_thread(self._member.report_applied, report)
+                reported = report
+                await asyncio.to_thread(self._remember, report.latest)
+                log.info("reported: epoch %d, without %s", report.latest, list(report.missing) or "exception")
+            except (
+                Exception
+            ) as error:  # kazoo raises many kinds; the next change or reconnection reports again
+                log.warning("epoch %d could not be reported: %s", report.latest, error)
+                await asyncio.sleep(1)
+                self._reported.set()
+
+
+def _release_failed(error: Exception) -> None:
+    log.error("what waited for a change could not be released", exc_info=error)

@@ -1,0 +1,514 @@
+"""A signed-in client: each of its requests gets a verdict, and what follows from it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hadash.bindings.model import Binding, BindingState
+from hadash.gateway.protocol.api_keys import DATA, GROUP, SIGN_IN, TRANSACTIONS, ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, decode_request
+from hadash.gateway.protocol.records import Produced, read_produce
+from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, parse_request
+from hadash.gateway.rules.binding_resolver import Governing
+from hadash.gateway.rules.refusals import is_incremental, refuse
+from hadash.gateway.rules.verdicts import Verdict, judge
+from hadash.gateway.session.client_auth import SignedIn, SignInAgain, software_of
+from hadash.gateway.session.libraries import Library
+from hadash.gateway.session.members import ConnectionMembers, HeldHeartbeat, Waits
+from hadash.gateway.session.relay import Relay
+from hadash.gateway.session.upstream import introduce_in_line
+from hadash.gateway.virtual import unasked
+from hadash.gateway.virtual.rewrite import without_session
+from hadash.gateway.waiting.purgatory import DelayedOperation
+from hadash.gateway.waiting.timing_wheel import Entry
+from hadash.identity.names import printable
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+    from hadash.gateway.session.connection import ClientConnection
+
+log = logging.getLogger(__name__)
+
+
+#: Seconds for which what was just written is waited for in any case: also when its client has been gone for long.
+LEAST_LINGER_SECONDS = 0.25
+
+
+class Parked(DelayedOperation):
+    """A request that waits for a change of its binding, and with it everything behind it on its connection."""
+
+    __slots__ = ("client", "message", "request", "waits")
+
+    def __init__(self, client: Client, request: Request, message: Any) -> None:
+        super().__init__(client.signed.appid, len(request.frame))
+        self.client = client
+        self.request = request
+        self.message = message
+        self.waits = Waits()
+
+    def can_complete(self) -> bool:
+        binding = self.client.governing.of(self.request, self.message)
+        return self.client.judge(self.request.kind, binding) is not Verdict.PARK
+
+    def complete(self) -> None:
+        self.client.unparked(self, in_time=True)
+
+    def expire(self) -> None:
+        self.client.unparked(self, in_time=False)
+
+
+class Client:
+    """From sign-in to the end. All methods run in the Gateway's loop."""
+
+    def __init__(self, gateway: Gateway, connection: ClientConnection, signed: SignedIn) -> None:
+        self.gateway = gateway
+        self.connection = connection
+        self.signed = signed
+        self.host = connection.host
+        self.node = connection.node
+        self.members = ConnectionMembers(
+            gateway.group_members, signed.appid, signed.client_id, self.host, signed.upstream.cluster
+        )
+        self.relay = Relay(gateway, signed, self.host, connection.replies, self.members, self.maybe_written)
+        self._parked: Parked | None = None
+        self._wants_room = False
+        #: A request of it was handled: it has said its name by now.
+        self._has_begun = False
+        #: Something of it has waited here: its client may have sent it again elsewhere.
+        self._has_waited = False
+        self._leaving = False
+        #: Nothing of it is under way any more.
+        self.ended = False
+        #: Since when the client has been gone, in the loop's time.
+        self._gone_since: float | None = None
+        #: Set when the client has hung up while something waits here.
+        self._leaves_by: Entry | None = None
+        self._again = SignInAgain(signed, gateway.listener, gateway.settings)
+        self._broker_gone = False
+        self.governing = Governing(
+            gateway.table, signed.appid, signed.client_id, self.relay.cluster, gateway.resolve_times
+        )
+
+    def __str__(self) -> str:
+        return f"{printable(self.signed.appid)} › {printable(self.signed.client_id)}"
+
+    # -- what happens to a request ----------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> BindingState:
+        return self.governing.binding.state
+
+    def judge(self, kind: ApiKey, binding: Binding | None) -> Verdict:
+        if binding is None:
+            return Verdict.REFUSE
+        cluster = binding.cluster
+        return judge(
+            kind,
+            binding.state,
+            signed_home=self.relay.cluster == cluster,
+            node_home=self.node is None or self.node.cluster == cluster,
+        )
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """It is signed in, and can be served."""
+        self._say_library()
+        self.relay.upstream.owner = self
+        self.gateway.signed_in(self)
+        if self.relay.upstream.transport.is_closing():
+            self.upstream_lost("")  # nobody would tell any more
+        elif not self.governing.belongs_here:
+            self.binding_changed()  # it has moved while it signed in
+
+    def _say_library(self) -> None:
+        """Remember which library it is, or take what another connection of it has said."""
+        signed, libraries = self.signed, self.gateway.libraries
+        who = signed.appid, signed.client_id, self.host
+        if signed.library:
+            libraries.tell(*who, Library(signed.library, signed.library_version))
+        else:
+            signed.library, signed.library_version = libraries.of(*who)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its next request has to wait."""
+        return (
+            self._parked is not None
+            or self._wants_room
+            or self.relay.upstream.congested
+            or self._owes_too_many_answers()
+        )
+
+    def _owes_too_many_answers(self) -> bool:
+        """Whether earlier requests must be answered first: each holds memory until then, and so do the answers behind it."""
+        replies = self.connection.replies
+        if len(replies) < self.gateway.settings.max_unanswered:
+            return False
+        self._has_waited = True
+        replies.on_sent = self.connection.go_on
+        return True
+
+    @property
+    def parked(self) -> str:
+        """The kind of the request that is parked; empty while none is."""
+        return "" if self._parked is None else self._parked.request.kind.name
+
+    def client_gone(self) -> None:
+        """The client has hung up. What waits here is dropped, unless nobody will send it again."""
+        self._gone_since = self.gateway.loop.time()
+        if self.relay.owes_answers:
+            self.gateway.applying.cut_off(self, "it hung up")
+        if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
+            self._drop()
+        elif self.waits:
+            # What it wrote without asking for answers is still passed on, if the broker takes it in time.
+            self._leaves_by = Entry(self.connection.leave)
+            self.gateway.timer.add(self._leaves_by, self._linger_seconds)
+
+    def give_way(self, to: Client) -> None:
+        """It has said its name now, and is served as ``to``. Nothing was handled under none."""
+        to._gone_since, to._has_waited = self._gone_since, self._has_waited
+        self.members.close()
+        self.relay.close()
+        self.gateway.signed_out(self)
+        self.gateway.traffic.sign_ins -= 1  # the other one counts it again
+
+    def left_during_sign_in(self) -> None:
+        """The client has hung up before it was served: what it sent behind its sign-in it may have sent again elsewhere."""
+        self._gone_since = self.gateway.loop.time()
+        self._has_waited = True
+
+    def left_over(self) -> None:
+        """Others have their turn before what has come: its client may hang up meanwhile and send it again elsewhere."""
+        self._has_waited = True
+
+    def upstream_lost(self, why: str) -> None:
+        """The broker has gone: what is under way may have happened, and nothing more can."""
+        self._broker_gone = True
+        if why:
+            self.connection.turned_away("protocol", why)
+        if not self.relay.is_quiet:
+            self.gateway.applying.cut_off(self, why or self.relay.upstream.ended_by)
+        self.relay.mutations.abandon()
+        self._drop()
+        self.connection.leave()
+
+    def maybe_written(self, error: int) -> None:
+        """The broker has refused records that it may hold all the same; the client sends them again."""
+        settings = self.gateway.settings
+        # A broker that leads a partition no more says so of every write; the client is back in a moment.
+        soon = error == ErrorCode.not_leader_or_follower
+        self.gateway.applying.cut_off(
+            self,
+            f"its broker answered with error {error}",
+            settings.retry_seconds if soon else settings.return_seconds,
+        )
+
+    def upstream_paused(self) -> None:
+        """The broker's back-pressure on the client: ``waits`` says so, and what comes now waits here."""
+        self._has_waited = True
+
+    def upstream_resumed(self) -> None:
+        self.connection.go_on()
+
+    def answers_pile_up(self) -> None:
+        """The client does not take its answers: its broker is not read any more, and what comes now waits here. But a
+        block does not wait for a client to read: what is under way then is taken from the broker all the same."""
+        self._has_waited = True
+        if self.relay.is_quiet or not (self.governing.blocked or self._leaving):
+            self.relay.upstream.transport.pause_reading()
+
+    def _drop(self) -> None:
+        """Forget what is parked, and what came behind it."""
+        if self._forget_parked():
+            self.connection.leave()
+
+    def _forget_parked(self) -> bool:
+        """Whether anything was parked."""
+        parked, self._parked = self._parked, None
+        if parked is None:
+            return False
+        self.gateway.purgatory.cancel(parked)
+        parked.waits.parked -= 1
+        return True
+
+    def shut_down(self) -> None:
+        """The Gateway stops: what is parked is dropped (it was not passed on), what is under way gets its answer."""
+        self._drop()
+        self.connection.leave()
+
+    def leave(self) -> None:
+        """End, as soon as the broker has answered what was written: a block waits for it as for any other, and a broker
+        may drop unread requests of a connection that is cut."""
+        if self._leaving:
+            return
+        self._leaving = True
+        if self._broker_gone or self.relay.is_quiet:
+            self._end()
+        else:
+            self.relay.upstream.transport.resume_reading()  # a client that reads slowly does not hold its answers up
+            self.gateway.spawn(self._linger())
+
+    @property
+    def _linger_seconds(self) -> float:
+        """For how long the connection to the broker is still kept."""
+        seconds = self.gateway.settings.linger_seconds
+        if self._gone_since is None:
+            return seconds
+        return max(0.0, self._gone_since + seconds - self.gateway.loop.time())
+
+    async def _linger(self) -> None:
+        seconds = max(self._linger_seconds, LEAST_LINGER_SECONDS)
+        while True:
+            try:
+                await asyncio.wait_for(self.relay.quiet(), seconds)
+                break
+            except TimeoutError:
+                log.warning("%s has left; its writes are not answered in time", self.describe())
+            if not self.governing.blocked:
+                self.gateway.applying.cut_off(self, "its broker did not answer in time")
+                self.relay.upstream.abort()
+                break
+            # Nothing but the broker's answer, or its end, proves that they do not arrive after the block. How long the
+            # block may take is for the switch to decide.
+            seconds = self.gateway.settings.linger_seconds
+        self._end()
+
+    def _end(self) -> None:
+        if self._leaves_by is not None:
+            self._leaves_by.drop()
+        self._forget_parked()
+        for held in list(self.members.held):
+            self.gateway.purgatory.cancel(held)
+        self.members.close()
+        self.gateway.signed_out(self)
+        self.relay.upstream.owner = None
+        self.relay.upstream.close()
+        self.relay.close()
+        self.connection.close()
+        self.ended = True
+        self.connection.let_go()
+
+    def describe(self) -> str:
+        """Who this is and what is going on, for the log."""
+        return (
+            f"{self} ({self.relay.mutations.count} mutations, {len(self.connection.replies)} unanswered, "
+            f"parked {self.parked or 'nothing'}, held {len(self.members.held)}, "
+            f"waiting {len(self.relay.unanswered)})"
+        )
+
+    # -- one request ------------------------------------------------------------------------------------------------
+
+    def handle(self, frame: bytes, arrived: float) -> bool:
+        """Handle one request; false when there is no room for it yet (it comes again when there is).
+
+        :param arrived: when its first byte came, in the loop's time: its client counts from there.
+        :raises WireError: it breaks the protocol.
+        """
+        request = parse_request(frame)
+        if request.kind is ApiKey.API_VERSIONS:
+            if software := software_of(request):
+                self.signed.library, self.signed.library_version = software
+                self._say_library()
+                introduce_in_line(self.relay.upstream, request.client_id, *software)
+            self.relay.replies.open().complete(self.gateway.versions.answer(request))
+            return True
+        if not request.supported:
+            raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+        if request.kind in TRANSACTIONS and not self.gateway.transactions:
+            raise UnknownKind(f"{request.kind.name}; hadash does not move transactions")
+        if request.client_id != self.signed.client_id and not self._signs_in_as_before(request):
+            if self.signed.client_id or self._has_begun:
+                raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
+            self.connection.named(request.client_id)
+            return False  # it is the other one's to handle
+        self._has_begun = True
+        if request.kind is ApiKey.OFFSET_COMMIT:
+            request = unasked.commit(request)
+        elif request.kind is ApiKey.FETCH:
+            request = unasked.without_rack(request)
+        if request.kind is ApiKey.PRODUCE:
+            message: Any = read_produce(request)
+            self._refuse_transaction(message)
+            if self._must_wait_for_room() or self._must_wait_to_open(message):
+                return False
+        elif request.kind is ApiKey.FETCH and not (self.governing.by_request or self.gateway.redirects):
+            message = None
+        else:
+            message = decode_request(request)
+        if self._has_waited and not (self.connection.still_there() or _is_unacknowledged(request, message)):
+            # Its client has sent it again elsewhere, and both would be written.
+            self.connection.leave()
+            return True
+        self.relay.observer.request(request.kind, len(frame))
+        if request.kind in SIGN_IN:
+            self._again.check(request, message)
+            self.relay.sign_in_again(request, self._again.is_over)
+            return True
+        if self.gateway.redirects and request.kind in DATA | GROUP:
+            self._refuse(request, message)  # it is the brokers that it has to speak to
+            return True
+        if request.kind is ApiKey.FETCH and self.governing.by_request:
+            if is_incremental(request.version, message):
+                # It names what has changed only. Told that its session is gone, the client names everything.
+                self.relay.answer(request, refuse(request, None, message))
+                return True
+            request = without_session(request)
+        binding = self.governing.of(request, message)
+        verdict = self.judge(request.kind, binding)
+        if verdict is Verdict.PARK:
+            self._park(request, message, arrived)
+        else:
+            self._act(request, message, binding, verdict)
+        return True
+
+    def _signs_in_as_before(self, request: Request) -> bool:
+        """Whether a client that signed in without a client.id does so again."""
+        return request.kind in SIGN_IN and self.signed.named_later and not request.client_id
+
+    def _must_wait_for_room(self) -> bool:
+        """Whether earlier writes must be answered first. A block has to wait for all of them, so few when one comes."""
+        settings = self.gateway.settings
+        settling = self.governing.binding.state in (BindingState.GATHER, BindingState.SETTLE)
+        limit = settings.settling_in_flight if settling else settings.max_in_flight
+        mutations = self.relay.mutations
+        if mutations.fewer_than(limit):
+            return False
+        self._wants_room = self._has_waited = True
+        mutations.when_fewer_than(limit, self._has_room)
+        return True
+
+    def _must_wait_to_open(self, produced: Produced) -> bool:
+        """Whether the cluster has to learn first where the sequence of an idempotent producer begins."""
+        if not self.relay.has_to_open(produced):
+            return False
+        self._wants_room = self._has_waited = True
+        self.relay.mutations.when_fewer_than(1, self._has_room)
+        return True
+
+    def _has_room(self) -> None:
+        self._wants_room = False
+        self.connection.go_on()
+
+    def _refuse_transaction(self, produced: Produced) -> None:
+        if produced.transactional_id and not self.gateway.transactions:
+            raise UnknownKind("a transactional PRODUCE; hadash does not move transactions")
+
+    def _act(self, request: Request, message: Any, binding: Binding | None, verdict: Verdict) -> None:
+        self.members.seen(request, message)
+        match verdict:
+            case Verdict.RELAY:
+                assert binding is not None
+                self.relay.relay(request, message, binding)
+            case Verdict.HOLD:
+                self._hold(request, message)
+            case Verdict.REBALANCE:
+                self.relay.answer(request, refuse(request, ErrorCode.rebalance_in_progress, message))
+            case Verdict.LOOK_UP_AWAY:
+                self._look_up_away(request, message)
+            case _:
+                self._refuse(request, message)
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+
+    def _park(self, request: Request, message: Any, arrived: float) -> None:
+        """Wait for a change of binding; when the time is over or too much is parked already, refuse at once."""
+        self._has_waited = True
+        if self.connection.gone and not _is_unacknowledged(request, message):
+            self.connection.leave()  # it would be told to nobody
+            return
+        left = arrived + self.gateway.settings.park_seconds - self.gateway.loop.time()
+        parked = Parked(self, request, message)
+        if left <= 0 or not self.gateway.purgatory.park(parked, left):
+            self._refuse(request, message)
+            return
+        self._parked = parked
+        parked.waits = self.members.waits(request, message)
+        parked.waits.parked += 1
+
+    def unparked(self, parked: Parked, *, in_time: bool) -> None:
+        """The binding has changed, or the time is over."""
+        self._parked = None
+        parked.waits.parked -= 1
+        self.connection.guard(partial(self._go_on_with, parked.request, parked.message, in_time))
+        self.connection.guard(self.connection.go_on)
+
+    def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
+        if not (self.connection.still_there() or _is_unacknowledged(request, message)):
+            self.connection.leave()  # it has sent it again elsewhere by now
+        elif in_time:
+            binding = self.governing.of(request, message)
+            self._act(request, message, binding, self.judge(request.kind, binding))
+        else:
+            self._refuse(request, message)
+
+    def _refuse(self, request: Request, message: Any) -> None:
+        """Answer with the error that makes the client look again."""
+        if request.kind is not ApiKey.PRODUCE:
+            self.relay.answer(request, refuse(request, None, message))
+        elif message.acks == 0:
+            # There is no answer that could tell this client: it leaves when its connection closes.
+            self.connection.turned_away(
+                "acks=0", "a write that asks for no answer cannot be sent elsewhere; it is lost"
+            )
+            self.connection.close_when_answered()
+        else:
+            self.relay.answer(request, refuse(request))
+
+    # -- after a move -----------------------------------------------------------------------------------------------
+
+    def _look_up_away(self, request: Request, message: Any) -> None:
+        """Tell a client that is signed in to the old cluster where it belongs now, or make it sign in anew."""
+        if not self.relay.look_up_away(request, message):
+            self.connection.close_when_answered()
+
+    # -- changes of binding -----------------------------------------------------------------------------------------
+
+    def binding_changed(self) -> None:
+        """Called after the table has changed. What is parked or held is looked at by the purgatory."""
+        self.governing.refresh()
+        if self.connection.slow and self.governing.blocked and not self.relay.is_quiet:
+            self.relay.upstream.transport.resume_reading()
+        if self.governing.belongs_here:
+            self.relay.away_since = None
+            if self.governing.by_request:
+                self.relay.leave_groups(self.governing.is_away)
+        elif self.relay.away_since is None:
+            self.relay.away_since = self.gateway.loop.time()
+            self.relay.leave_cluster()
+            if self.node is not None and self.node.cluster == self.governing.binding.cluster:
+                # The client believes to be on the new cluster already. No answer could make it leave.
+                self.connection.close_when_answered()
+
+    # -- settling ---------------------------------------------------------------------------------------------------
+
+    def _hold(self, request: Request, message: Any) -> None:
+        # Twice the gathering: when nobody ends it, the heartbeat goes to the cluster before the session ends.
+        seconds = 2 * self.gateway.settings.gather_seconds
+        held = HeldHeartbeat(self, request, message, self.relay.replies.open())
+        if self.gateway.purgatory.park(held, seconds):
+            self.members.hold(held)
+        else:
+            self.relay.send(request, reply=held.reply)
+
+    def judge_held(self, held: HeldHeartbeat) -> Verdict:
+        return self.judge(ApiKey.HEARTBEAT, self.governing.of(held.request, held.message))
+
+    def released(self, held: HeldHeartbeat, *, overdue: bool) -> None:
+        """A held heartbeat goes on: to the cluster when nobody has ended the gathering, else as it is judged now."""
+        self.members.let_go(held)
+        verdict = self.judge_held(held)
+        if overdue or verdict is Verdict.RELAY:
+            self.relay.send(held.request, reply=held.reply)
+            return
+        error = ErrorCode.rebalance_in_progress if verdict is Verdict.REBALANCE else ErrorCode.not_coordinator
+        held.reply.complete(refuse(held.request, error, held.message))
+
+
+def _is_unacknowledged(request: Request, message: Any) -> bool:
+    """Whether it is a write that is never acknowledged (acks=0): its client does not send it again."""
+    return request.kind is ApiKey.PRODUCE and message.acks == 0

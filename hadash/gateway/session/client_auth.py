@@ -1,0 +1,341 @@
+"""From the first byte to a signed-in connection.
+
+The Gateway answers API_VERSIONS and SASL_HANDSHAKE itself; the first SASL_AUTHENTICATE says who it is, and only
+then is it known which cluster the client belongs to. From there on the exchange is relayed: the cluster decides,
+the Gateway holds no password.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hadash.gateway.protocol import sasl
+from hadash.gateway.protocol.api_keys import BEFORE_SIGN_IN, ApiKey
+from hadash.gateway.protocol.codec import (
+    ErrorCode,
+    build,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    request_class,
+    respond,
+)
+from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
+from hadash.gateway.session.listener import Listener, Unidentified
+from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable, introduce
+from hadash.gateway.settings import GatewaySettings
+from hadash.identity.client_ids import named_by
+
+if TYPE_CHECKING:
+    from hadash.gateway.session.connection import ClientConnection
+
+log = logging.getLogger(__name__)
+
+#: Messages that a client sends until its mechanism is complete.
+_ROUNDS = {"PLAIN": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2, "OAUTHBEARER": 1}
+
+
+#: Characters of a library's name or version that is remembered; real ones have some twenty.
+MAX_SOFTWARE = 200
+
+
+@dataclass(slots=True)
+class SignedIn:
+    """Who is at the other end, and the broker connection that is signed in as them."""
+
+    appid: str
+    client_id: str
+    mechanism: str
+    library: str
+    library_version: str
+    upstream: Upstream
+    #: What tells the client so; written when the client is known to everybody here.
+    welcome: bytes = b""
+    #: It signed in without a client.id, and has said one since. Java before 2.6 signs in with that of its configuration,
+    #: which may be empty, and makes its requests with one that it has made up (``consumer-group-1``).
+    named_later: bool = False
+
+
+def software_of(request: Request) -> tuple[str, str] | None:
+    """The name and version of the library that an API_VERSIONS tells (KIP-511); ``None`` for one of before 3, or one that is too new.
+
+    librdkafka says so before it signs in, Java's client only afterwards. One that is longer than any is none: it is remembered.
+    """
+    if request.version < 3 or not request.supported:
+        return None
+    message = decode_request(request)
+    name, version = message.client_software_name, message.client_software_version
+    return (name, version) if max(len(name), len(version)) <= MAX_SOFTWARE else None
+
+
+class SignInAgain:
+    """Re-authentication (KIP-368) on a connection that is signed in: only as whom it is. The exchange is relayed, so the
+    cluster decides."""
+
+    def __init__(self, signed: SignedIn, listener: Listener, settings: GatewaySettings) -> None:
+        self._signed = signed
+        self._listener = listener
+        self._claim = settings.oauthbearer_principal_claim
+        #: An exchange has begun; its next message names the user.
+        self._begun = False
+        self._rounds = 0
+
+    def check(self, request: Request, message: Any) -> None:
+        """Look at a request of the exchange before it is relayed.
+
+        :raises WireError: it would sign in as somebody else, or in another way.
+        """
+        if not self._listener.protocol.sasl:
+            raise UnknownKind(f"{request.kind.name} on a listener without SASL")
+        if request.kind is ApiKey.SASL_HANDSHAKE:
+            if message.mechanism != self._signed.mechanism:
+                raise MalformedFrame(f"it signs in again with {message.mechanism[:40]!r}")
+            self._begun = True
+            self._rounds = 0
+        elif self._begun:
+            self._begun = False
+            try:
+                user = sasl.user_name(self._signed.mechanism, message.auth_bytes, self._claim)
+            except sasl.UnreadableToken as error:
+                raise MalformedFrame(str(error)) from None
+            if user != self._signed.appid:
+                raise MalformedFrame(f"it signs in again as {user!r}")
+
+    def is_over(self, request: Request, payload: bytes) -> bool:
+        """Whether the exchange has ended with the cluster's answer ``payload`` to ``request``: well or not."""
+        answer = decode_response(request.kind, request.version, payload)
+        if answer.error_code is not ErrorCode.none:
+            return True
+        if request.kind is ApiKey.SASL_HANDSHAKE:
+            return False
+        self._rounds += 1
+        return self._rounds >= _ROUNDS[self._signed.mechanism] and not _refused_token(
+            self._signed.mechanism, answer
+        )
+
+
+def _refused_token(mechanism: str, answer: Any) -> bool:
+    """To a token that it refuses a broker answers why, and the refusal itself after one more message."""
+    return mechanism == "OAUTHBEARER" and bool(answer.auth_bytes)
+
+
+async def sign_in(connection: ClientConnection) -> SignedIn | None:
+    """Read requests until the client is signed in; ``None`` when it left or was turned away.
+
+    :raises WireError: bytes that are not Kafka's protocol, or a request that needs sign-in.
+    :raises UpstreamUnavailable: the client's cluster cannot be reached.
+    """
+    exchange = _Exchange(connection)
+    sasl_wanted = connection.gateway.listener.protocol.sasl
+    try:
+        result = await (exchange.run() if sasl_wanted else exchange.run_without_sasl())
+    except BaseException:
+        exchange.close()
+        raise
+    if result is None:
+        exchange.close()
+    return result
+
+
+class _Exchange:
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self.settings = connection.gateway.settings
+        self.mechanism = ""
+        #: Of the first message that says who it is.
+        self.client_id: str | None = None
+        self.appid = ""
+        self.library = ""
+        self.library_version = ""
+        self.upstream: Upstream | None = None
+        self.rounds = 0
+        self.complete = False
+        #: After SASL_HANDSHAKE 0 a client sends tokens without a Kafka header; this is its client.id.
+        self.bare: str | None = None
+        self.welcome = b""
+
+    def close(self) -> None:
+        if self.upstream is not None:
+            self.upstream.close()
+
+    async def run(self) -> SignedIn | None:
+        transport = self.connection.transport
+        while True:
+            frame = await self.connection.next_frame()
+            if frame is None:
+                return None
+            request = parse_request(frame) if self.bare is None else self._wrapped(frame)
+            if request.kind not in BEFORE_SIGN_IN:
+                raise UnknownKind(f"{request.kind.name} before sign-in")
+            if request.kind is ApiKey.API_VERSIONS:
+                transport.write(self._api_versions(request))
+            elif not request.supported:
+                raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+            elif request.kind is ApiKey.SASL_HANDSHAKE:
+                transport.write(self._handshake(request))
+            else:
+                accepted = await self._authenticate(request)
+                if not accepted:
+                    return None
+                if self.complete:
+                    return self._signed_in(request)
+            # While the next one is awaited nobody would count what this one holds.
+            del frame, request
+
+    async def run_without_sasl(self) -> SignedIn | None:
+        """Who the client is says its certificate, or its client.id alone."""
+        while True:
+            frame = await self.connection.next_frame()
+            if frame is None:
+                return None
+            request = parse_request(frame)
+            if request.kind is ApiKey.API_VERSIONS:
+                self.connection.transport.write(self._api_versions(request))
+                del frame, request  # as above
+                continue
+            if request.kind in BEFORE_SIGN_IN:
+                raise UnknownKind(f"{request.kind.name} on a listener without SASL")
+            gateway = self.connection.gateway
+            ssl_object = self.connection.transport.get_extra_info("ssl_object")
+            try:
+                self.appid = gateway.listener.appid(ssl_object, request.client_id)
+                self.upstream = await gateway.open_as(
+                    self.appid, request.client_id, self.connection.node, self.connection.passed
+                )
+                await introduce(self.upstream, request.client_id, self.library, self.library_version)
+            except Unidentified as error:
+                self.connection.turned_away("identity", str(error))
+                return None
+            self.mechanism = gateway.listener.protocol.value
+            self.connection.trust()
+            self.connection.put_back(frame)
+            return self._signed_in(request)
+
+    def _signed_in(self, request: Request) -> SignedIn:
+        assert self.upstream is not None
+        return SignedIn(
+            self.appid,
+            request.client_id,
+            self.mechanism,
+            self.library,
+            self.library_version,
+            self.upstream,
+            self.welcome,
+        )
+
+    def _api_versions(self, request: Request) -> bytes:
+        if software := software_of(request):
+            self.library, self.library_version = software
+        return self.connection.gateway.versions.answer(request)
+
+    def _handshake(self, request: Request) -> bytes:
+        asked = decode_request(request).mechanism
+        if request.version == 0:
+            self.bare = request.client_id
+        offered = self.settings.sasl_mechanisms
+        error = ErrorCode.none
+        if asked in offered and asked in _ROUNDS:
+            self.mechanism = asked
+        else:
+            error = ErrorCode.unsupported_sasl_mechanism
+            self.connection.turned_away(
+                "mechanism",
+                f"asked for SASL mechanism {asked[:40]!r}; this Gateway offers {', '.join(offered)}",
+            )
+        message = respond(ApiKey.SASL_HANDSHAKE, request.version, error_code=error, mechanisms=offered)
+        return encode_response(ApiKey.SASL_HANDSHAKE, request.version, request.correlation_id, message)
+
+    def _wrapped(self, token: bytes) -> Request:
+        """A bare token as the SASL_AUTHENTICATE that brokers take after SASL_HANDSHAKE 1."""
+        message = build(request_class(ApiKey.SASL_AUTHENTICATE, 0), auth_bytes=token)
+        return parse_request(encode_request(ApiKey.SASL_AUTHENTICATE, 0, 0, self.bare or "", message)[4:])
+
+    def _framed(self, payload: bytes, response: Any) -> bytes:
+        """A broker's answer to SASL_AUTHENTICATE; for a client with bare tokens the token alone. It has no way to be
+        told an error: its connection closes."""
+        if self.bare is None:
+            return framed(payload)
+        return framed(response.auth_bytes) if response.error_code is ErrorCode.none else b""
+
+    async def _authenticate(self, request: Request) -> bool:
+        """Relay one message of the exchange; false when the client is turned away (it has been told why)."""
+        if not self.mechanism:
+            return self._refuse(request, "SASL_HANDSHAKE with an offered mechanism comes first.")
+        if self.client_id not in (None, request.client_id):
+            raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
+        if self.upstream is None:
+            self.client_id = request.client_id
+            try:
+                self.appid = self._user_name(request)
+            except sasl.UnreadableToken as error:
+                return self._refuse(request, str(error))
+            named = named_by(request.client_id)
+            if named is not None and named.appid != self.appid:
+                return self._refuse(
+                    request,
+                    f"The client.id names AppID {named.appid}, but the client signs in as {self.appid}.",
+                )
+            try:
+                self.upstream = await self._open(request)
+            except Unidentified as error:
+                return self._refuse(request, str(error))
+        payload = await self.upstream.exchange(framed(request.frame))
+        response = decode_response(ApiKey.SASL_AUTHENTICATE, request.version, payload)
+        if response.error_code is ErrorCode.none:
+            self.rounds += 1
+            refused = _refused_token(self.mechanism, response)
+            self.complete = self.rounds == _ROUNDS[self.mechanism] and not refused
+        answer = self._framed(payload, response)
+        if self.complete:
+            self.connection.trust()  # before it is told so, and sends more
+            self.welcome = answer
+            return True
+        self.connection.transport.write(answer)
+        if response.error_code is not ErrorCode.none:
+            self.connection.turned_away(
+                "password", f"{self.upstream.cluster} refused the sign-in of {self.appid}"
+            )
+            return False
+        return True
+
+    def _user_name(self, request: Request) -> str:
+        """:raises sasl.UnreadableToken: the first message does not say who it is."""
+        token = decode_request(request).auth_bytes
+        return sasl.user_name(self.mechanism, token, self.settings.oauthbearer_principal_claim)
+
+    async def _open(self, request: Request) -> Upstream:
+        """A connection to the client's cluster with the mechanism agreed on."""
+        upstream = await self.connection.gateway.open_upstream(
+            self.appid, request.client_id, self.connection.node, self.connection.passed
+        )
+        try:
+            await introduce(upstream, request.client_id, self.library, self.library_version)
+            message = build(request_class(ApiKey.SASL_HANDSHAKE, 1), mechanism=self.mechanism)
+            payload = await upstream.exchange(
+                encode_request(ApiKey.SASL_HANDSHAKE, 1, 0, request.client_id, message)
+            )
+            error = decode_response(ApiKey.SASL_HANDSHAKE, 1, payload).error_code
+            if error is not ErrorCode.none:
+                raise UpstreamUnavailable(
+                    f"cluster {upstream.cluster} does not offer SASL mechanism {self.mechanism} ({error.name})"
+                )
+        except BaseException:  # a time that is over cancels
+            upstream.close()
+            raise
+        return upstream
+
+    def _refuse(self, request: Request, why: str) -> bool:
+        self.connection.turned_away("token", why)
+        message = respond(
+            ApiKey.SASL_AUTHENTICATE,
+            request.version,
+            error_code=ErrorCode.sasl_authentication_failed,
+            error_message=why,
+            auth_bytes=b"",
+        )
+        encoded = encode_response(ApiKey.SASL_AUTHENTICATE, request.version, request.correlation_id, message)
+        self.connection.transport.write(self._framed(encoded[4:], message))
+        return False

@@ -1,0 +1,464 @@
+"""One connection of a client: bytes in, requests one after the other to whoever handles them, answers out.
+
+Until it is signed in, its requests are read by :mod:`signin`; from then on they go to its :class:`Client`. What cannot be
+handled yet stays here as the bytes that came, in their order: nothing is cut into requests before its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from hadash.gateway.protocol.proxy_protocol import Passed
+from hadash.gateway.protocol.wire import MalformedFrame, WireError
+from hadash.gateway.session.client import Client
+from hadash.gateway.session.client_auth import sign_in
+from hadash.gateway.session.keepalive import is_established, probe
+from hadash.gateway.session.received import Received
+from hadash.gateway.session.replies import ReplyQueue
+from hadash.gateway.session.unauthenticated import TOO_MANY_REQUESTS
+from hadash.gateway.session.upstream import UpstreamUnavailable
+from hadash.gateway.virtual.nodes import Node
+from hadash.gateway.waiting.timing_wheel import Entry
+from hadash.gateway.waiting.turns import REQUESTS_PER_TURN
+from hadash.identity.client_ids import named_by
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+
+log = logging.getLogger(__name__)
+
+
+class ClientConnection(asyncio.Protocol):
+    """From accept to close. All methods run in the Gateway's loop.
+
+    :param node: the virtual node whose port the client came to, ``None`` for the bootstrap port.
+    :param passed: between which addresses it is.
+    """
+
+    def __init__(self, gateway: Gateway, node: Node | None, accepted: socket.socket, passed: Passed) -> None:
+        self.gateway = gateway
+        self.node = node
+        #: From where the client comes and where it came to, before any load balancer that has said so.
+        self.passed = passed
+        #: The client has hung up: nothing more comes.
+        self.gone = False
+        #: Nothing more is handled: the connection ends.
+        self.closing = False
+        #: Set with the sign-in, until both of them have ended.
+        self.client: Client | None = None
+        #: The client takes its answers slower than they come.
+        self.slow = False
+        self._socket = accepted
+        self._received = Received(
+            gateway.settings.max_unauthenticated_frame_bytes,
+            gateway.memory_pool,
+            self._read_or_wait,
+            self._makes_way,
+        )
+        self._frames = self._received.frames
+        self._handling = False
+        self._reading = True
+        #: Its turn comes.
+        self._queued = False
+        #: The transport has ended.
+        self._lost = False
+        #: Set when the client has been hung up on: what ends it when the client does not.
+        self._hung_up: Entry | None = None
+        self._signing_in: asyncio.Task[None] | None = None
+        #: Requests that sign-in has taken, and the bytes of the one that it works on.
+        self._requests = 0
+        self._worked_on = 0
+        self._next_frame: asyncio.Future[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._deadline = Entry(self._too_late)
+        gateway.timer.add(self._deadline, gateway.settings.authentication_seconds)
+
+    @property
+    def host(self) -> str:
+        return self.passed.source.host
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        assert self._transport is not None, "not connected yet"
+        return self._transport
+
+    # -- asyncio.Protocol -----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It can be spoken to: with TLS, after the handshake."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(self.gateway.settings.write_buffer_bytes)
+        self.replies = ReplyQueue(self._transport)
+        if self.closing:
+            self._transport.abort()
+
+    def not_made(self) -> None:
+        """It has ended before it could be spoken to."""
+        self.gone = self.closing = True
+        self._deadline.drop()
+        self._received.end()
+        self.gateway.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._hung_up is not None or self.closing:
+            return
+        self._frames.push(data, self.gateway.loop.time())
+        if self.client is None:
+            self._received_before_sign_in()
+        elif self._frames.ready and not self._queued:
+            self.go_on()
+        else:
+            self._read_or_wait()
+
+    def eof_received(self) -> bool:
+        """Half-closed, the client can still be answered; TLS knows no such state."""
+        if self._hung_up is not None:
+            return False
+        self._client_gone()
+        return self.transport.get_extra_info("ssl_object") is None
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._hung_up is not None:
+            self._hung_up.drop()
+        if self._signing_in is None or self._signing_in.done():
+            self._deadline.drop()
+        # Otherwise a sign-in is under way that may wait for a broker for ever: nothing else ends it.
+        self._client_gone()
+        self._received.end()
+        self._lost = True
+        self.let_go()
+        self.gateway.closed(self)
+
+    def pause_writing(self) -> None:
+        """The client's back-pressure on its broker."""
+        self.slow = True
+        if self.client is not None:
+            self.client.answers_pile_up()
+
+    def resume_writing(self) -> None:
+        self.slow = False
+        if self.client is not None:
+            self.client.relay.upstream.transport.resume_reading()
+            self.go_on()
+        else:
+            self._wake_in_turn()
+
+    # -- sign-in --------------------------------------------------------------------------------------------------
+
+    def _received_before_sign_in(self) -> None:
+        most = self.gateway.settings.max_requests_before_sign_in
+        # With SASL nobody sends requests ahead: each waits for the answer to the one before.
+        if self.gateway.listener.protocol.sasl and self._requests + self._frames.count(most + 1) > most:
+            self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
+            return
+        if self._frames.ready:
+            self._wake_in_turn()
+        self._read_or_wait()
+        self._count_held()
+
+    def _count_held(self) -> None:
+        self.gateway.unauthenticated.holds(self, self._frames.held + self._worked_on)
+
+    def _wake_in_turn(self) -> None:
+        """Let the sign-in go on with what has come, when it is this connection's turn."""
+        waits = self._signing_in is None or self._next_frame is not None
+        if waits and not self._queued:
+            self._queued = True
+            self.gateway.unauthenticated.works(self)
+            self.gateway.sign_in_turns.ask(self._sign_in_turn)
+
+    def _sign_in_turn(self) -> None:
+        self._queued = False
+        if self._signing_in is not None:
+            self._wake()
+        elif not (self.gone or self.closing):
+            self._signing_in = self.gateway.spawn(self._sign_in())
+
+    async def _sign_in(self) -> None:
+        try:
+            signed = await sign_in(self)
+        except (WireError, UpstreamUnavailable) as error:
+            self.fail(error)
+            return
+        except Exception:
+            log.exception("the sign-in of a client on %s failed", self.host)
+            self.abort()
+            return
+        finally:
+            self._deadline.drop()
+        if signed is None:
+            self.close()
+            return
+        connected = self.transport.get_extra_info("socket")
+        if connected is not None:  # it may be cut by now
+            probe(connected, self.gateway.settings.silence_seconds)
+        # Also when it has left by now: what it sent before that is to be passed on.
+        self.client = Client(self.gateway, self, signed)
+        if self.gone:
+            self.client.left_during_sign_in()
+        if signed.welcome and not (self.closing or self.gone or self.transport.is_closing()):
+            self.transport.write(signed.welcome)
+        self.client.begin()
+        self.go_on()
+
+    def named(self, client_id: str) -> None:
+        """The client signed in without a client.id, and its first request has one.
+
+        :raises WireError: it names another AppID, or one that is bound elsewhere than where it has signed in.
+        """
+        before = self.client
+        assert before is not None
+        appid = before.signed.appid
+        named = named_by(client_id)
+        if named is not None and named.appid != appid:
+            raise MalformedFrame(f"the client.id {client_id!r} names another AppID than {appid}")
+        table = self.gateway.table
+        if table.binding(appid, client_id).cluster != table.binding(appid, "").cluster:
+            # It would sign in again, and again without it.
+            raise MalformedFrame(
+                f"{appid} › {client_id} is bound elsewhere than {appid}, and says its client.id only after it has "
+                "signed in (Java before 2.6 does so): set client.id in its configuration"
+            )
+        self.client = Client(
+            self.gateway, self, replace(before.signed, client_id=client_id, named_later=True)
+        )
+        before.give_way(self.client)
+        self.client.begin()
+
+    async def next_frame(self) -> bytes | None:
+        """The next request during sign-in; ``None`` when the client has left.
+
+        :raises WireError: what came is no frame.
+        """
+        self._worked_on = 0
+        self._count_held()
+        while not (self.gone or self.closing):
+            taken = None if self.slow else self._received.take()
+            if taken is not None:
+                self._requests += 1
+                if self._requests > self.gateway.settings.max_requests_before_sign_in:
+                    self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
+                    return None
+                self._read_or_wait()
+                self._worked_on = len(taken[0])
+                self._count_held()
+                return taken[0]
+            self._frames.check()
+            self.gateway.unauthenticated.waits(self)
+            self._next_frame = self.gateway.loop.create_future()
+            try:
+                await self._next_frame
+            finally:
+                self._next_frame = None
+        return None
+
+    def put_back(self, frame: bytes) -> None:
+        """Sign-in has read a request that is not part of it."""
+        self._received.put_back((frame, self.gateway.loop.time()))
+
+    def trust(self) -> None:
+        """The client is known now: it may send large frames."""
+        self._frames.limit = self.gateway.settings.max_frame_bytes
+        self.gateway.unauthenticated.remove(self)
+
+    def _wake(self) -> None:
+        if self._next_frame is not None and not self._next_frame.done():
+            self._next_frame.set_result(None)
+
+    def _too_late(self) -> None:
+        self.turned_away("authentication time", "did not sign in in time")
+        if self._signing_in is not None:
+            self._signing_in.cancel()
+        self.close()
+
+    # -- one request after the other ------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Handle what has come, until something holds it up or the others have their turn."""
+        if not self._queued:
+            self._turn()
+
+    def _turn(self) -> None:
+        client = self.client
+        if self._handling or client is None:
+            return
+        self._handling, self._queued = True, False
+        left = REQUESTS_PER_TURN
+        try:
+            while left and not (self.closing or self.slow or client.waits):
+                taken = self._received.take()
+                if taken is None:
+                    break
+                left -= 1
+                if not client.handle(*taken):
+                    self._received.put_back(taken)
+                    client = self.client or client  # it may have another name now
+            if not self.closing:
+                self._frames.check()
+        except WireError as error:
+            self.fail(error)
+        finally:
+            self._handling = False
+        if not left and self._received.ready and not (self.closing or self.slow or client.waits):
+            client.left_over()
+            self._queued = True
+            self.gateway.client_turns.ask(partial(self.guard, self._turn))
+        if self.gone and (self.closing or not (client.waits or self._queued)):
+            self._note_what_is_missing()
+            self.leave()
+        self._read_or_wait()
+
+    def _read_or_wait(self) -> None:
+        """Stop reading a client that sends more than can be handled now. Until then it is read, because its end is
+        noticed only while it is."""
+        settings = self.gateway.settings
+        if self.client is None:
+            limit, has_room = settings.max_unauthenticated_frame_bytes, True
+        else:
+            limit, has_room = settings.backlog_bytes, self.closing or self._received.has_room()
+        wanted = has_room and (self._received.bytes <= limit or not self._received.ready)
+        if wanted != self._reading and not (self.gone or self.transport.is_closing()):
+            self._reading = wanted
+            if wanted:
+                self.transport.resume_reading()
+            else:
+                self.transport.pause_reading()
+
+    def _makes_way(self) -> None:
+        self.turned_away(
+            "partial frame",
+            f"others need the memory that is kept for {self._frames.missing}, of which {self._frames.held} bytes have come",
+        )
+        self.leave()
+
+    def still_there(self) -> bool:
+        """Whether the client has not hung up. Of one that is not read the kernel has to be asked."""
+        if self.gone or self._reading:
+            return not self.gone
+        connected = self.transport.get_extra_info("socket")
+        return connected is not None and is_established(connected)
+
+    def guard(self, action: Callable[[], None]) -> None:
+        """Do something for this connection; what goes wrong with it is its own affair."""
+        try:
+            action()
+        except WireError as error:
+            self.fail(error)
+        except Exception:
+            log.exception("%s cannot go on", self.describe())
+            self.abort()  # what came behind it must not overtake it
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _client_gone(self) -> None:
+        if self.gone:
+            return
+        self.gone = True
+        if not self._frames.ready:
+            self._note_what_is_missing()
+        if self.client is None and (self._signing_in is None or self._next_frame is not None):
+            # It is not known, and nobody works on what it sent: that is dropped, however much it is.
+            self._frames.clear()
+            if self._signing_in is None:
+                self.close()
+                return
+        self._wake()
+        if self.slow:
+            self.resume_writing()  # who has left exerts no back-pressure
+        if self.client is not None:
+            self.client.client_gone()
+            self.go_on()
+
+    def _note_what_is_missing(self) -> None:
+        """Its client hung up inside a request."""
+        missing = self._frames.missing
+        if missing and not self.closing:
+            self._frames.clear()
+            self.turned_away("protocol", f"the connection ended inside {missing}")
+
+    def fail(self, error: WireError | UpstreamUnavailable) -> None:
+        """What came breaks the protocol, or the client's cluster cannot be reached."""
+        self.turned_away("protocol" if isinstance(error, WireError) else "cluster", str(error))
+        self.leave()
+
+    def turned_away(self, reason: str, why: str) -> None:
+        """Note why a client was refused: in the log, and counted by ``reason``."""
+        self.gateway.turned_away(self.host, str(self.client or "not signed in"), reason, why)
+
+    def turn_out(self, reason: str, why: str) -> None:
+        """End the connection of a client that is not signed in. There is nothing that it has to read."""
+        self.turned_away(reason, why)
+        if self._signing_in is not None:
+            self._signing_in.cancel()
+        self.abort()
+
+    def abort(self) -> None:
+        """End the connection at once, and handle nothing more."""
+        self.closing = True
+        self._received.clear()
+        if self._transport is not None:
+            self._transport.abort()
+            return
+        with contextlib.suppress(OSError):  # the handshake has ended by itself
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close_when_answered(self) -> None:
+        """Handle nothing more; close as soon as every earlier request has its answer."""
+        self.closing = True
+        if len(self.replies) == 0:
+            self.close()
+        else:
+            self.replies.on_empty = self.close
+
+    def leave(self) -> None:
+        """End the connection; writes that are under way are followed until the broker has answered them."""
+        self.closing = True
+        if self.client is not None:
+            self.client.leave()
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """Hang up. Answers that were handed over still go out, and the client is given time to read them: a connection
+        that is cut while something unread has come from the client is reset, and takes unread answers with it."""
+        self.closing = True
+        self._deadline.drop()
+        self._received.clear()
+        if self._transport is None:
+            self.abort()
+            return
+        if self._hung_up is not None or self.transport.is_closing():
+            return
+        # One that is not signed in is not worked on any more, and keeps nothing: it makes room for others, as one who
+        # keeps the Gateway waiting does. (Only the client decides when it hangs up itself.)
+        self.gateway.unauthenticated.holds(self, 0)
+        self.gateway.unauthenticated.waits(self)
+        self._hung_up = Entry(self.transport.abort)
+        self.gateway.timer.add(self._hung_up, self.gateway.settings.hang_up_seconds)
+        self.replies.closed = True
+        if self.gone or not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        if not self._reading:
+            self._reading = True
+            self.transport.resume_reading()
+
+    def let_go(self) -> None:
+        """When connection and client have both ended: hold on to nothing that holds on to this connection.
+
+        What ends in a circle is freed by Python's collector only: much later, all at once, and nobody is served meanwhile.
+        """
+        if self._lost and (self.client is None or self.client.ended):
+            self.client = None
+            self.replies.end()
+
+    def describe(self) -> str:
+        return self.client.describe() if self.client is not None else f"a client on {self.host}"

@@ -1,0 +1,274 @@
+"""The members of consumer groups, as one Gateway process sees them.
+
+A member is not a connection: libraries join on one connection, send heartbeats on it or on another, and commit on a third.
+What is known of a member (its assignors, whether it waits) is a fact of (group, member id), wherever its requests come in.
+Several processes may see requests of one member; who asks all of them takes the state that comes first in :data:`STATES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.wire import Request
+from hadash.gateway.rules.verdicts import Verdict
+from hadash.gateway.session.replies import Reply
+from hadash.gateway.waiting.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from hadash.gateway.session.client import Client
+
+#: How far a member has settled, the furthest first. ``parked``: its JOIN_GROUP or SYNC_GROUP waits in a Gateway.
+#: ``joining``: the coordinator has its JOIN_GROUP. ``held``: the answer to its heartbeat is kept back.
+STATES = ("parked", "joining", "held", "active")
+
+#: Seconds for which a member without a connection is remembered when its session timeout is not known: the default of
+#: Kafka's clients. Its coordinator remembers it for as long.
+SESSION_SECONDS = 45.0
+
+#: Members that are noted for one connection. A client is a member of a group or two; one that makes member ids up must not
+#: fill the memory. What is not noted counts as not known.
+MAX_MEMBERS = 1000
+
+
+@dataclass(slots=True)
+class Waits:
+    """How many requests of a member wait on one connection, by what they wait for."""
+
+    parked: int = 0
+    joining: int = 0
+    held: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One member of one group. ``assignors`` and ``session_timeout_ms`` are ``None`` until a JOIN_GROUP has told them."""
+
+    appid: str
+    client_id: str
+    host: str
+    cluster: str
+    group: str
+    member_id: str
+    assignors: tuple[str, ...] | None = None
+    session_timeout_ms: int | None = None
+    #: Seconds that the coordinator kept its last JOIN_GROUP waiting: the group's own join delay.
+    join_seconds: float | None = None
+    #: What waits on each of its connections.
+    waits: dict[ConnectionMembers, Waits] = field(default_factory=dict)
+    #: When its last connection ended, in the registry's clock; ``None`` while it has one.
+    alone_since: float | None = None
+
+    @property
+    def state(self) -> str:
+        """One of :data:`STATES`."""
+        for state in STATES[:-1]:
+            if any(getattr(each, state) for each in self.waits.values()):
+                return state
+        return STATES[-1]
+
+    @property
+    def connected(self) -> bool:
+        return bool(self.waits)
+
+    def outlasts(self, now: float) -> bool:
+        """Whether its session may still last."""
+        if self.alone_since is None:
+            return True
+        seconds = SESSION_SECONDS if self.session_timeout_ms is None else self.session_timeout_ms / 1000
+        return now - self.alone_since < seconds
+
+
+class GroupMembers:
+    """The members of all groups whose requests came to this process.
+
+    :param clock: seconds of any clock.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        #: By AppID, then by group and member id.
+        self._members: dict[str, dict[tuple[str, str], Member]] = {}
+        #: Those without a connection, in the order in which they lost it.
+        self._alone: dict[Member, None] = {}
+
+    def of(self, appid: str, group: str, member_id: str) -> Member | None:
+        return self._members.get(appid, {}).get((group, member_id))
+
+    def all(self, appid: str | None = None) -> list[Member]:
+        """Those whose session may still last, of one AppID or of all."""
+        now = self._clock()
+        wanted = self._members.values() if appid is None else [self._members.get(appid, {})]
+        return [member for members in wanted for member in members.values() if member.outlasts(now)]
+
+    def carried(self, on: ConnectionMembers, group: str, member_id: str) -> Member:
+        """The member whose request came in on a connection; a new one if it was not known."""
+        members = self._members.setdefault(on.appid, {})
+        member = members.get((group, member_id))
+        if member is None:
+            member = Member(on.appid, on.client_id, on.host, on.cluster, group, member_id)
+            members[group, member_id] = member
+        member.waits.setdefault(on, Waits())
+        member.alone_since = None
+        self._alone.pop(member, None)
+        return member
+
+    def forget(self, member: Member) -> None:
+        """It has left its group."""
+        self._alone.pop(member, None)
+        members = self._members.get(member.appid, {})
+        if members.get((member.group, member.member_id)) is member:
+            del members[member.group, member.member_id]
+        if not members:
+            self._members.pop(member.appid, None)
+
+    def closed(self, on: ConnectionMembers, members: Iterable[Member]) -> None:
+        """A connection has ended: what waited on it waits no more. Its members are remembered until their sessions end."""
+        now = self._clock()
+        for member in members:
+            member.waits.pop(on, None)
+            if not member.waits and self.of(member.appid, member.group, member.member_id) is member:
+                member.alone_since = now
+                self._alone[member] = None
+        while self._alone and not (oldest := next(iter(self._alone))).outlasts(now):
+            self.forget(oldest)
+
+
+class HeldHeartbeat(DelayedOperation):
+    """A HEARTBEAT whose answer is kept back, so that all members of its group are told at the same moment."""
+
+    __slots__ = ("client", "message", "reply", "request", "waits")
+
+    def __init__(self, client: Client, request: Request, message: Any, reply: Reply) -> None:
+        super().__init__(client.signed.appid, len(request.frame))
+        self.client = client
+        self.request = request
+        self.message = message
+        self.reply = reply
+        self.waits = Waits()
+
+    def can_complete(self) -> bool:
+        return self.client.judge_held(self) is not Verdict.HOLD
+
+    def complete(self) -> None:
+        self.client.connection.guard(partial(self.client.released, self, overdue=False))
+
+    def expire(self) -> None:
+        self.client.connection.guard(partial(self.client.released, self, overdue=True))
+
+
+class ConnectionMembers:
+    """The members whose requests came in on one connection."""
+
+    def __init__(self, registry: GroupMembers, appid: str, client_id: str, host: str, cluster: str) -> None:
+        self.appid = appid
+        self.client_id = client_id
+        self.host = host
+        self.cluster = cluster
+        self._registry = registry
+        self._carried: dict[tuple[str, str], Member] = {}
+        self.held: list[HeldHeartbeat] = []
+
+    def all(self) -> list[Member]:
+        return list(self._carried.values())
+
+    def groups(self) -> set[str]:
+        """The groups in which this client is a member, on whichever connection it joined."""
+        return {
+            member.group
+            for member in self._registry.all(self.appid)
+            if (member.client_id, member.host) == (self.client_id, self.host)
+        }
+
+    def carries(self, group: str, member_id: str) -> Member | None:
+        """The member of a request; ``None`` for one that has no member id yet."""
+        if not member_id:
+            return None
+        member = self._carried.get((group, member_id))
+        if member is None and len(self._carried) >= MAX_MEMBERS:
+            return None
+        if member is None or self not in member.waits:
+            member = self._carried[group, member_id] = self._registry.carried(self, group, member_id)
+        return member
+
+    def seen(self, request: Request, message: Any) -> Member | None:
+        """The member that sent a request which only members send; ``None`` for others."""
+        match request.kind:
+            case ApiKey.HEARTBEAT | ApiKey.SYNC_GROUP:
+                return self.carries(message.group_id, message.member_id)
+            case ApiKey.OFFSET_COMMIT if message.generation_id_or_member_epoch >= 0:
+                return self.carries(message.group_id, message.member_id)
+        return None
+
+    def joined(self, group: str, member_id: str, asked: Any, seconds: float) -> None:
+        """The coordinator has answered its JOIN_GROUP.
+
+        :param asked: the request. :param seconds: how long the coordinator took.
+        """
+        for other in self._of_before(group, member_id):
+            self.left(other)
+        member = self.carries(group, member_id)
+        if member is not None:
+            member.assignors = assignors_of(asked)
+            member.session_timeout_ms = session_timeout_ms_of(asked)
+            member.join_seconds = seconds
+
+    def _of_before(self, group: str, member_id: str) -> list[Member]:
+        """Ids that the client of this connection has had in the group: its coordinator had forgotten them, so it joined under a new one."""
+        return [
+            member
+            for (its_group, its_id), member in self._carried.items()
+            if its_group == group
+            and its_id != member_id
+            and set(member.waits) == {self}
+            and member.state == STATES[-1]
+        ]
+
+    def leave(self, request: Request, message: Any) -> None:
+        """A LEAVE_GROUP passes."""
+        ids = [each.member_id for each in message.members] if request.version >= 3 else [message.member_id]
+        for member_id in ids:
+            member = self._registry.of(self.appid, message.group_id, member_id)
+            if member is not None:
+                self.left(member)
+
+    def left(self, member: Member) -> None:
+        """It has left its group."""
+        self._carried.pop((member.group, member.member_id), None)
+        self._registry.forget(member)
+
+    def close(self) -> None:
+        """The connection has ended."""
+        self._registry.closed(self, self._carried.values())
+        self._carried.clear()
+
+    # -- requests that wait -----------------------------------------------------------------------------------
+
+    def waits(self, request: Request, message: Any) -> Waits:
+        """Where the waiting of a JOIN_GROUP, SYNC_GROUP or HEARTBEAT is counted; for other kinds, and without a member id, nobody
+        looks at it."""
+        if request.kind not in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT):
+            return Waits()
+        member = self.carries(message.group_id, message.member_id)
+        return Waits() if member is None else member.waits[self]
+
+    def hold(self, held: HeldHeartbeat) -> None:
+        self.held.append(held)
+        held.waits = self.waits(held.request, held.message)
+        held.waits.held += 1
+
+    def let_go(self, held: HeldHeartbeat) -> None:
+        self.held.remove(held)
+        held.waits.held -= 1
+
+
+def assignors_of(join: Any) -> tuple[str, ...]:
+    """The assignors that a JOIN_GROUP offers, in its order."""
+    return tuple(protocol.name for protocol in join.protocols)
+
+
+def session_timeout_ms_of(join: Any) -> int:
+    return int(join.session_timeout.total_seconds() * 1000)

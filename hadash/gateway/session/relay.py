@@ -1,0 +1,477 @@
+"""Passing requests to the cluster that a client is signed in to, and making the client's answers of the cluster's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hadash.bindings.model import Binding
+from hadash.gateway.protocol.api_keys import LOOK_UPS, MUTATIONS, ApiKey
+from hadash.gateway.protocol.codec import (
+    ErrorCode,
+    build,
+    decode_response,
+    encode_request,
+    encode_response,
+    request_class,
+)
+from hadash.gateway.protocol.positions import FetchPositions
+from hadash.gateway.protocol.records import FetchedCounter, Produced, produce_errors
+from hadash.gateway.protocol.wire import Request, length_of
+from hadash.gateway.reporting.observer import Observer
+from hadash.gateway.rules.refusals import refuse
+from hadash.gateway.session.client_auth import SignedIn
+from hadash.gateway.session.libraries import JOINS_AT_ONCE_WITHOUT_ID
+from hadash.gateway.session.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
+from hadash.gateway.session.replies import Reply, ReplyQueue
+from hadash.gateway.session.sequence_guard import Opening, Openings
+from hadash.gateway.session.upstream import Streamed
+from hadash.gateway.virtual import rewrite
+from hadash.gateway.virtual.directory import Directory, is_transaction
+from hadash.gateway.virtual.producer_ids import given_out, renumbered
+from hadash.gateway.waiting.inflight import InFlight
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+
+#: Errors of a PRODUCE after which the cluster may have its records all the same. What the client sends again is a duplicate
+#: if it goes elsewhere. (The leader has appended them, and has not heard of enough followers in time, or has lost the partition
+#: meanwhile.)
+MAYBE_WRITTEN = frozenset(
+    int(error)
+    for error in (
+        ErrorCode.unknown_server_error,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.request_timed_out,
+        ErrorCode.not_enough_replicas_after_append,
+        ErrorCode.kafka_storage_error,
+    )
+)
+
+#: Correlation id of the requests that the Gateway itself sends on a client's connection.
+OWN_CORRELATION_ID = -7
+
+
+def _nobody(error: int) -> None:
+    """Who hears of it once the connection has ended."""
+
+
+@dataclass(slots=True, eq=False)
+class Unanswered:
+    """A JOIN_GROUP or SYNC_GROUP that the cluster has not answered yet: its answer waits for other members."""
+
+    request: Request
+    message: Any
+    reply: Reply
+
+
+class Relay:
+    """The requests of one signed-in client on their way to its cluster and back."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        signed: SignedIn,
+        host: str,
+        replies: ReplyQueue,
+        members: ConnectionMembers,
+        maybe_written: Callable[[int], None],
+    ) -> None:
+        """:param maybe_written: called with an error of :data:`MAYBE_WRITTEN` before the client hears of it."""
+        self.gateway = gateway
+        self.signed = signed
+        self.host = host
+        self.replies = replies
+        self.members = members
+        self._maybe_written = maybe_written
+        self.mutations = InFlight()
+        self.openings = Openings(gateway.settings.retry_seconds)
+        self.unanswered: list[Unanswered] = []
+        self._acks0_on_the_way = False
+        self._proves_acks0 = False
+        self.upstream = signed.upstream
+        self.cluster = signed.upstream.cluster
+        self.observer = Observer(gateway.traffic, signed, host)
+        self.positions = FetchPositions()
+        #: Since when the client has belonged to the other cluster, in the loop's time.
+        self.away_since: float | None = None
+
+    def close(self) -> None:
+        """The connection ends: nobody waits for anything any more, and nothing is heard of the cluster."""
+        self.mutations.abandon()
+        self._maybe_written = _nobody
+
+    def answer(self, request: Request, data: bytes) -> None:
+        """Answer ``request`` in the cluster's place."""
+        self.replies.open().complete(data)
+
+    # -- one request --------------------------------------------------------------------------------------------
+
+    def relay(self, request: Request, message: Any, binding: Binding) -> None:
+        """Pass ``request`` on; its answer goes to the client when it comes."""
+        match request.kind:
+            case kind if kind in LOOK_UPS and self.gateway.redirects:
+                self.send(request, rewrite.changed_by(rewrite.without_topic_creation, message))
+            case ApiKey.PRODUCE:
+                self._produce(request, message, binding)
+            case ApiKey.FETCH:
+                self._fetch(request)
+            case ApiKey.METADATA:
+                Directory(self).answer_metadata(request, message)
+            case ApiKey.FIND_COORDINATOR if is_transaction(message) and not self.gateway.transactions:
+                self._refuse_transaction(request, message)
+            case ApiKey.FIND_COORDINATOR:
+                Directory(self).answer_coordinators(request, message)
+            case ApiKey.INIT_PRODUCER_ID if message.transactional_id and not self.gateway.transactions:
+                self._refuse_transaction(request, message)
+            case ApiKey.INIT_PRODUCER_ID if message.transactional_id:
+                self.send(request)  # the coordinator knows the producer by this very id
+            case ApiKey.TXN_OFFSET_COMMIT if request.version >= 2:
+                self.send(request, rewrite.without_leader_epochs(message))
+            case ApiKey.INIT_PRODUCER_ID:
+                self.send(request, transform=self._producer_id(request))
+            case ApiKey.DESCRIBE_CLUSTER:
+                self.send(request, transform=self._cluster(request))
+            case ApiKey.OFFSET_COMMIT:
+                self.observer.commits(message.group_id, self.members.seen(request, message))
+                self.send(request, rewrite.without_leader_epochs(message) if request.version >= 6 else None)
+            case ApiKey.JOIN_GROUP:
+                self._join(request, message)
+            case ApiKey.OFFSET_FETCH:
+                self._observe_reading(request, message)
+                self.send(request)
+            case ApiKey.SYNC_GROUP:
+                self._send_waiting(request, message, None, None)
+            case ApiKey.LEAVE_GROUP:
+                self.members.leave(request, message)
+                self.send(request)
+            case _:
+                self.send(request)
+
+    def _refuse_transaction(self, request: Request, message: Any) -> None:
+        error = ErrorCode.transactional_id_authorization_failed
+        self.answer(request, refuse(request, error, message))
+
+    def send(
+        self,
+        request: Request,
+        changed: Any = None,
+        transform: Callable[[bytes], bytes | None] | None = None,
+        reply: Reply | None = None,
+    ) -> Reply:
+        """Relay ``request`` (or ``changed`` in its place); ``transform`` makes the client's answer of the cluster's."""
+        if reply is None:
+            if request.kind in MUTATIONS:
+                self.mutations.enter()
+                reply = self.replies.open(self.mutations.leave)
+            else:
+                reply = self.replies.open()
+        answered, counter = reply, self.observer.counter(request.kind)
+
+        def on_answer(payload: bytes) -> None:
+            counter.bytes_out += len(payload)
+            data = transform(payload) if transform is not None else None
+            if data is None:
+                answered.complete(length_of(payload), payload)
+            else:
+                answered.complete(data)
+
+        if changed is None:
+            self._pass(request, on_answer)
+        else:
+            data = encode_request(
+                request.kind, request.version, request.correlation_id, request.client_id, changed
+            )
+            self.upstream.send((data,), request.correlation_id, on_answer)
+        return reply
+
+    def _pass(
+        self, request: Request, on_answer: Callable[[bytes], None] | None, stream: Streamed | None = None
+    ) -> None:
+        """Send a request on as it came."""
+        frame = request.frame
+        self.upstream.send((length_of(frame), frame), request.correlation_id, on_answer, stream)
+
+    def sign_in_again(self, request: Request, is_over: Callable[[Request, bytes], bool]) -> None:
+        """Relay a message of a client's own re-authentication. Requests of the Gateway's own wait until it is over: a broker that is
+        asked anything else between its messages hangs up."""
+        reply, counter = self.replies.open(), self.observer.counter(request.kind)
+
+        def on_answer(payload: bytes) -> None:
+            counter.bytes_out += len(payload)
+            reply.complete(length_of(payload), payload)
+            if is_over(request, payload):
+                self.upstream.release()
+
+        self.upstream.hold(pause=False)
+        data = (length_of(request.frame), request.frame)
+        self.upstream.send(data, request.correlation_id, on_answer, signs_in=True)
+
+    def _send_own(
+        self, kind: ApiKey, version: int, on_answer: Callable[[bytes], None], **values: Any
+    ) -> None:
+        """A request of the Gateway's own on the client's connection to its cluster."""
+        message = build(request_class(kind, version), **values)
+        data = encode_request(kind, version, OWN_CORRELATION_ID, self.signed.client_id, message)
+        self.upstream.send((data,), OWN_CORRELATION_ID, on_answer)
+
+    # -- writes -------------------------------------------------------------------------------------------------
+
+    def _produce(self, request: Request, produced: Produced, binding: Binding) -> None:
+        since = self.gateway.table.since(self.signed.appid, self.signed.client_id, binding)
+        opens: list[tuple[Opening, int]] = []
+        if since is not None and not produced.transactional_id:
+            # (A transaction's coordinator knows its producer by the id that it gave out.)
+            opens = self._opens(produced, since)
+            now = self.gateway.loop.time()
+            if produced.acks and any(self.openings.comes_too_early(*each, now) for each in opens):
+                self.answer(request, refuse(request))
+                return
+            frame = renumbered(request.frame, produced, since)
+            if frame is not request.frame:
+                request = replace(request, frame=frame)
+        records = self.observer.producing(produced)
+        if produced.acks == 0:
+            self._acks0_on_the_way = True
+            self.observer.produced(records)
+            self._pass(request, None)
+            return
+        if opens:
+            self.openings.sent(opens)
+
+        def answered(payload: bytes) -> None:
+            self.observer.produced(records)
+            errors = produce_errors(payload, request.version)
+            if opens:
+                self.openings.answered(opens, set(errors), self.gateway.loop.time())
+            for error in errors.values():
+                if error in MAYBE_WRITTEN:
+                    self._maybe_written(error)
+                    break
+
+        self.send(request, transform=answered)
+
+    def _opens(self, produced: Produced, since: Callable[[str], int]) -> list[tuple[Opening, int]]:
+        """The partitions whose order the cluster does not know yet, with the sequence numbers that come to them."""
+        found = []
+        for p in produced.partitions:
+            epoch = since(p.topic) if p.producer_id >= 0 else 0
+            if epoch:
+                opening = Opening(p.topic, p.partition, p.producer_id, p.producer_epoch, epoch)
+                if not self.openings.is_open(opening):
+                    found.append((opening, p.sequence))
+        return found
+
+    def has_to_open(self, produced: Produced) -> bool:
+        """Whether a first batch of one of these partitions is under way: this one is not sent before it is answered."""
+        if not self.openings.any_under_way:
+            return False
+        return any(self.openings.is_opening(p.topic, p.partition) for p in produced.partitions)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every mutation has been answered."""
+        return self.mutations.fewer_than(1) and not self._acks0_on_the_way
+
+    @property
+    def owes_answers(self) -> bool:
+        """Whether the client waits for the answer to a mutation: cut off now, it sends the mutation again."""
+        return self.mutations.count > self._proves_acks0
+
+    async def quiet(self) -> None:
+        """Return when every mutation that was sent by now has been answered (a block is then in effect here: what comes
+        later is judged under it, and a client may have other Topics to write to)."""
+        if self._acks0_on_the_way and not self.mutations.abandoned:
+            # acks=0 has no answer. A broker works off a connection's requests one by one, so the answer to one
+            # more request proves that it has worked off those before.
+            self._acks0_on_the_way = False
+            self._proves_acks0 = True
+            self.mutations.enter()
+            self._send_own(ApiKey.API_VERSIONS, 0, self._acks0_proved)
+        await self.mutations.wait_for_present()
+
+    def _acks0_proved(self, payload: bytes) -> None:
+        self._proves_acks0 = False
+        self.mutations.leave()
+
+    # -- groups -------------------------------------------------------------------------------------------------
+
+    def _join(self, request: Request, message: Any) -> None:
+        cluster, changed = self.cluster, None
+        if self._comes_with_another_clusters_id(message) and (
+            getattr(message, "group_instance_id", None) or self.signed.library in JOINS_AT_ONCE_WITHOUT_ID
+        ):
+            # A static member: where its group has not forgotten it, the coordinator would fence it for its strange id, which
+            # ends its client. Without an id it takes its own place, as after a restart. And librdkafka joins at once without one.
+            changed = message = replace(message, member_id="")
+        # Any other member keeps its id. The coordinator does not know it and says so (UNKNOWN_MEMBER_ID), as after a session
+        # that has ended. Without the id it would say MEMBER_ID_REQUIRED, which it never says to a request that has one:
+        # @platformatic/kafka keeps its old id then, asks again with it, and gives up.
+        self.observer.joins(message.group_id, assignors_of(message), session_timeout_ms_of(message))
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+        waits = self.members.waits(request, message)
+        waits.joining += 1
+
+        def joined(payload: bytes) -> None:
+            response = decode_response(ApiKey.JOIN_GROUP, request.version, payload)
+            if response.member_id:
+                self.gateway.member_ids.remember(cluster, response.member_id)
+            waits.joining -= 1
+            if response.error_code is ErrorCode.none:
+                self.members.joined(message.group_id, response.member_id, message, loop.time() - asked)
+
+        self._send_waiting(request, message, changed, joined)
+
+    def _comes_with_another_clusters_id(self, message: Any) -> bool:
+        """Whether a JOIN_GROUP has the id of a member that the other cluster gave out."""
+        return bool(message.member_id) and self.gateway.member_ids.of(message.member_id) not in (
+            None,
+            self.cluster,
+        )
+
+    def _observe_reading(self, request: Request, message: Any) -> None:
+        """A member asks where to go on in the partitions that it was given: it reads them, also when nothing comes.
+        (Others ask too, to show the lag of a group: they are no members.)"""
+        groups = message.groups if request.version >= 8 else (message,)
+        own = self.members.groups()
+        for group in groups:
+            if group.group_id in own:
+                for topic in group.topics or ():
+                    self.observer.reading(topic.name)
+
+    def _send_waiting(
+        self, request: Request, message: Any, changed: Any, transform: Callable[[bytes], None] | None
+    ) -> None:
+        """Relay a request whose answer waits for others; a move can answer it first."""
+        waiting: Unanswered | None = None
+
+        def on_answer(payload: bytes) -> None:
+            if waiting in self.unanswered:
+                self.unanswered.remove(waiting)
+                if transform is not None:
+                    transform(payload)
+
+        reply = self.send(request, changed, on_answer)
+        waiting = Unanswered(request, message, reply)
+        self.unanswered.append(waiting)
+
+    def leave_cluster(self) -> None:
+        """The client has moved: end what still waits on the old cluster, and its memberships there."""
+        self.leave_groups(lambda group: True)
+
+    def leave_groups(self, moved: Callable[[str], bool]) -> None:
+        """The same for the groups that have moved, of a client that may stay."""
+        for waiting in [each for each in self.unanswered if moved(each.message.group_id)]:
+            self.unanswered.remove(waiting)
+            waiting.reply.complete(refuse(waiting.request, ErrorCode.not_coordinator, waiting.message))
+        for member in self.members.all():
+            if moved(member.group):
+                self._send_leave(member)
+                self.members.left(member)
+
+    def _send_leave(self, member: Member) -> None:
+        """Take a member out of its group on the old cluster, which would wait for it until its session ends."""
+        self._send_own(
+            ApiKey.LEAVE_GROUP, 1, lambda payload: None, group_id=member.group, member_id=member.member_id
+        )
+
+    # -- answers that are rewritten -----------------------------------------------------------------------------
+
+    def _producer_id(self, request: Request) -> Callable[[bytes], bytes]:
+        def transform(payload: bytes) -> bytes:
+            response = decode_response(ApiKey.INIT_PRODUCER_ID, request.version, payload)
+            if response.error_code is ErrorCode.none:
+                place = self.gateway.pair.clusters.index(self.cluster)
+                response = replace(response, producer_id=given_out(response.producer_id, place))
+            return encode_response(ApiKey.INIT_PRODUCER_ID, request.version, request.correlation_id, response)
+
+        return transform
+
+    def _cluster(self, request: Request) -> Callable[[bytes], bytes]:
+        def transform(payload: bytes) -> bytes:
+            response = decode_response(ApiKey.DESCRIBE_CLUSTER, request.version, payload)
+            pair, nodes = self.gateway.settings.pair, self.gateway.nodes
+            changed = rewrite.describe_cluster(response, request.version, pair, self.cluster, nodes)
+            return encode_response(ApiKey.DESCRIBE_CLUSTER, request.version, request.correlation_id, changed)
+
+        return transform
+
+    def _fetch(self, request: Request) -> None:
+        self.positions.note(request)
+        answer = _FetchAnswer(self, request)
+        self._pass(request, answer.whole, answer)
+
+    # -- after a move ---------------------------------------------------------------------------------------------
+
+    @property
+    def moved_recently(self) -> bool:
+        """Whether the client has moved so lately that what its switch said of the other cluster still holds."""
+        if self.away_since is None:
+            return False
+        return self.gateway.loop.time() - self.away_since < self.gateway.settings.away_lookup_seconds
+
+    def look_up_away(self, request: Request, message: Any) -> bool:
+        """Answer a lookup of a client that has moved; false when there is nobody to ask, and it has to sign in anew."""
+        if request.kind is ApiKey.FIND_COORDINATOR and is_transaction(message):
+            return False
+        if self.gateway.redirects:
+            return False  # signed in anew, it asks the other cluster itself
+        binding = self.gateway.table.binding(self.signed.appid, self.signed.client_id)
+        if not self.gateway.lookups.can_ask(binding.cluster):
+            placement = self.gateway.table.placement(binding) if self.moved_recently else None
+            if placement is None:
+                return False
+            if request.kind is ApiKey.FIND_COORDINATOR:
+                groups = message.coordinator_keys if request.version >= 4 else (message.key,)
+                if any(group not in placement.coordinators for group in groups):
+                    return False
+        if request.kind is ApiKey.METADATA:
+            Directory(self).answer_metadata(request, message)
+        elif request.kind is ApiKey.FIND_COORDINATOR:
+            Directory(self).answer_coordinators(request, message)
+        else:
+            return False
+        return True
+
+    def broken(self, error: Exception) -> None:
+        """An answer of the cluster cannot be read: the connection cannot go on."""
+        self.upstream.abort()
+        if self.upstream.owner is not None:
+            self.upstream.owner.upstream_lost(str(error))
+
+
+class _FetchAnswer:
+    """The answer to a FETCH on its way to the client: whole, or in pieces while it comes in. Its records are counted."""
+
+    __slots__ = ("_counter", "_relay", "_reply", "_total")
+
+    def __init__(self, relay: Relay, request: Request) -> None:
+        self._relay = relay
+        self._counter = FetchedCounter(request.version)
+        self._total = relay.observer.counter(request.kind)
+        self._reply = relay.replies.open()
+
+    def whole(self, payload: bytes) -> None:
+        self._total.bytes_out += len(payload)
+        self._counter.feed(payload)
+        self._count()
+        self._reply.complete(length_of(payload), payload)
+
+    def begin(self, length: int) -> None:
+        self._total.bytes_out += length
+        self._reply.pass_on(length.to_bytes(4, "big"))
+
+    def piece(self, data: bytes) -> None:
+        self._counter.feed(data)
+        self._reply.pass_on(data)
+
+    def end(self) -> None:
+        self._count()
+        self._reply.complete()
+
+    def _count(self) -> None:
+        if self._counter.counts:
+            self._relay.observer.consumed(self._counter.counts)

@@ -1,0 +1,282 @@
+"""Answers METADATA and FIND_COORDINATOR of one client: each Topic and group from the cluster that it is bound to.
+
+The client's own cluster is asked as the client, so its ACLs decide what it sees. What is bound to the other cluster is
+taken from the placement of the switch that moved it, while that is fresh, else asked with the Gateway's look-up
+account; with neither, it has no leader (or coordinator) for now, and the client asks again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hadash.bindings.model import Binding, Broker, Placement
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import ErrorCode, decode_response, encode_request, encode_response
+from hadash.gateway.protocol.wire import Request, WireError, length_of
+from hadash.gateway.session.replies import Reply
+from hadash.gateway.session.upstream import UpstreamUnavailable
+from hadash.gateway.virtual import metadata, rewrite
+from hadash.gateway.virtual.metadata import Sliced, Topic
+from hadash.gateway.virtual.unasked import HIGHEST_METADATA, LaterReply, metadata_request
+
+if TYPE_CHECKING:
+    from hadash.gateway.session.relay import Relay
+
+log = logging.getLogger(__name__)
+
+#: A cluster's word that the client may not see a Topic or group: no other source is asked then.
+_FORBIDDEN = (ErrorCode.topic_authorization_failed, ErrorCode.group_authorization_failed)
+
+
+def is_transaction(message: Any) -> bool:
+    """Whether a FIND_COORDINATOR looks for a transaction's; version 0 knows groups only."""
+    return bool(getattr(message, "key_type", 0))
+
+
+class Directory:
+    """For one client, on the connection that is signed in as it."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._gateway = relay.gateway
+        self._cluster = relay.cluster
+        self._appid = relay.signed.appid
+        self._client_id = relay.signed.client_id
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what takes time. What goes wrong with it ends the connection: its client must not wait for ever."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception as error:
+                self._relay.broken(error)
+                raise
+
+        self._gateway.spawn(guarded())
+
+    # -- METADATA -------------------------------------------------------------------------------------------------
+
+    def answer_metadata(self, request: Request, message: Any) -> None:
+        """Ask the client's cluster, and merge what the other one says of the Topics that are bound to it."""
+        place = self._relay.replies.open()
+        reply: Reply | LaterReply = place
+        if request.version > HIGHEST_METADATA:
+            reply = LaterReply(place, request.version, self._gateway.slices, self._relay.broken)
+            request, message = metadata_request(request, message)
+        counter = self._relay.observer.counter(ApiKey.METADATA)
+        every = message.topics is None or (request.version == 0 and not message.topics)
+        if not (every or message.topics):
+            # Who asks for no Topic wants to know the nodes, which are the Gateway's own.
+            self._answer(reply, metadata.Answer(request.version, request.correlation_id, 0, (), []), {})
+            return
+
+        def on_answer(payload: bytes) -> None:
+            counter.bytes_out += len(payload)
+            self._gateway.slices.run(
+                self._read(payload, request.version, every),
+                partial(self._merge, reply, every),
+                self._relay.broken,
+            )
+
+        if every:
+            self._relay.observer.lists()
+        asked = rewrite.without_topic_creation(message)
+        frame = request.frame
+        data: tuple[bytes, ...] = (length_of(frame), frame)
+        if asked is not message:
+            data = (
+                encode_request(
+                    ApiKey.METADATA, request.version, request.correlation_id, request.client_id, asked
+                ),
+            )
+        self._relay.upstream.send(data, request.correlation_id, on_answer)
+
+    def _read(self, payload: bytes, version: int, every: bool) -> Sliced[metadata.Answer]:
+        """What the client's cluster answers, as far as it is believed."""
+        answer = yield from metadata.read(payload, version, self._gateway.nodes.base(self._cluster))
+        used = self._gateway.traffic.topics_used(self._appid, self._cluster) if every else frozenset()
+        yield from self._gateway.known_topics.check(self._cluster, answer, used)
+        return answer
+
+    def _merge(self, reply: Reply | LaterReply, every: bool, answer: metadata.Answer) -> None:
+        self._gateway.learn_brokers(self._cluster, answer.brokers)
+        away = self._away(answer, every)
+        if not away:
+            self._answer(reply, answer, {})
+            return
+        found, unknown = self._from_placements(answer, away)
+        clusters = {away[name].cluster for name in unknown}
+        if any(self._gateway.lookups.can_ask(cluster) for cluster in clusters):
+            self._spawn(self._look_up(reply, answer, away, found, unknown))
+        else:
+            if unknown:
+                self._cannot_ask(clusters)
+            self._answer(reply, answer, {**dict.fromkeys(away), **found})
+
+    def _away(self, answer: metadata.Answer, every: bool) -> dict[str, Binding]:
+        """The Topics that are bound to another cluster: of the answer, and of the documents when all are asked for."""
+        table = self._gateway.table
+        names = {topic.name for topic in answer.topics}
+        if every:
+            names |= table.topics_named(self._appid)
+        bindings = table.bindings(self._appid, self._client_id, names)
+        forbidden = {topic.name for topic in answer.topics if topic.error in _FORBIDDEN}
+        return {
+            name: binding
+            for name, binding in bindings.items()
+            if binding.cluster != self._cluster and name not in forbidden
+        }
+
+    def _from_placements(
+        self, answer: metadata.Answer, away: dict[str, Binding]
+    ) -> tuple[dict[str, Topic], set[str]]:
+        """What the switches' placements say, and of which Topics none says anything."""
+        found: dict[str, Topic] = {}
+        topics = {topic.name: topic for topic in answer.topics}
+        for name, binding in away.items():
+            placement = self._placement(binding)
+            topic = topics.get(name)
+            if placement is not None and topic is not None and (leaders := placement.leaders.get(name)):
+                base = self._gateway.nodes.base(placement.cluster)
+                found[name] = metadata.with_leaders(topic, answer.version, leaders, base)
+        return found, set(away) - set(found)
+
+    def _placement(self, binding: Binding) -> Placement | None:
+        """The placement of ``binding``'s switch. It grows old, so an account to ask with is better once it is."""
+        if not self._relay.moved_recently and self._gateway.lookups.can_ask(binding.cluster):
+            return None
+        return self._gateway.table.placement(binding)
+
+    async def _look_up(
+        self,
+        reply: Reply | LaterReply,
+        answer: metadata.Answer,
+        away: dict[str, Binding],
+        found: dict[str, Topic],
+        unknown: set[str],
+    ) -> None:
+        for cluster in {away[name].cluster for name in unknown}:
+            names = {name for name in unknown if away[name].cluster == cluster}
+            try:
+                found |= await self._gateway.lookups.topics(cluster, answer.version, names)
+            except (UpstreamUnavailable, WireError) as error:
+                log.warning("Topics of %s on %s cannot be looked up: %s", self._appid, cluster, error)
+        self._answer(reply, answer, {**dict.fromkeys(away), **found})
+
+    def _answer(
+        self, reply: Reply | LaterReply, answer: metadata.Answer, instead: dict[str, Topic | None]
+    ) -> None:
+        """:param instead: what stands in the place of the answer's own Topics; ``None`` for one without leaders."""
+        gateway = self._gateway
+        topics: Iterable[Topic] = answer.topics
+        if instead:
+            topics = list(self._with(answer, instead))
+        brokers = gateway.nodes.brokers(self._cluster)
+        controller = gateway.nodes.node_id(self._cluster, brokers[0].id) if brokers else -1
+        cluster_id = rewrite.virtual_cluster_id(gateway.settings.pair)
+        reply.complete(metadata.compose(answer, topics, cluster_id, controller, gateway.nodes))
+
+    @staticmethod
+    def _with(answer: metadata.Answer, instead: dict[str, Topic | None]) -> Generator[Topic, None, None]:
+        own = {topic.name for topic in answer.topics}
+        for topic in answer.topics:
+            found = instead.get(topic.name, topic)
+            yield found or metadata.with_leaders(topic, answer.version, (), 0)
+        for name, found in instead.items():
+            if name not in own and found is not None:
+                yield found
+
+    def _cannot_ask(self, clusters: Iterable[str]) -> None:
+        for cluster in clusters:
+            self._gateway.note_once(
+                f"{self._appid} has Topics or groups on both clusters, and there is no account to look them up on "
+                f"{cluster} with: set HADASH_GATEWAY_ACCOUNTS"
+            )
+
+    # -- FIND_COORDINATOR -----------------------------------------------------------------------------------------
+
+    def answer_coordinators(self, request: Request, message: Any) -> None:
+        """Ask the client's cluster for the groups that are bound to it, and the others for theirs."""
+        keys: Sequence[str] = message.coordinator_keys if request.version >= 4 else (message.key,)
+        table = self._gateway.table
+        # A transaction's coordinator is looked for by transactional id, which no binding names.
+        group_of = {key: None if is_transaction(message) else key for key in keys}
+        bindings = {
+            key: table.binding(self._appid, self._client_id, group=group) for key, group in group_of.items()
+        }
+        here = [key for key in keys if bindings[key].cluster == self._cluster]
+        reply = self._relay.replies.open()
+        if len(here) == len(keys):
+            self._ask_own(request, message, partial(self._own_only, request, reply))
+        elif not here:
+            self._spawn(self._find_away(request, reply, keys, bindings, {}))
+        else:
+            asked = replace(message, coordinator_keys=tuple(here))
+            self._ask_own(request, asked, partial(self._own_and_away, request, reply, keys, bindings))
+
+    def _ask_own(self, request: Request, message: Any, on_answer: Callable[[bytes], None]) -> None:
+        data = encode_request(
+            request.kind, request.version, request.correlation_id, request.client_id, message
+        )
+        counter = self._relay.observer.counter(ApiKey.FIND_COORDINATOR)
+
+        def answered(payload: bytes) -> None:
+            counter.bytes_out += len(payload)
+            on_answer(payload)
+
+        self._relay.upstream.send((data,), request.correlation_id, answered)
+
+    def _own_only(self, request: Request, reply: Reply, payload: bytes) -> None:
+        response = decode_response(ApiKey.FIND_COORDINATOR, request.version, payload)
+        changed = rewrite.find_coordinator(response, request.version, self._cluster, self._gateway.nodes)
+        reply.complete(encode_response(request.kind, request.version, request.correlation_id, changed))
+
+    def _own_and_away(
+        self,
+        request: Request,
+        reply: Reply,
+        keys: Sequence[str],
+        bindings: dict[str, Binding],
+        payload: bytes,
+    ) -> None:
+        response = decode_response(ApiKey.FIND_COORDINATOR, request.version, payload)
+        changed = rewrite.find_coordinator(response, request.version, self._cluster, self._gateway.nodes)
+        own = {found.key: found for found in changed.coordinators}
+        self._spawn(self._find_away(request, reply, keys, bindings, own))
+
+    async def _find_away(
+        self,
+        request: Request,
+        reply: Reply,
+        keys: Sequence[str],
+        bindings: dict[str, Binding],
+        own: dict[str, Any],
+    ) -> None:
+        """Complete the answer; ``own`` is what the client's cluster has answered already, by group."""
+        found: dict[str, tuple[ErrorCode, str, Broker]] = {}
+        for key in keys:
+            if key not in own:
+                found[key] = await self._coordinator(key, bindings[key])
+        response = rewrite.coordinators(request.version, keys, own, found, self._gateway.nodes)
+        reply.complete(encode_response(request.kind, request.version, request.correlation_id, response))
+
+    async def _coordinator(self, group: str, binding: Binding) -> tuple[ErrorCode, str, Broker]:
+        """The coordinator of a group that is bound to another cluster: error, cluster and broker."""
+        placement = self._placement(binding)
+        if placement is not None and group in placement.coordinators:
+            return ErrorCode.none, placement.cluster, Broker(placement.coordinators[group], "", 0)
+        if self._gateway.lookups.can_ask(binding.cluster):
+            try:
+                answers = await self._gateway.lookups.coordinators(binding.cluster, (group,))
+                code, broker = answers[group]
+                return code, binding.cluster, broker
+            except (UpstreamUnavailable, WireError) as error:
+                log.warning("group %s cannot be looked up on %s: %s", group, binding.cluster, error)
+        else:
+            self._cannot_ask((binding.cluster,))
+        return ErrorCode.coordinator_not_available, binding.cluster, Broker(-1, "", -1)

@@ -1,0 +1,183 @@
+"""What the clusters say of Topics and groups, asked with the Gateway's own accounts.
+
+A client's connection is signed in to one cluster. What it asks about Topics or groups that are bound to the other is asked
+here. The accounts may describe, and nothing more; which Topics a client gets to see its own cluster decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hadash.bindings.model import Broker
+from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.codec import (
+    ErrorCode,
+    build,
+    decode_response,
+    encode_request,
+    nested_class,
+    request_class,
+)
+from hadash.gateway.protocol.wire import WireError
+from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.session.upstream_auth import CLIENT_ID
+from hadash.gateway.virtual import metadata
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+
+log = logging.getLogger(__name__)
+
+
+class Lookups:
+    """One connection to each cluster, made when it is needed first. Questions are pipelined."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._clusters: dict[str, _Cluster] = {}
+
+    def can_ask(self, cluster: str) -> bool:
+        """Whether there is an account for ``cluster``: on one without SASL, the Gateway's own certificate."""
+        gateway = self._gateway
+        if cluster in gateway.clusters and not gateway.uses_sasl(cluster):
+            return gateway.certificates.presents_own(cluster)
+        return cluster in gateway.accounts.lookup
+
+    def _cluster(self, name: str) -> _Cluster:
+        return self._clusters.setdefault(name, _Cluster(self._gateway, name))
+
+    async def topics(self, cluster: str, version: int, names: Iterable[str]) -> dict[str, metadata.Topic]:
+        """What ``cluster`` says of Topics, its node ids the virtual cluster's; without those that it does not have.
+
+        :raises UpstreamUnavailable: it cannot be asked.
+        """
+        request = request_class(ApiKey.METADATA, version)
+        entry = nested_class(request, "MetadataRequestTopic")
+        asked = build(
+            request,
+            topics=tuple(build(entry, name=name) for name in sorted(names)),
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        payload = await self._cluster(cluster).ask(ApiKey.METADATA, version, asked)
+        answered: asyncio.Future[metadata.Answer] = self._gateway.loop.create_future()
+        self._gateway.slices.run(
+            self._read(cluster, payload, version),
+            answered.set_result,
+            answered.set_exception,
+        )
+        answer = await answered
+        self._gateway.learn_brokers(cluster, answer.brokers)
+        absent = (int(ErrorCode.unknown_topic_or_partition), int(ErrorCode.invalid_topic_exception))
+        return {topic.name: topic for topic in answer.topics if topic.error not in absent}
+
+    def _read(self, cluster: str, payload: bytes, version: int) -> metadata.Sliced[metadata.Answer]:
+        """What ``cluster`` answers, as far as it is believed."""
+        answer = yield from metadata.read(payload, version, self._gateway.nodes.base(cluster))
+        yield from self._gateway.known_topics.check(cluster, answer)
+        return answer
+
+    async def coordinators(self, cluster: str, groups: Sequence[str]) -> dict[str, tuple[ErrorCode, Broker]]:
+        """The coordinator of each of ``groups`` on ``cluster``, with the error that it gives.
+
+        :raises UpstreamUnavailable: it cannot be asked.
+        """
+        connection = self._cluster(cluster)
+        answers = await asyncio.gather(*(connection.coordinator(group) for group in groups))
+        return dict(zip(groups, answers, strict=True))
+
+    def close(self) -> None:
+        for cluster in self._clusters.values():
+            cluster.close()
+
+
+class _Cluster:
+    """The connection to one cluster."""
+
+    def __init__(self, gateway: Gateway, name: str) -> None:
+        self._gateway = gateway
+        self._name = name
+        self._upstream: Upstream | None = None
+        self._opening: asyncio.Task[Upstream] | None = None
+        self._waiting: set[asyncio.Future[bytes]] = set()
+        self._numbers = 0
+
+    async def ask(self, kind: ApiKey, version: int, message: Any) -> bytes:
+        """:raises UpstreamUnavailable: the cluster cannot be asked, or does not answer in time."""
+        upstream = await self._open()
+        answered: asyncio.Future[bytes] = self._gateway.loop.create_future()
+        self._waiting.add(answered)
+        self._numbers += 1
+
+        def answer(payload: bytes) -> None:
+            if not answered.done():
+                answered.set_result(payload)
+
+        data = encode_request(kind, version, self._numbers, CLIENT_ID, message)
+        upstream.send((data,), self._numbers, answer)
+        try:
+            return await asyncio.wait_for(answered, self._gateway.settings.connect_seconds)
+        except TimeoutError:
+            self.close()  # what comes late would answer the next question
+            raise UpstreamUnavailable(f"cluster {self._name} does not answer {kind.name}") from None
+        finally:
+            self._waiting.discard(answered)
+
+    async def coordinator(self, group: str) -> tuple[ErrorCode, Broker]:
+        message = build(request_class(ApiKey.FIND_COORDINATOR, 2), key=group, key_type=0)
+        payload = await self.ask(ApiKey.FIND_COORDINATOR, 2, message)
+        found = decode_response(ApiKey.FIND_COORDINATOR, 2, payload)
+        return found.error_code, Broker(int(found.node_id), found.host, int(found.port))
+
+    async def _open(self) -> Upstream:
+        if self._upstream is not None:
+            return self._upstream
+        if self._opening is None:
+            self._opening = self._gateway.spawn(self._connect())
+        try:
+            return await asyncio.shield(self._opening)
+        finally:
+            if self._opening is not None and self._opening.done():
+                self._opening = None
+
+    async def _connect(self) -> Upstream:
+        upstream = await self._gateway.open_cluster(self._name)
+        try:
+            if self._gateway.uses_sasl(self._name):
+                await asyncio.wait_for(
+                    self._gateway.sign_in(upstream, self._gateway.accounts.lookup[self._name]),
+                    self._gateway.settings.connect_seconds,
+                )
+        except (UpstreamUnavailable, WireError, TimeoutError, OSError) as error:
+            upstream.close()
+            raise UpstreamUnavailable(
+                f"the look-up account of cluster {self._name} cannot sign in ({error or type(error).__name__})"
+            ) from None
+        upstream.owner = self
+        self._upstream = upstream
+        return upstream
+
+    def upstream_lost(self, why: str) -> None:
+        """The broker hung up; the next question opens a connection to another one."""
+        self._upstream = None
+        for answered in self._waiting:
+            if not answered.done():
+                answered.set_exception(
+                    UpstreamUnavailable(why or f"cluster {self._name} closed the look-up connection")
+                )
+
+    def upstream_paused(self) -> None:
+        """Questions are small and few: nobody is held up."""
+
+    def upstream_resumed(self) -> None:
+        pass
+
+    def close(self) -> None:
+        if self._upstream is not None:
+            upstream, self._upstream = self._upstream, None
+            upstream.owner = None
+            upstream.close()

@@ -1,0 +1,1 @@
+"""Requests that wait: for a change of their binding, for their turn, for memory."""
