@@ -12,7 +12,7 @@ from typing import Any
 from hadash.bindings.model import GatewayMember
 from hadash.inventory.models import Pair
 from hadash.presentation import engines
-from hadash.switching.execution.effects import ask_about, connected
+from hadash.switching.execution.connections import ask_about, connected
 from hadash.switching.plan import Plan
 from hadash.switching.planning.connected import Name
 

@@ -27,7 +27,7 @@ from hadash.sentences import say
 from hadash.switching.approvals import reasons
 from hadash.switching.approvals.decisions import run
 from hadash.switching.approvals.windows import check_window
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import (
     Kind,
     Status,

@@ -54,7 +54,7 @@ class Clock:
 def hook(points: Points, clock: Clock) -> None:
     """Make executors wait at the armed point, and say when the run that waited is over."""
     from hadash.switching.execution import executor
-    from hadash.switching.execution.effects import CommandHandler
+    from hadash.switching.execution.command_handler import CommandHandler
 
     carry_out = CommandHandler.__dict__["carry_out"]  # the descriptor itself, not what it gives to the class
     run_stage = executor.run_stage
@@ -82,7 +82,7 @@ def hook(points: Points, clock: Clock) -> None:
             if name is not None:
                 points.leave(name)
 
-    CommandHandler.carry_out = carry_out_or_wait  # type: ignore[method-assign, assignment]
+    CommandHandler.carry_out = carry_out_or_wait  # type: ignore[method-assign]
     executor.run_stage = run_stage_and_say
 
 

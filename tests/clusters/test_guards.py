@@ -23,7 +23,7 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import cluster_client
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do

@@ -26,7 +26,7 @@ from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import DEFAULT, QuotaEntity
 from hadash.radius.scope import Scope
 from hadash.switching.execution import quotas as switching_quotas
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do

@@ -18,7 +18,7 @@ from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
 from hadash.radius.scope import Scope
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages.context import StageContext

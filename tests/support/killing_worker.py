@@ -20,7 +20,7 @@ from tasks.app import app
 
 django.setup()
 
-from hadash.switching.execution.effects import CommandHandler  # noqa: E402  (needs Django to be set up)
+from hadash.switching.execution.command_handler import CommandHandler  # noqa: E402  (needs Django to be set up)
 
 __all__ = ["app"]
 

@@ -281,9 +281,9 @@ class TestRefused:
         wanted = switches.SwitchRequest(people["olga"], shop.pair, WHOLE.scope, shop.pair.second, "Upgrade")
         decisions.approve(people["arne"], change, change.digest, lambda c: None)
         with pytest.raises(Busy, match=f"Change {change.key} of the bindings of shop is being written"):
-            switches.request(wanted)
+            switches.submit(wanted, lambda switch: None)
         applying.apply(change.pk)
-        assert switches.request(wanted).open
+        assert switches.submit(wanted, lambda switch: None).open
 
 
 class TestReview:

@@ -13,8 +13,8 @@ from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.radius.nodes import AccessEdge
 from hadash.switching.batches.plans import _clients
-from hadash.switching.execution import effects
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
+from hadash.switching.execution.handlers import bindings
 from hadash.switching.execution.lost_source import users
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.stages import commands as do
@@ -41,7 +41,7 @@ def test_verify_hears_of_them(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> No
     client = {"appid": "shop", "client_id": "web-1", "cluster": "east"}
     use = client | {"kind": "produce", "resource": "orders", "used_at": 5.0, "idle": 60.0}
     said: dict[str, list[dict[str, Any]]] = {"clients": [client], "access": [use]}
-    monkeypatch.setattr(effects, "ask_every", lambda path, key, **query: said[key])
+    monkeypatch.setattr(bindings, "ask_every", lambda path, key, **query: said[key])
     hands = CommandHandler(BY_TOPIC, None, StageContext(), lambda sentence: None)
     assert hands.carry_out(do.ReadClients()) == {"web-1": {"east"}}
     assert hands.carry_out(do.ReadClients(5.0)) == {}

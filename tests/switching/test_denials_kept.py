@@ -12,7 +12,7 @@ from hadash.kafka.values import Acl
 from hadash.mirroring import standby
 from hadash.mirroring.acls import write_denial
 from hadash.mirroring.models import WriteDenial
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.context import StageContext, denied_of, with_denied
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching.execution import effects
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
+from hadash.switching.execution.handlers import bindings, clusters, mirrors
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.context import StageContext
@@ -44,7 +44,10 @@ def hands(plan: Plan) -> CommandHandler:
 def gateways(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """What every Gateway says of AppID shop."""
     said = SimpleNamespace(access=[], readers=[], members=[])
-    monkeypatch.setattr(effects, "ask_every", lambda path, key, **query: list(getattr(said, path.strip("/"))))
+    for module in (bindings, clusters, mirrors):
+        monkeypatch.setattr(
+            module, "ask_every", lambda path, key, **query: list(getattr(said, path.strip("/")))
+        )
     return said
 
 
@@ -63,7 +66,7 @@ def test_only_mirrors_that_they_will_read_from_are_looked_at(
         looked.append(mirror.name)
         return SimpleNamespace(records=0)
 
-    monkeypatch.setattr(effects.looking, "look", look)
+    monkeypatch.setattr(mirrors.looking, "look", look)
     plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
     found = hands(plan).carry_out(do.CheckMirrors(copying_from="east"))
     assert [name for name, *_ in found] == looked == ["shop"]
@@ -85,8 +88,8 @@ def test_what_sources_hold_is_asked_before_the_first_mirror_is_waited_for(
         done.append(("waited", held))
         return SimpleNamespace(records=0)
 
-    monkeypatch.setattr(effects.looking, "held_now", held_now)
-    monkeypatch.setattr(effects.looking, "look", look)
+    monkeypatch.setattr(mirrors.looking, "held_now", held_now)
+    monkeypatch.setattr(mirrors.looking, "look", look)
     plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
     hands(plan).carry_out(do.CheckMirrors(thorough=True))
     assert done == [
@@ -115,7 +118,7 @@ def test_topics_are_closed_only_where_their_mirror_is(
         asked.append(list(standby))
         return 0
 
-    monkeypatch.setattr(effects.standby, "copy_acls", copy_acls)
+    monkeypatch.setattr(clusters.standby, "copy_acls", copy_acls)
     hands(plan).carry_out(do.CopyAcls())
     assert asked == [closed]
 
@@ -159,7 +162,7 @@ def test_readers_and_members_of_the_gateways_say_who_reads_alone(
         for name in ("bill-1", "bill-2", "mobile")
     ]
     monkeypatch.setattr(
-        CommandHandler, "_client", lambda self, cluster: SimpleNamespace(groups=lambda names: {})
+        CommandHandler, "client", lambda self, cluster: SimpleNamespace(groups=lambda names: {})
     )
     member = {"client_id": "bill-1", "group": "billing", "member_id": "m", "connected": True}
     gateways.members = [{**here, **member}]

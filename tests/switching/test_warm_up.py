@@ -10,7 +10,7 @@ import pytest
 from hadash.bindings.errors import StaleWriter
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Committed, Partition
-from hadash.switching.execution.effects import CommandHandler
+from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.context import StageContext
 
@@ -63,8 +63,8 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeCluster]:
     )
     Pair.objects.create(name="main", first=east, second=west, default=east)
     made = {"east": FakeCluster(60), "west": FakeCluster(3)}
-    monkeypatch.setattr(CommandHandler, "_client", lambda self, cluster: made[cluster])
-    monkeypatch.setattr(CommandHandler, "_all_partitions", lambda self: [ORDERS])
+    monkeypatch.setattr(CommandHandler, "client", lambda self, cluster: made[cluster])
+    monkeypatch.setattr(CommandHandler, "all_partitions", lambda self: [ORDERS])
     return made
 
 

@@ -34,8 +34,8 @@ from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.windows import may_begin
 from hadash.switching.execution import ending
+from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.execution.effect_log import audited
-from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.execution.journal import read_back
 from hadash.switching.execution.leases import Renewal, newest_in_zookeeper, release, take
 from hadash.switching.execution.pauses import keep_pauses

@@ -19,7 +19,7 @@ from hadash.bindings.model import BindingState
 from hadash.inventory.gateways import GatewaySilent, ask_every
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.execution.effects import connected
+from hadash.switching.execution.connections import connected
 from hadash.switching.machines.switches import (
     ABORTABLE,
     FIRST,

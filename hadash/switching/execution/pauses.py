@@ -9,7 +9,7 @@ from typing import Any
 
 from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.gateways import ask_all
-from hadash.switching.execution.effects import ask_about
+from hadash.switching.execution.connections import ask_about
 from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 

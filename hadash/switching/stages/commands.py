@@ -1,4 +1,4 @@
-"""What a stage asks for. Each command is carried out by :mod:`hadash.switching.execution.effects`; its answer is noted here.
+"""What a stage asks for. Each command is carried out by :mod:`hadash.switching.execution.command_handler`; its answer is noted here.
 
 A stage is a generator: it yields one command, is sent the answer, and says sentences on the way. It does no I/O
 itself, so it can be tested by answering for the world.

@@ -1,0 +1,232 @@
+"""Commands to the two clusters: Topics, offsets, groups, ACLs, quotas."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from hadash.inventory.gateways import ask_every
+from hadash.kafka.errors import KafkaError
+from hadash.kafka.values import Committed, Partition
+from hadash.mirroring import standby
+from hadash.mirroring.acls import Denied
+from hadash.mirroring.offsets import to_try
+from hadash.switching.execution import quotas
+from hadash.switching.execution.connections import ask_about
+from hadash.switching.execution.handlers.registry import handles
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.context import (
+    denied_of,
+    with_denied,
+)
+from hadash.switching.stages.positions import Assigned, Reader
+from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
+
+if TYPE_CHECKING:
+    from hadash.switching.execution.command_handler import CommandHandler
+
+
+log = logging.getLogger(__name__)
+
+#: The state of a group whose coordinator tells who reads what.
+STABLE = "Stable"
+
+
+@handles(do.CheckCluster)
+def check_cluster(hand: CommandHandler, command: do.CheckCluster) -> str | None:
+    try:
+        hand.client(command.cluster).brokers()
+    except KafkaError as error:
+        return str(error)
+    return None
+
+
+@handles(do.ReadTopics)
+def read_topics(hand: CommandHandler, command: do.ReadTopics) -> dict[str, tuple[int, ...]]:
+    return {
+        name: info.leaders for name, info in hand.client(command.cluster).topics(hand.plan.topics).items()
+    }
+
+
+@handles(do.CopyAcls)
+def copy_acls(hand: CommandHandler, command: do.CopyAcls) -> int:
+    source, target = hand.clusters[hand.plan.source], hand.clusters[hand.plan.target]
+    mirrored = {topic for m in hand.mirrors() if m.source_id == source.pk for topic in m.topics}
+    closed = sorted(mirrored & set(hand.plan.topics))
+    return standby.copy_acls(hand.pair, source, target, hand.plan.appids, closed)
+
+
+@handles(do.CheckDenials)
+def check_denials(hand: CommandHandler, command: do.CheckDenials) -> list[str]:
+    source, target = hand.clusters[hand.plan.source], hand.clusters[hand.plan.target]
+    return standby.denied_beyond(source, target, hand.plan.appids, hand.plan.topics, hand.plan.groups)
+
+
+@handles(do.CheckHosts)
+def check_hosts(hand: CommandHandler, command: do.CheckHosts) -> list[str]:
+    # A lost source cannot be asked.
+    asked = (hand.plan.target,) if hand.plan.kind.spec.source_lost else (hand.plan.source, hand.plan.target)
+    return standby.depending_on_hosts(
+        [hand.clusters[name] for name in asked],
+        hand.plan.appids,
+        hand.plan.topics,
+        hand.plan.groups,
+        settings.SWITCH_ACL_HOSTS,
+    )
+
+
+@handles(do.CheckQuotas)
+def check_quotas(hand: CommandHandler, command: do.CheckQuotas) -> QuotaCheck:
+    return quotas.check(hand.pair, hand.plan, hand.client(hand.plan.source), hand.client(hand.plan.target))
+
+
+@handles(do.CopyQuotas)
+def copy_quotas(hand: CommandHandler, command: do.CopyQuotas) -> list[str]:
+    return quotas.copy(hand.pair, hand.plan, hand.client(hand.plan.source), hand.client(hand.plan.target))
+
+
+@handles(do.ReadQuotas)
+def read_quotas(hand: CommandHandler, command: do.ReadQuotas) -> QuotasFound:
+    return quotas.read(hand.pair, hand.plan, hand.client(hand.plan.target))
+
+
+@handles(do.CheckSignIn)
+def check_sign_in(hand: CommandHandler, command: do.CheckSignIn) -> dict[str, tuple[set[str], set[str]]]:
+    source = hand.client(hand.plan.source).scram_users()
+    target = hand.client(hand.plan.target).scram_users()
+    return {appid: (source.get(appid, set()), target.get(appid, set())) for appid in hand.plan.appids}
+
+
+@handles(do.AllowWrites)
+def allow_writes(hand: CommandHandler, command: do.AllowWrites) -> int:
+    return standby.allow_writes(hand.clusters[command.cluster], hand.plan.topics)
+
+
+@handles(do.ReadLateBrokers)
+def read_late_brokers(hand: CommandHandler, command: do.ReadLateBrokers) -> list[int]:
+    return standby.late_brokers(hand.clusters[command.cluster], hand.plan.topics, hand.plan.appids)
+
+
+@handles(do.DenyWrites)
+def deny_writes(hand: CommandHandler, command: do.DenyWrites) -> int:
+    made = denied_of(hand.facts.values, command.cluster)
+    cluster = hand.clusters[command.cluster]
+
+    def keep(rules: list[Denied]) -> None:
+        """In ZooKeeper, too: by the notes in PostgreSQL alone, one that forgets them leaves rules that nobody takes away."""
+        kept = with_denied(hand.facts.values, command.cluster, rules)
+        if kept is None:
+            log.warning(
+                "switch %s: ZooKeeper has no room to note %d write denials", hand.plan.scope, len(rules)
+            )
+        else:
+            hand.facts.put("denied", kept)
+
+    return standby.deny_writes(hand.pair, cluster, hand.plan.topics, made, keep)
+
+
+@handles(do.WarmUp)
+def warm_up(hand: CommandHandler, command: do.WarmUp) -> None:
+    partitions = hand.all_partitions()
+    hand.carry_out(do.ReadAnchors())
+    with ThreadPoolExecutor(max_workers=2) as beside:
+        for done in [
+            beside.submit(_warm_up, hand, c, partitions) for c in (hand.plan.source, hand.plan.target)
+        ]:
+            done.result()
+    _try_group_offsets(hand, partitions)
+
+
+def _warm_up(hand: CommandHandler, cluster: str, partitions: list[Partition]) -> None:
+    client = hand.client(cluster)
+    starts = client.start_offsets(partitions)
+    for count in (1, settings.SWITCH_TAIL_RECORDS):
+        client.tail(client.end_offsets(partitions), starts, count)
+    client.group_offsets(hand.plan.groups)
+
+
+def _try_group_offsets(hand: CommandHandler, partitions: list[Partition]) -> None:
+    """Write what translate will write over: whether offsets can be written shows before clients wait for it."""
+    source, target = hand.client(hand.plan.source), hand.client(hand.plan.target)
+    committed = source.group_commits(hand.plan.groups)
+    tried = to_try(committed, target.group_commits(hand.plan.groups), target.start_offsets(partitions))
+    # (The fence: however long the reading took, who was replaced would write over what his successor has translated.)
+    target.set_group_offsets(tried, hand.fence)
+
+
+@handles(do.ReadMembers)
+def read_members(hand: CommandHandler, command: do.ReadMembers) -> dict[str, set[str]]:
+    groups = hand.client(command.cluster).groups(hand.plan.groups)
+    return {name: {member.member_id for member in group.members} for name, group in groups.items()}
+
+
+@handles(do.ReadEnds)
+def read_ends(hand: CommandHandler, command: do.ReadEnds) -> dict[Partition, int]:
+    return hand.client(command.cluster).end_offsets(hand.all_partitions())
+
+
+@handles(do.ReadStarts)
+def read_starts(hand: CommandHandler, command: do.ReadStarts) -> dict[Partition, int]:
+    return hand.client(command.cluster).start_offsets(hand.all_partitions())
+
+
+@handles(do.ReadGroupOffsets)
+def read_group_offsets(hand: CommandHandler, command: do.ReadGroupOffsets) -> dict[str, dict[Partition, int]]:
+    return hand.client(command.cluster).group_offsets(hand.plan.groups)
+
+
+@handles(do.ReadCommits)
+def read_commits(hand: CommandHandler, command: do.ReadCommits) -> dict[str, dict[Partition, Committed]]:
+    return hand.client(command.cluster).group_commits(hand.plan.groups)
+
+
+@handles(do.ReadAssigned)
+def read_assigned(hand: CommandHandler, command: do.ReadAssigned) -> Assigned:
+    topics = set(hand.plan.topics)
+    hosts = _hosts(hand)
+    found: dict[str, dict[Partition, frozenset[Reader]] | None] = {}
+    for name, group in hand.client(command.cluster).groups(hand.plan.groups).items():
+        if group.members and group.state != STABLE:
+            found[name] = None
+            continue
+        given: dict[Partition, frozenset[Reader]] = {}
+        for member in group.members:
+            reader = Reader(member.client_id, hosts.get((name, member.member_id), ""))
+            for partition in member.partitions:
+                if partition.topic in topics:
+                    given[partition] = given.get(partition, frozenset()) | {reader}
+        found[name] = given
+    return found
+
+
+def _hosts(hand: CommandHandler) -> dict[tuple[str, str], str]:
+    """From where the members of groups come, by group and member id, as the Gateways see it. (Their coordinator sees the Gateway.)"""
+    members = ask_about(hand.plan, ask_every, "/members", "members")
+    return {(m["group"], m["member_id"]): m["host"] for m in members}
+
+
+@handles(do.ReadPositions)
+def read_positions(hand: CommandHandler, command: do.ReadPositions) -> list[tuple[Reader, Partition, int]]:
+    topics = set(hand.plan.topics)
+    # Of every Gateway: the lowest of half of the positions could skip records.
+    found = ask_about(hand.plan, ask_every, "/positions", "positions")
+    return [
+        (Reader(entry["client_id"], entry["host"]), Partition(topic, index), offset)
+        for entry in found
+        if entry["cluster"] == hand.plan.source and entry["client_id"] in command.client_ids
+        for topic, index, offset in entry["offsets"]
+        if topic in topics
+    ]
+
+
+@handles(do.WriteGroupOffsets)
+def write_group_offsets(hand: CommandHandler, command: do.WriteGroupOffsets) -> None:
+    hand.client(hand.plan.target).set_group_offsets(command.offsets, hand.fence)
+
+
+@handles(do.RemoveGroupOffsets)
+def remove_group_offsets(hand: CommandHandler, command: do.RemoveGroupOffsets) -> None:
+    hand.client(hand.plan.target).remove_group_offsets(command.partitions, hand.fence)
