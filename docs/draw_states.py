@@ -1,4 +1,5 @@
-"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machines.switches` and of batches, so that the two cannot differ.
+"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machines.switches` and of batches, so
+that the two cannot differ.
 
 Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 """

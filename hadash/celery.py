@@ -1,4 +1,6 @@
-"""For Celery's own command, ``celery -A hadash worker`` and ``celery -A hadash beat``: the application of :mod:`tasks.app`."""
+"""For Celery's own command, ``celery -A hadash worker`` and ``celery -A hadash beat``: the application of
+:mod:`tasks.app`.
+"""
 
 from hadash import toplevel
 

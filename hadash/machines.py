@@ -1,7 +1,7 @@
 """State machines as tables: status × event → the status after it. Pure.
 
-Every kind of row that has a life has one :class:`Machine` beside its tables (``machine.py``, ``states.py``), and its rows change their
-status by it alone: see :class:`hadash.stateful.Stateful`.
+Every kind of row that has a life has one :class:`Machine` beside its tables (``machine.py``, ``states.py``),
+and its rows change their status by it alone: see :class:`hadash.stateful.Stateful`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Machine(Generic[S, E]):
     """All statuses of one kind of row, and what leads from one to the next.
 
     :param noun: what a row is called in the message of an error: "a switch".
-    :param moves: for every status, the events that it allows. An event that is not named is refused, and the status stays.
+    :param moves: for every status, the events that it allows. An event that is not named is refused, and the
+        status stays.
     """
 
     def __init__(self, noun: str, moves: Mapping[S, Mapping[E, S]]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Of the seconds of silence, the share before the first question whether the other side is there; and how many such questions follow.
+#: Of the seconds of silence, the share before the first question whether the other side is there; and how
+#: many such questions follow.
 _BEFORE_ASKING, _QUESTIONS = 0.5, 3
 
 

@@ -50,7 +50,10 @@ def mapping(name: str) -> dict[str, str]:
 
 
 def secret(name: str) -> str:
-    """A secret: the variable ``name``, or the text of the file that ``<name>_FILE`` names. :raises ValueError: the file cannot be read."""
+    """A secret: the variable ``name``, or the text of the file that ``<name>_FILE`` names.
+
+    :raises ValueError: the file cannot be read.
+    """
     path = os.environ.get(f"{name}_FILE", "").strip()
     if not path:
         return os.environ.get(name, "")
@@ -83,13 +86,14 @@ def numbers(name: str, default: tuple[float, ...]) -> tuple[float, ...]:
         raise ValueError(f"{name}={text!r} is not a list of numbers with commas between them.") from None
 
 
-# -- Django -------------------------------------------------------------------------------------------------------
+# -- Django ------------------------------------------------------------------------------------------------------
 
-#: Signs sessions and encrypts the credentials of clusters. It must be set where others are let in, or servers are elsewhere (hadash.E001).
+#: Signs sessions and encrypts the credentials of clusters. It must be set where others are let in, or servers
+#: are elsewhere (hadash.E001).
 INSECURE_SECRET_KEY = "insecure-sandbox-key"
 SECRET_KEY = secret("HADASH_SECRET_KEY") or INSECURE_SECRET_KEY
-#: Earlier keys, separated by commas, newest first: what they have signed and encrypted still holds (sessions, the audit log's anchors,
-#: the clusters' credentials). New things are made with the key itself.
+#: Earlier keys, separated by commas, newest first: what they have signed and encrypted still holds (sessions,
+#: the audit log's anchors, the clusters' credentials). New things are made with the key itself.
 SECRET_KEY_FALLBACKS = [
     key.strip() for key in secret("HADASH_SECRET_KEY_FALLBACKS").split(",") if key.strip()
 ]
@@ -183,15 +187,17 @@ DATABASES = {
         conn_health_checks=True,
     )
 }
-#: Seconds after which a connection to the database has ended whose other side is silent, for both sides. A machine that loses its power says no
-#: good-bye: PostgreSQL would keep what its worker has locked for two hours (Linux' own default), and no other worker would look after switches.
+#: Seconds after which a connection to the database has ended whose other side is silent, for both sides. A
+#: machine that loses its power says no good-bye: PostgreSQL would keep what its worker has locked for two
+#: hours (Linux' own default), and no other worker would look after switches.
 DATABASE_SILENT_SECONDS = number("HADASH_DATABASE_SILENT_SECONDS", 20)
 DATABASES["default"]["OPTIONS"] = ending_in_silence(
     DATABASES["default"].get("OPTIONS", {}), DATABASE_SILENT_SECONDS
 )
-#: Connections to the database that a web process shares among its requests, and seconds for which a request waits for one; 0: each thread keeps one
-#: of its own, as workers do. (A web process serves each request in a thread of its own, which would open one each time; and of 200 people who
-#: open the same page at once each would.) PostgreSQL takes a hundred in all where nobody says otherwise.
+#: Connections to the database that a web process shares among its requests, and seconds for which a request
+#: waits for one; 0: each thread keeps one of its own, as workers do. (A web process serves each request in a
+#: thread of its own, which would open one each time; and of 200 people who open the same page at once each
+#: would.) PostgreSQL takes a hundred in all where nobody says otherwise.
 DATABASE_POOL = int(number("HADASH_DATABASE_POOL", 0))
 DATABASE_POOL_SECONDS = number("HADASH_DATABASE_POOL_SECONDS", 20)
 if DATABASE_POOL:
@@ -225,30 +231,34 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = True
 
-#: "line" for people, "json" for whatever collects logs (docs/monitoring.md); what is logged at least: DEBUG, INFO, WARNING or ERROR.
+#: "line" for people, "json" for whatever collects logs (docs/monitoring.md); what is logged at least: DEBUG,
+#: INFO, WARNING or ERROR.
 LOGGING = logs.configuration(
     os.environ.get("HADASH_LOG_FORMAT", logs.LINE).strip().lower(),
     os.environ.get("HADASH_LOG_LEVEL", "INFO").strip().upper(),
 )
 
-# -- monitoring ---------------------------------------------------------------------------------------------------
+# -- monitoring --------------------------------------------------------------------------------------------------
 
-#: Where workers and beat have /healthz, /readyz and /metrics: host:port, one for each process of a machine; empty: nowhere. (The web server has
-#: them at its own address, each Gateway at its HADASH_GATEWAY_ADMIN_PORT.)
+#: Where workers and beat have /healthz, /readyz and /metrics: host:port, one for each process of a machine;
+#: empty: nowhere. (The web server has them at its own address, each Gateway at its
+#: HADASH_GATEWAY_ADMIN_PORT.)
 HEALTH_ADDRESS = os.environ.get("HADASH_HEALTH_ADDRESS", "").strip()
-#: Seconds that a health page waits for the servers that it asks about, and /metrics for those it reads from: whoever asks gives up after a
-#: second or some (Kubernetes after one), and what has not answered then is not fine.
+#: Seconds that a health page waits for the servers that it asks about, and /metrics for those it reads from:
+#: whoever asks gives up after a second or some (Kubernetes after one), and what has not answered then is not
+#: fine.
 HEALTH_SECONDS = number("HADASH_HEALTH_SECONDS", 0.7)
 METRICS_SECONDS = number("HADASH_METRICS_SECONDS", 0.9)
-#: Seconds for which a worker begins nothing although work waits and its hands are free (or beat hands over nothing) until /healthz says that it
-#: is stuck. Three times what a restart of Redis takes.
+#: Seconds for which a worker begins nothing although work waits and its hands are free (or beat hands over
+#: nothing) until /healthz says that it is stuck. Three times what a restart of Redis takes.
 HEALTH_STUCK_SECONDS = number("HADASH_HEALTH_STUCK_SECONDS", 120)
-#: Who may read /metrics of the web server, and the whole of /readyz: whoever sends this ("Authorization: Bearer …"), and whoever comes from one of
-#: these networks. Nobody where neither is set: behind a proxy that hides who asks, everybody would come from this machine.
+#: Who may read /metrics of the web server, and the whole of /readyz: whoever sends this ("Authorization:
+#: Bearer …"), and whoever comes from one of these networks. Nobody where neither is set: behind a proxy that
+#: hides who asks, everybody would come from this machine.
 METRICS_TOKEN = secret("HADASH_METRICS_TOKEN")
 METRICS_NETWORKS = networks("HADASH_METRICS_NETWORKS")
 
-# -- the API ------------------------------------------------------------------------------------------------------
+# -- the API -----------------------------------------------------------------------------------------------------
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -276,7 +286,7 @@ SPECTACULAR_SETTINGS = {
 #: Hours for which a write can be sent again with its idempotency key: a client that was away over a weekend's night.
 API_IDEMPOTENCY_HOURS = number("HADASH_API_IDEMPOTENCY_HOURS", 72)
 
-# -- signing in ---------------------------------------------------------------------------------------------------
+# -- signing in --------------------------------------------------------------------------------------------------
 
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
@@ -341,8 +351,9 @@ OIDC_RP_SIGN_ALGO = "RS256"
 OIDC_STORE_ID_TOKEN = True
 OIDC_AUTHENTICATION_CALLBACK_URL = "oidc-return"
 
-#: What pages may load: hadash's own files, and no script or style that stands in a page. (Charts are saved as pictures by way of ``data:`` and
-#: ``blob:``.) Who signs out is sent on to the provider of OpenID Connect, to sign out there.
+#: What pages may load: hadash's own files, and no script or style that stands in a page. (Charts are saved as
+#: pictures by way of ``data:`` and ``blob:``.) Who signs out is sent on to the provider of OpenID Connect, to
+#: sign out there.
 _PROVIDER = urlsplit(OIDC_ISSUER)
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -360,7 +371,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# -- servers ------------------------------------------------------------------------------------------------------
+# -- servers -----------------------------------------------------------------------------------------------------
 
 REDIS_URL = secret("REDIS_URL") or "redis://127.0.0.1:6379/0"
 ZOOKEEPER_HOSTS = os.environ.get("ZOOKEEPER_HOSTS", "127.0.0.1:2181")
@@ -372,8 +383,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-#: Celery's own default is processes of their own (prefork): each would keep connections to every cluster and to ZooKeeper, and what it counts
-#: would be missing in the worker's metrics. Where this is set, Celery takes ``--pool prefork`` for it, too.
+#: Celery's own default is processes of their own (prefork): each would keep connections to every cluster and
+#: to ZooKeeper, and what it counts would be missing in the worker's metrics. Where this is set, Celery takes
+#: ``--pool prefork`` for it, too.
 CELERY_WORKER_POOL = "threads"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 #: A stage that waits longer than this is delivered again by Redis; the token that the first delivery used up stops it.
@@ -392,7 +404,7 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
-# -- switching ----------------------------------------------------------------------------------------------------
+# -- switching ---------------------------------------------------------------------------------------------------
 
 #: Seconds without a sign of life after which another worker takes over a running switch. The executor renews
 #: it every second; the token fences the old one even if it is only slow.
@@ -408,15 +420,15 @@ SWITCH_SETTLE_SECONDS = number("HADASH_SWITCH_SETTLE_SECONDS", 45)
 SWITCH_BLOCK_SECONDS = number("HADASH_SWITCH_BLOCK_SECONDS", 10)
 #: Seconds for the mirror to drain, with writes blocked. The precheck measures the lag first.
 SWITCH_DRAIN_SECONDS = number("HADASH_SWITCH_DRAIN_SECONDS", 10)
-#: Seconds for which clients may wait in all, from the block on until forward begins; beyond it the switch returns, also when no
-#: single stage has taken too long. Java's request.timeout.ms is 30 s, the shortest time after which a usual client gives up a
-#: request that is not answered; what is left of it is for the way back.
+#: Seconds for which clients may wait in all, from the block on until forward begins; beyond it the switch
+#: returns, also when no single stage has taken too long. Java's request.timeout.ms is 30 s, the shortest time
+#: after which a usual client gives up a request that is not answered; what is left of it is for the way back.
 SWITCH_BLOCKED_SECONDS = number("HADASH_SWITCH_BLOCKED_SECONDS", 25)
 #: Seconds in which Connect has to take the order to pause a mirror, with writes blocked. It answers in some hundredths.
 SWITCH_CONNECT_SECONDS = number("HADASH_SWITCH_CONNECT_SECONDS", 5)
-#: Seconds for the checks of a preview or a request, for which a person waits before a page; each question has its
-#: server's own limit besides. They need a second, longer with thousands of Topics, and HADASH_MIRROR_CATCH_UP_SECONDS more
-#: when a mirror has just been turned round.
+#: Seconds for the checks of a preview or a request, for which a person waits before a page; each question has
+#: its server's own limit besides. They need a second, longer with thousands of Topics, and
+#: HADASH_MIRROR_CATCH_UP_SECONDS more when a mirror has just been turned round.
 SWITCH_CHECK_SECONDS = number("HADASH_SWITCH_CHECK_SECONDS", 30)
 #: Records of lag, over all partitions, with which a switch may start: what a mirror copies in a second.
 SWITCH_MAX_LAG = int(number("HADASH_SWITCH_MAX_LAG", 5000))
@@ -424,22 +436,26 @@ SWITCH_MAX_LAG = int(number("HADASH_SWITCH_MAX_LAG", 5000))
 #: leader alone has is acknowledged then, and neither a mirror nor a proof sees it before the followers have it: up to
 #: the broker's replica.lag.time.max.ms (30 s) of it can be left behind.
 SWITCH_ACCEPT_ACKS_1 = flag("HADASH_SWITCH_ACCEPT_ACKS_1", False)
-#: Whether clients may be switched although the target's quotas let them do less than the source's, or although hadash cannot
-#: know what they are (brokers before 2.6, no right to read them): a client that had 50 MB/s and finds 1 MB/s stands still as
-#: far as its users can tell. For a standby that is meant to be smaller, and for estates that know to have none.
+#: Whether clients may be switched although the target's quotas let them do less than the source's, or
+#: although hadash cannot know what they are (brokers before 2.6, no right to read them): a client that had 50
+#: MB/s and finds 1 MB/s stands still as far as its users can tell. For a standby that is meant to be smaller,
+#: and for estates that know to have none.
 SWITCH_ACCEPT_QUOTAS = flag("HADASH_SWITCH_ACCEPT_QUOTAS", False)
-#: Addresses and networks from which brokers see those who come through Gateways: the Gateways' own, or the clients' with the
-#: PROXY protocol. Rules (ACLs) for one of these hosts mean what they say; on any other's nobody's rights may depend.
+#: Addresses and networks from which brokers see those who come through Gateways: the Gateways' own, or the
+#: clients' with the PROXY protocol. Rules (ACLs) for one of these hosts mean what they say; on any other's
+#: nobody's rights may depend.
 SWITCH_ACL_HOSTS = tuple(
     host.strip() for host in os.environ.get("HADASH_SWITCH_ACL_HOSTS", "").split(",") if host.strip()
 )
-#: Assignors of this estate's own whose members give up their partitions before they join their group again, separated by commas; Kafka's
-#: own need not be named. A group with an assignor that hadash does not know is not moved: its members might read on meanwhile.
+#: Assignors of this estate's own whose members give up their partitions before they join their group again,
+#: separated by commas; Kafka's own need not be named. A group with an assignor that hadash does not know is
+#: not moved: its members might read on meanwhile.
 SWITCH_EAGER_ASSIGNORS = tuple(
     name.strip() for name in os.environ.get("HADASH_SWITCH_EAGER_ASSIGNORS", "").split(",") if name.strip()
 )
-#: Libraries, as they name themselves (KIP-511), whose consumers go on from their own positions when they rejoin their group, separated by
-#: commas: where offsets differ they are not moved. Those that hadash knows (``hadash/switching/stages/reading_on.py``) need not be named.
+#: Libraries, as they name themselves (KIP-511), whose consumers go on from their own positions when they
+#: rejoin their group, separated by commas: where offsets differ they are not moved. Those that hadash knows
+#: (``hadash/switching/stages/reading_on.py``) need not be named.
 SWITCH_READING_ON = tuple(
     name.strip() for name in os.environ.get("HADASH_SWITCH_READING_ON", "").split(",") if name.strip()
 )
@@ -451,19 +467,20 @@ SWITCH_FORWARD_SECONDS = number("HADASH_SWITCH_FORWARD_SECONDS", 60)
 SWITCH_REVERSE_SECONDS = number("HADASH_SWITCH_REVERSE_SECONDS", 60)
 #: Seconds for all clients to be seen on the target (the group's join delay is 3 s), and how long it must hold.
 SWITCH_VERIFY_SECONDS = number("HADASH_SWITCH_VERIFY_SECONDS", 60)
-#: Who used what moves within so many seconds before a lost source was seen last is expected on the target after a forced
-#: switch: longer than the pauses of a busy client, shorter than the time in which applications are stopped for good.
+#: Who used what moves within so many seconds before a lost source was seen last is expected on the target
+#: after a forced switch: longer than the pauses of a busy client, shorter than the time in which applications
+#: are stopped for good.
 SWITCH_USED_LATELY_SECONDS = number("HADASH_SWITCH_USED_LATELY_SECONDS", 120)
 #: Seconds between two looks for clients that wait for a switch that PostgreSQL does not run: it reads all bindings.
 STRAY_LOOK_SECONDS = number("HADASH_STRAY_LOOK_SECONDS", 60)
 
 #: Seconds between two tries to ask a lost source for its tail.
 TAIL_LOOK_SECONDS = number("HADASH_TAIL_LOOK_SECONDS", 10)
-#: Seconds for which a lost source that answers may not know Topics that it had, before they count as lost with it: a cluster
-#: that starts says for a moment that its Topics do not exist.
+#: Seconds for which a lost source that answers may not know Topics that it had, before they count as lost
+#: with it: a cluster that starts says for a moment that its Topics do not exist.
 TAIL_UNKNOWN_SECONDS = number("HADASH_TAIL_UNKNOWN_SECONDS", 300)
-#: Seconds after the decision in which the lost side is tried to be rebuilt while a server does not answer. Later a person
-#: decides again: what is left may be needed otherwise by then.
+#: Seconds after the decision in which the lost side is tried to be rebuilt while a server does not answer.
+#: Later a person decides again: what is left may be needed otherwise by then.
 TAIL_REBUILD_SECONDS = number("HADASH_TAIL_REBUILD_SECONDS", 900)
 SWITCH_VERIFY_HOLD_SECONDS = number("HADASH_SWITCH_VERIFY_HOLD_SECONDS", 2)
 #: What clients wrote and read in the last seconds before a switch must go on after it: longer than the pauses of
@@ -477,63 +494,70 @@ SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)
 SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
 #: Seconds for which a switch waits for a person's go when all its checks hold: it holds its radius meanwhile.
 SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
-#: Seconds that DiDi's engines, which acknowledge nothing, are given to act on what was written into their ZooKeepers. A broker
-#: hears of it by a watch; it closes the connection of who is bound elsewhere 2 s after the next request (500 ms of throttle and
-#: 1.5 s more, docs/didi-engine.md 2). One second more is for slow brokers. It has to be less than HADASH_SWITCH_BLOCK_SECONDS.
-#: (DiDi's own platform waits 10 s, and then trusts a sum of lags; hadash proves what the mirror holds.)
+#: Seconds that DiDi's engines, which acknowledge nothing, are given to act on what was written into their
+#: ZooKeepers. A broker hears of it by a watch; it closes the connection of who is bound elsewhere 2 s after
+#: the next request (500 ms of throttle and 1.5 s more, docs/didi-engine.md 2). One second more is for slow
+#: brokers. It has to be less than HADASH_SWITCH_BLOCK_SECONDS. (DiDi's own platform waits 10 s, and then
+#: trusts a sum of lags; hadash proves what the mirror holds.)
 DIDI_APPLY_SECONDS = number("HADASH_DIDI_APPLY_SECONDS", 3)
-#: Seconds for which a change of bindings by hand waits for the engines to put it into effect, before it says who is late. Gateways
-#: need milliseconds, DiDi's engines HADASH_DIDI_APPLY_SECONDS. It stays applied: nobody has moved.
+#: Seconds for which a change of bindings by hand waits for the engines to put it into effect, before it says
+#: who is late. Gateways need milliseconds, DiDi's engines HADASH_DIDI_APPLY_SECONDS. It stays applied: nobody
+#: has moved.
 BINDING_APPLY_SECONDS = number("HADASH_BINDING_APPLY_SECONDS", 10)
 #: Hours after which a request that nobody has decided on expires.
 SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
 #: Days for which the journal and the placement of an ended switch stay in ZooKeeper: a PostgreSQL that comes back
 #: from a backup learns there how far its switches have come, and such a backup is a week old at most.
 SWITCH_JOURNAL_DAYS = number("HADASH_SWITCH_JOURNAL_DAYS", 7)
-#: Days from the success of a migration until the old Topics are removed, when the request says nothing else: two weekly jobs
-#: have run on the new cluster by then. And what a request, or somebody who puts it off, may say: never at once (whoever
-#: was forgotten shows within a day), and never beyond a quarter (old Topics that nobody decides on are what
-#: migrations leave behind).
+#: Days from the success of a migration until the old Topics are removed, when the request says nothing else:
+#: two weekly jobs have run on the new cluster by then. And what a request, or somebody who puts it off, may
+#: say: never at once (whoever was forgotten shows within a day), and never beyond a quarter (old Topics that
+#: nobody decides on are what migrations leave behind).
 RETIREMENT_DAYS = int(number("HADASH_RETIREMENT_DAYS", 14))
 RETIREMENT_MIN_DAYS = int(number("HADASH_RETIREMENT_MIN_DAYS", 1))
 RETIREMENT_MAX_DAYS = int(number("HADASH_RETIREMENT_MAX_DAYS", 90))
-#: Drafts of requests that one person keeps: more than anybody finds again, and few enough that nobody fills the table with them.
+#: Drafts of requests that one person keeps: more than anybody finds again, and few enough that nobody fills
+#: the table with them.
 DRAFTS_PER_USER = int(number("HADASH_DRAFTS_PER_USER", 50))
 #: Characters of one draft: a reason and a thousand Topics.
 DRAFT_MAX_CHARACTERS = int(number("HADASH_DRAFT_MAX_CHARACTERS", 300_000))
-#: Seconds without a sign of life after which another worker goes on with a removal. It is renewed before each step, and none
-#: takes longer: Connect may rebalance for 30 s and stop a mirror for another 30.
+#: Seconds without a sign of life after which another worker goes on with a removal. It is renewed before each
+#: step, and none takes longer: Connect may rebalance for 30 s and stop a mirror for another 30.
 RETIREMENT_LEASE_SECONDS = number("HADASH_RETIREMENT_LEASE_SECONDS", 120)
 #: Seconds until a removal is tried again for which a server did not answer. Nobody waits for it.
 RETIREMENT_RETRY_SECONDS = number("HADASH_RETIREMENT_RETRY_SECONDS", 900)
-#: Seconds for deleted Topics to be gone from the cluster's metadata: its controller deletes large ones in the background.
+#: Seconds for deleted Topics to be gone from the cluster's metadata: its controller deletes large ones in the
+#: background.
 RETIREMENT_GONE_SECONDS = number("HADASH_RETIREMENT_GONE_SECONDS", 30)
-#: Seconds between the two looks that both have to miss a Topic before it counts as gone: a broker that has just been started says
-#: for a moment, well below a second, that its Topics do not exist.
+#: Seconds between the two looks that both have to miss a Topic before it counts as gone: a broker that has
+#: just been started says for a moment, well below a second, that its Topics do not exist.
 RETIREMENT_MISSING_SECONDS = number("HADASH_RETIREMENT_MISSING_SECONDS", 3)
 #: Seconds between two looks at whose day has come.
 RETIREMENT_LOOK_SECONDS = number("HADASH_RETIREMENT_LOOK_SECONDS", 15)
-#: Radii of one batch, at most: people look through what they approve, and each radius is planned before and again when its turn
-#: comes. Ten times as many would still be planned in seconds.
+#: Radii of one batch, at most: people look through what they approve, and each radius is planned before and
+#: again when its turn comes. Ten times as many would still be planned in seconds.
 BATCH_MAX_ITEMS = int(number("HADASH_BATCH_MAX_ITEMS", 1000))
-#: Switches of a batch that run at once: when nobody says otherwise, and at most. Each keeps a thread of the workers busy for its ten
-#: seconds, and a worker of the demo has eight; whatever else is switched meanwhile needs some, too.
+#: Switches of a batch that run at once: when nobody says otherwise, and at most. Each keeps a thread of the
+#: workers busy for its ten seconds, and a worker of the demo has eight; whatever else is switched meanwhile
+#: needs some, too.
 BATCH_PARALLELISM = int(number("HADASH_BATCH_PARALLELISM", 4))
 BATCH_MAX_PARALLELISM = int(number("HADASH_BATCH_MAX_PARALLELISM", 16))
 #: Radii of a wave when nobody says otherwise: about a minute of switches, after which a look is worth while.
 BATCH_WAVE_SIZE = int(number("HADASH_BATCH_WAVE_SIZE", 10))
-#: Seconds for which a radius is tried again whose turn has come while ZooKeeper or a cluster does not answer, or while somebody's change of
-#: its bindings is being written. An election takes some seconds and a restart up to a minute; after two, people have to know.
+#: Seconds for which a radius is tried again whose turn has come while ZooKeeper or a cluster does not answer,
+#: or while somebody's change of its bindings is being written. An election takes some seconds and a restart
+#: up to a minute; after two, people have to know.
 BATCH_PATIENCE_SECONDS = number("HADASH_BATCH_PATIENCE_SECONDS", 120)
-#: Seconds between two looks at running batches. The end of a switch moves its batch on at once; this is for what was lost with a
-#: worker.
+#: Seconds between two looks at running batches. The end of a switch moves its batch on at once; this is for
+#: what was lost with a worker.
 BATCH_ADVANCE_SECONDS = number("HADASH_BATCH_ADVANCE_SECONDS", 2)
 #: Days for which observed access counts as use when it is decided who else uses a Topic.
 ACCESS_WINDOW_DAYS = number("HADASH_ACCESS_WINDOW_DAYS", 7)
 #: Seconds between two samples of mirror lag, and how long samples are kept.
 LAG_SAMPLE_SECONDS = number("HADASH_LAG_SAMPLE_SECONDS", 2)
 LAG_KEPT_HOURS = number("HADASH_LAG_KEPT_HOURS", 24)
-#: Seconds in which the Topics that a mirror has made have leaders on every broker: a cluster that has just started is slow.
+#: Seconds in which the Topics that a mirror has made have leaders on every broker: a cluster that has just
+#: started is slow.
 MIRROR_TOPICS_SECONDS = number("HADASH_MIRROR_TOPICS_SECONDS", 60)
 #: Seconds in which a Topic that is deleted has to be gone: brokers delete in the background.
 MIRROR_DELETE_SECONDS = number("HADASH_MIRROR_DELETE_SECONDS", 30)
@@ -556,20 +580,22 @@ MIRROR_UNCOMPRESSED_FACTOR = number("HADASH_MIRROR_UNCOMPRESSED_FACTOR", 8)
 #: Seconds in which a mirror has to copy what its source held when the precheck of a switch began; what it lacks
 #: after that is no lag that passes. As long as a drain may take, but here nobody is blocked.
 MIRROR_CATCH_UP_SECONDS = number("HADASH_MIRROR_CATCH_UP_SECONDS", 10)
-#: Seconds between two notes of where consumer groups stand. After a forced switch, whose source cannot be asked any more,
-#: consumers read again what they read since the last note.
+#: Seconds between two notes of where consumer groups stand. After a forced switch, whose source cannot be
+#: asked any more, consumers read again what they read since the last note.
 POSITION_NOTE_SECONDS = number("HADASH_POSITION_NOTE_SECONDS", 5)
 #: Groups of which one part of a note is read and kept: a cluster before 3.0 needs some milliseconds for each of them.
 POSITION_GROUPS_AT_ONCE = int(number("HADASH_POSITION_GROUPS_AT_ONCE", 500))
 #: Seconds between two collections of access from the Gateways, and between two looks at clusters.
 ACCESS_COLLECT_SECONDS = number("HADASH_ACCESS_COLLECT_SECONDS", 3)
 CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)
-#: Seconds between two samples of each Gateway for the lines on its page, and how long these and the clusters' samples are kept: a day of one
-#: Gateway or cluster is 5,760 rows. How a cluster was at each snapshot (its controller, its partitions) is kept longer: it is a row a snapshot.
+#: Seconds between two samples of each Gateway for the lines on its page, and how long these and the clusters'
+#: samples are kept: a day of one Gateway or cluster is 5,760 rows. How a cluster was at each snapshot (its
+#: controller, its partitions) is kept longer: it is a row a snapshot.
 GATEWAY_SAMPLE_SECONDS = number("HADASH_GATEWAY_SAMPLE_SECONDS", 15)
 SAMPLES_KEPT_HOURS = number("HADASH_SAMPLES_KEPT_HOURS", 24)
 CLUSTER_STATES_KEPT_DAYS = number("HADASH_CLUSTER_STATES_KEPT_DAYS", 35)
-#: Seconds between two times that a worker says that it is there, and after which one that says nothing more counts as gone: three of these may be lost.
+#: Seconds between two times that a worker says that it is there, and after which one that says nothing more
+#: counts as gone: three of these may be lost.
 WORKER_PRESENCE_SECONDS = number("HADASH_WORKER_PRESENCE_SECONDS", 5)
 WORKER_SILENT_SECONDS = number("HADASH_WORKER_SILENT_SECONDS", 20)
 #: Days for which the figures of each day are kept that the overview draws: a trend has thirty.
@@ -593,17 +619,19 @@ GATEWAY_ANSWER_SECONDS = number("HADASH_GATEWAY_ANSWER_SECONDS", 10)
 #: Length of a Gateway's traffic samples, if its own setting of this name is changed.
 GATEWAY_TRAFFIC_SECONDS = number("HADASH_GATEWAY_TRAFFIC_SECONDS", 0.5)
 
-# -- the pipeline -------------------------------------------------------------------------------------------------
+# -- the pipeline ------------------------------------------------------------------------------------------------
 
-#: The lake: a folder, s3a://… or hdfs://…; that of the Gateway where nothing else is said. Without one there are no jobs.
-#: Where signed digests of the audit log are kept (a folder, s3a://… or hdfs://…), out of reach of whoever writes to the database; and
-#: seconds from one to the next: what is changed sooner than the next one leaves no trace there. Empty: none are.
+#: The lake: a folder, s3a://… or hdfs://…; that of the Gateway where nothing else is said. Without one there
+#: are no jobs. Where signed digests of the audit log are kept (a folder, s3a://… or hdfs://…), out of reach
+#: of whoever writes to the database; and seconds from one to the next: what is changed sooner than the next
+#: one leaves no trace there. Empty: none are.
 AUDIT_ANCHORS = os.environ.get("HADASH_AUDIT_ANCHORS", "").strip()
 AUDIT_ANCHOR_SECONDS = number("HADASH_AUDIT_ANCHOR_SECONDS", 900)
 
 LAKE = os.environ.get("HADASH_LAKE", os.environ.get("HADASH_GATEWAY_LAKE", "")).strip()
-#: A Kafka Topic on which access reports come, for those that no Gateway of this installation sees; without one there is no job that
-#: reads it. And the file that says how its cluster is reached, as Kafka's own tools read it (bootstrap.servers=…): for the workers.
+#: A Kafka Topic on which access reports come, for those that no Gateway of this installation sees; without
+#: one there is no job that reads it. And the file that says how its cluster is reached, as Kafka's own tools
+#: read it (bootstrap.servers=…): for the workers.
 LAKE_TOPIC = os.environ.get("HADASH_LAKE_TOPIC", "").strip()
 LAKE_TOPIC_PROPERTIES = os.environ.get("HADASH_LAKE_TOPIC_PROPERTIES", "").strip()
 #: Seconds between two looks at which job is due: schedules are to the minute.
@@ -612,32 +640,36 @@ PIPELINE_LOOK_SECONDS = number("HADASH_PIPELINE_LOOK_SECONDS", 5)
 PIPELINE_HAND_AGAIN_SECONDS = number("HADASH_PIPELINE_HAND_AGAIN_SECONDS", 60)
 #: Seconds for which a run may wait for a worker before that is an alarm: the longest of the others takes minutes.
 PIPELINE_WAIT_SECONDS = number("HADASH_PIPELINE_WAIT_SECONDS", 1800)
-#: How often a run that has failed is tried again, and after how many seconds: a database or an object store that is started anew
-#: is back by then.
+#: How often a run that has failed is tried again, and after how many seconds: a database or an object store
+#: that is started anew is back by then.
 PIPELINE_RETRIES = int(number("HADASH_PIPELINE_RETRIES", 2))
 PIPELINE_RETRY_SECONDS = number("HADASH_PIPELINE_RETRY_SECONDS", 60)
 #: Seconds after which a run is ended: the next one of a daily schedule would have to wait for it.
 PIPELINE_JOB_SECONDS = number("HADASH_PIPELINE_JOB_SECONDS", 6 * 3600)
-#: How much the processes of jobs step back for others on their machine (0: not at all, 19: as far as possible). Nobody waits for a job,
-#: and people wait for a switch.
+#: How much the processes of jobs step back for others on their machine (0: not at all, 19: as far as
+#: possible). Nobody waits for a job, and people wait for a switch.
 PIPELINE_NICE = int(number("HADASH_PIPELINE_NICE", 10))
-#: Seconds for which a Spark application waits for its next job before it ends: jobs that are due together, and one that somebody wants to see
-#: again, need not wait for Spark to start. It keeps its memory meanwhile (a gigabyte). 0: each job has one of its own.
+#: Seconds for which a Spark application waits for its next job before it ends: jobs that are due together,
+#: and one that somebody wants to see again, need not wait for Spark to start. It keeps its memory meanwhile
+#: (a gigabyte). 0: each job has one of its own.
 PIPELINE_IDLE_SECONDS = number("HADASH_PIPELINE_IDLE_SECONDS", 300)
-#: Published runs of each job that stay, and days for which the last one of each day stays besides: what has changed since Monday
-#: two weeks ago can be asked.
+#: Published runs of each job that stay, and days for which the last one of each day stays besides: what has
+#: changed since Monday two weeks ago can be asked.
 PIPELINE_KEEP = int(number("HADASH_PIPELINE_KEEP", 5))
 PIPELINE_KEEP_DAYS = int(number("HADASH_PIPELINE_KEEP_DAYS", 15))
-#: Days of access reports and of snapshots that stay in the lake. (What was made of the reports stays: facts look back 63 days.)
+#: Days of access reports and of snapshots that stay in the lake. (What was made of the reports stays: facts
+#: look back 63 days.)
 LAKE_KEPT_DAYS = int(number("HADASH_LAKE_KEPT_DAYS", 90))
 SNAPSHOTS_KEPT_DAYS = int(number("HADASH_SNAPSHOTS_KEPT_DAYS", 30))
-#: Seconds by which a mirror may be late where the rules of its pair say nothing: what a busy mirror needs for its batches, ten times.
+#: Seconds by which a mirror may be late where the rules of its pair say nothing: what a busy mirror needs for
+#: its batches, ten times.
 RPO_SECONDS = number("HADASH_RPO_SECONDS", 30)
 
-# -- mail ---------------------------------------------------------------------------------------------------------
+# -- mail --------------------------------------------------------------------------------------------------------
 
-#: The server that takes mail; empty: none is sent, and what is queued waits. Its port, and how the connection is encrypted: "starttls" (587),
-#: "tls" (465) or "none" (25), which is for a relay on this machine only (hadash.E015).
+#: The server that takes mail; empty: none is sent, and what is queued waits. Its port, and how the connection
+#: is encrypted: "starttls" (587), "tls" (465) or "none" (25), which is for a relay on this machine only
+#: (hadash.E015).
 SMTP_HOST = os.environ.get("HADASH_SMTP_HOST", "").strip()
 SMTP_SECURITY = os.environ.get("HADASH_SMTP_SECURITY", "starttls").strip().lower()
 SMTP_PORT = int(number("HADASH_SMTP_PORT", {"starttls": 587, "tls": 465}.get(SMTP_SECURITY, 25)))
@@ -645,17 +677,19 @@ SMTP_USERNAME = os.environ.get("HADASH_SMTP_USERNAME", "")
 SMTP_PASSWORD = secret("HADASH_SMTP_PASSWORD")
 #: Certificates of authorities for the server's own (PEM); empty: the system's.
 SMTP_CA = os.environ.get("HADASH_SMTP_CA", "").strip()
-#: Seconds for each answer of the server: RFC 5321 allows minutes, and a sender that waits keeps everybody's mail waiting.
+#: Seconds for each answer of the server: RFC 5321 allows minutes, and a sender that waits keeps everybody's
+#: mail waiting.
 SMTP_TIMEOUT_SECONDS = number("HADASH_SMTP_TIMEOUT_SECONDS", 30)
-#: Seconds for its answer to the text alone: it looks through it for viruses before it says that it has it, and who gives up earlier does not know
-#: whether it was taken (RFC 5321, 4.5.3.2.6, asks for ten minutes).
+#: Seconds for its answer to the text alone: it looks through it for viruses before it says that it has it,
+#: and who gives up earlier does not know whether it was taken (RFC 5321, 4.5.3.2.6, asks for ten minutes).
 SMTP_TAKING_SECONDS = number("HADASH_SMTP_TAKING_SECONDS", 600)
 #: Messages in one connection: many servers end it after a hundred or some hundred.
 SMTP_MESSAGES_EACH = int(number("HADASH_SMTP_MESSAGES_EACH", 100))
 #: Who mail comes from, as readers see it.
 MAIL_FROM = os.environ.get("HADASH_MAIL_FROM", "hadash <hadash@localhost>").strip()
-#: Where what cannot be delivered is sent back to; empty: to whom mail comes from. And the Maildir into which the mail server puts it, for workers of
-#: the queue outbox: what comes back is noted on its mail. Empty: nobody looks. Seconds between two looks: mail takes longer.
+#: Where what cannot be delivered is sent back to; empty: to whom mail comes from. And the Maildir into which
+#: the mail server puts it, for workers of the queue outbox: what comes back is noted on its mail. Empty:
+#: nobody looks. Seconds between two looks: mail takes longer.
 MAIL_RETURN = os.environ.get("HADASH_MAIL_RETURN", "").strip()
 BOUNCES = os.environ.get("HADASH_BOUNCES", "").strip()
 BOUNCE_LOOK_SECONDS = number("HADASH_BOUNCE_LOOK_SECONDS", 60)
@@ -664,38 +698,43 @@ PUBLIC_URL = (
     os.environ.get("HADASH_PUBLIC_URL", os.environ.get("HADASH_URL", "http://127.0.0.1:8000")).rstrip("/")
     + "/"
 )
-#: Seconds between the tries of a mail that the server defers: greylisting lets a sender in after some minutes, a full mailbox is
-#: emptied by the next day. After that it has failed.
+#: Seconds between the tries of a mail that the server defers: greylisting lets a sender in after some
+#: minutes, a full mailbox is emptied by the next day. After that it has failed.
 MAIL_RETRY_SECONDS = numbers("HADASH_MAIL_RETRY_SECONDS", (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600))
 #: The largest share by which a delay is longer: what was deferred together does not come back together.
 OUTBOX_RETRY_JITTER = number("HADASH_OUTBOX_RETRY_JITTER", 0.1)
 #: Seconds between two looks at what is due.
 OUTBOX_LOOK_SECONDS = number("HADASH_OUTBOX_LOOK_SECONDS", 5)
-#: Messages that a sender claims at once, and seconds for which they are its own: some answers of a slow server. After that what was not yet
-#: handed over is free again, and of what was handed over it is not known whether it has arrived.
+#: Messages that a sender claims at once, and seconds for which they are its own: some answers of a slow
+#: server. After that what was not yet handed over is free again, and of what was handed over it is not known
+#: whether it has arrived.
 OUTBOX_CLAIMED_AT_ONCE = int(number("HADASH_OUTBOX_CLAIMED_AT_ONCE", 50))
 OUTBOX_CLAIM_SECONDS = number("HADASH_OUTBOX_CLAIM_SECONDS", 300)
-#: Seconds at most between two tries while there is no mail server at all: the longer it is away, the more rarely it is asked.
+#: Seconds at most between two tries while there is no mail server at all: the longer it is away, the more
+#: rarely it is asked.
 OUTBOX_AWAY_SECONDS = number("HADASH_OUTBOX_AWAY_SECONDS", 600)
 #: Entries of a message's history that are kept: the last ones.
 OUTBOX_LOG_ENTRIES = int(number("HADASH_OUTBOX_LOG_ENTRIES", 20))
-#: Messages in a row whose arrival is not known, after which a sender leaves the others for later: the server takes none properly.
+#: Messages in a row whose arrival is not known, after which a sender leaves the others for later: the server
+#: takes none properly.
 OUTBOX_UNTOLD_IN_A_ROW = int(number("HADASH_OUTBOX_UNTOLD_IN_A_ROW", 2))
 #: Seconds before its time is over at which a message is tried for the last time, where its plan would try it later.
 OUTBOX_LAST_TRY_SECONDS = number("HADASH_OUTBOX_LAST_TRY_SECONDS", 900)
 #: Days for which it is kept what was sent to whom.
 OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)
 
-# -- notices ------------------------------------------------------------------------------------------------------
+# -- notices -----------------------------------------------------------------------------------------------------
 
-#: Networks of our own that webhooks may be posted to, such as 10.0.0.0/8; to all others of our own nothing is posted, so that whoever sets up a
-#: channel cannot make a worker knock where only workers reach.
+#: Networks of our own that webhooks may be posted to, such as 10.0.0.0/8; to all others of our own nothing is
+#: posted, so that whoever sets up a channel cannot make a worker knock where only workers reach.
 WEBHOOK_NETWORKS = networks("HADASH_WEBHOOK_NETWORKS")
 #: Whether an address may be http://: everybody on the way reads it. For the sandbox.
 WEBHOOK_PLAIN = flag("HADASH_WEBHOOK_PLAIN", False)
-#: Seconds for a post, from the connection to the end of its answer: the standard asks receivers to answer within 15 to 30.
+#: Seconds for a post, from the connection to the end of its answer: the standard asks receivers to answer
+#: within 15 to 30.
 WEBHOOK_TIMEOUT_SECONDS = number("HADASH_WEBHOOK_TIMEOUT_SECONDS", 20)
-#: Seconds between the tries of a post (Standard Webhooks' own plan, without its last ten hours: nobody needs a notice of yesterday).
+#: Seconds between the tries of a post (Standard Webhooks' own plan, without its last ten hours: nobody needs
+#: a notice of yesterday).
 WEBHOOK_RETRY_SECONDS = numbers("HADASH_WEBHOOK_RETRY_SECONDS", (5, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600))
 #: Seconds between two messages to one person or channel: what happens meanwhile comes as one.
 NOTICE_GAP_SECONDS = number("HADASH_NOTICE_GAP_SECONDS", 60)
@@ -714,22 +753,23 @@ NOTICE_KEPT_DAYS = number("HADASH_NOTICE_KEPT_DAYS", 90)
 #: A folder with the mail of a demo, which its pages show (``/demo/mail/``); empty in production: there is no such page.
 DEMO_MAIL = os.environ.get("HADASH_DEMO_MAIL", "").strip()
 
-# -- reports ------------------------------------------------------------------------------------------------------
+# -- reports -----------------------------------------------------------------------------------------------------
 
 #: The time zone of mail to those who have not chosen one.
 REPORT_ZONE = os.environ.get("HADASH_REPORT_ZONE", "UTC").strip()
 #: Seconds between two looks at which report is due: schedules are to the minute.
 REPORT_LOOK_SECONDS = number("HADASH_REPORT_LOOK_SECONDS", 10)
-#: Hours for which figures of yesterday count as today's: jobs that run late in the evening, mail in the morning. What is older, and not of today on the
-#: reader's clocks, is old.
+#: Hours for which figures of yesterday count as today's: jobs that run late in the evening, mail in the
+#: morning. What is older, and not of today on the reader's clocks, is old.
 REPORT_STALE_HOURS = number("HADASH_REPORT_STALE_HOURS", 12)
-#: Seconds for which a report waits for figures of today when its time has come: jobs that run at night may be late, and those of a new
-#: installation have not published at all. After that it is sent with a subject that says so.
+#: Seconds for which a report waits for figures of today when its time has come: jobs that run at night may be
+#: late, and those of a new installation have not published at all. After that it is sent with a subject that
+#: says so.
 REPORT_AWAIT_SECONDS = number("HADASH_REPORT_AWAIT_SECONDS", 1800)
 #: Hours after which a mail with a report is not sent any more: the next one is there by then.
 REPORT_EXPIRY_HOURS = number("HADASH_REPORT_EXPIRY_HOURS", 20)
-#: Seconds for which the record of a switch that has ended waits at most until what Gateways have seen of it is kept: one that does not answer takes
-#: ten of them for each AppID.
+#: Seconds for which the record of a switch that has ended waits at most until what Gateways have seen of it
+#: is kept: one that does not answer takes ten of them for each AppID.
 REPORT_RECORD_SECONDS = number("HADASH_REPORT_RECORD_SECONDS", 120)
 #: Records of switches that a schedule mails within an hour: what a person reads; a batch may have a thousand.
 REPORT_RECORDS_AN_HOUR = int(number("HADASH_REPORT_RECORDS_AN_HOUR", 30))

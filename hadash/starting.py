@@ -1,7 +1,7 @@
 """What every server process of hadash makes sure of before it serves: the system checks hold.
 
-``manage.py`` runs them by itself. A web server or a Celery worker is started without it, and would go on with a key that everybody
-knows.
+``manage.py`` runs them by itself. A web server or a Celery worker is started without it, and would go on with
+a key that everybody knows.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class WrongSettings(SystemExit):
 
 def check_settings(*, web: bool = True) -> None:
     """
-    :param web: whether this process is a web server. Another one says what is wrong with settings that only the web server needs,
-        and serves: switches must not stop because somebody mistypes how people sign in.
+    :param web: whether this process is a web server. Another one says what is wrong with settings that only
+        the web server needs, and serves: switches must not stop because somebody mistypes how people sign in.
     :raises WrongSettings: a system check has found an error.
     """
     from hadash.accounts.checks import WEB

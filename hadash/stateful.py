@@ -34,7 +34,10 @@ class Stateful(models.Model):
         return self.current in self.MACHINE.open
 
     def move(self, event: Any) -> None:
-        """Set the status that follows; the caller saves. :raises IllegalMove: the status does not allow it, and stays."""
+        """Set the status that follows; the caller saves.
+
+        :raises IllegalMove: the status does not allow it, and stays.
+        """
         self.status = self.MACHINE.after(self.current, event).value
 
     def locked_and_moved(self, event: Any) -> Self:

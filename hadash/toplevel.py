@@ -1,7 +1,9 @@
-"""Where the folders lie that stand beside ``hadash/`` in the repository: ``tasks``, ``spark``, ``templates``, ``static``.
+"""Where the folders lie that stand beside ``hadash/`` in the repository: ``tasks``, ``spark``, ``templates``,
+``static``.
 
-In a checkout they stand there. A wheel has them in ``hadash/_toplevel``, because names such as ``tasks`` belong to everybody in an environment;
-only hadash's own processes look there (``docs/adr/0015-a-wheel-with-general-names.md``).
+In a checkout they stand there. A wheel has them in ``hadash/_toplevel``, because names such as ``tasks``
+belong to everybody in an environment; only hadash's own processes look there
+(``docs/adr/0015-a-wheel-with-general-names.md``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """`python -m hadash_sandbox`: the stack alone (`up`), all of hadash on it (`demo`), trials of it (`check`,
-`clients-check`, `bench-switch`, `bench-gateway`, `bench-plan`, `bench-pipeline`, `fault`), access reports of real clients as a
-fixture (`record`), another program beside the stack (`exec`), or the way to a demo that runs already (`env`, `manage`)."""
+`clients-check`, `bench-switch`, `bench-gateway`, `bench-plan`, `bench-pipeline`, `fault`), access reports of
+real clients as a fixture (`record`), another program beside the stack (`exec`), or the way to a demo that
+runs already (`env`, `manage`).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ from hadash_sandbox.stack import CLUSTERS, Stack, is_running
 from hadash_sandbox.traffic.client import Pace
 from spark.estate.recorded import FOLDER as RECORDED
 
-#: AppIDs of the estate that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape of a large one), and its folder.
+#: AppIDs of the estate that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape
+#: of a large one), and its folder.
 FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
 FLEET_DATA = ROOT / "var" / "demo-fleet"
 
@@ -194,7 +197,9 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
 
 
 def demo_fleet(data: Path, appids: int) -> int:
-    """The same beside a generated estate. One of another day or size is forgotten: what it says of today would not be true."""
+    """The same beside a generated estate. One of another day or size is forgotten: what it says of today
+    would not be true.
+    """
     wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat()}
     mark = data / "fleet.json"
     if data.exists() and not is_running(data):

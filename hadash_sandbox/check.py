@@ -27,7 +27,8 @@ GOAL_CONSUME_BEYOND_JOIN = 1.0
 #: Seconds from the last approval until the first stage begins: somebody watches. (Beat would find a switch that no
 #: worker was given only when its lease has run out, after 5 s.)
 GOAL_START_DELAY = 0.3
-#: The same of the slowest of a check, which makes the first switches after a start: all of it is done for the first time.
+#: The same of the slowest of a check, which makes the first switches after a start: all of it is done for the
+#: first time.
 GOAL_NO_PICK_UP = 1.0
 
 #: The two moves that are made there and back: one InstanceID of a shared AppID, and one whole AppID.
@@ -91,7 +92,8 @@ def show_logs(folder: Path, lines: int = 25) -> None:
 
 def demo_check(keep: Path | None = None) -> int:
     """One AppID + InstanceID and one whole AppID, from east to west and back. 0 only if
-    nothing was lost, duplicated or out of order, every switch succeeded and began at once, and no client was restarted."""
+    nothing was lost, duplicated or out of order, every switch succeeded and began at once, and no client was restarted.
+    """
     measured, verdict = _run(1, keep)
     report = Report()
     judge_check(report, measured, verdict)
@@ -111,7 +113,9 @@ def demo_check(keep: Path | None = None) -> int:
 
 
 def judge_check(report: Report, measured: Sequence[Measured], verdict: dict[str, Any]) -> None:
-    """The goals of a check. How long clients pause takes more switches than these; that no switch waited for beat does not."""
+    """The goals of a check. How long clients pause takes more switches than these; that no switch waited for
+    beat does not.
+    """
     _judge_switches(report, THERE_AND_BACK, measured)
     slowest = max((m.start_delay for m in measured), default=None)
     report.at_most(

@@ -28,8 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Node ports of the Gateway for each cluster: enough for ten brokers.
 PORTS_PER_CLUSTER = 10
 
-#: Records a second of each producer of ``make demo``: every chart of half a second has some, and a machine on which nobody
-#: does anything rests. (Each record is a write, a read by its group, and a fetch and a write of the mirror.)
+#: Records a second of each producer of ``make demo``: every chart of half a second has some, and a machine on
+#: which nobody does anything rests. (Each record is a write, a read by its group, and a fetch and a write of
+#: the mirror.)
 DEMO_RATE = 10.0
 #: Seconds for a client to end by itself.
 STOP_SECONDS = 20.0
@@ -94,7 +95,7 @@ class Demo:
         self.beat: Process | None = None
         self.web: Process | None = None
 
-    # -- life -------------------------------------------------------------------------------------------------------
+    # -- life ------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         return self.start()
@@ -111,7 +112,8 @@ class Demo:
                 library.removeprefix("java-"), find_java(), self.log
             )  # before anybody waits for its client
         if not is_running(self.data_dir):
-            # One that was killed has left it, and programs beside this one would use its addresses while this one starts.
+            # One that was killed has left it, and programs beside this one would use its addresses while this
+            # one starts.
             environment.forget(self.data_dir)
         self.stack.start(self.log)
         try:
@@ -136,7 +138,7 @@ class Demo:
     def _died(self, process: Process) -> None:
         self.log(f"{process.name} has ended unexpectedly; its log is {process.log_path}.")
 
-    # -- hadash's own processes ---------------------------------------------------------------------------------------
+    # -- hadash's own processes --------------------------------------------------------------------------------------
 
     def _allocate(self) -> None:
         names = ["gateway", *(f"gateway node {n}" for n in range(2 * PORTS_PER_CLUSTER))]
@@ -266,7 +268,9 @@ class Demo:
         return {"web": self.url.rstrip("/"), "gateway": f"http://127.0.0.1:{self.admin_ports[0]}", **own}
 
     def _start_mailbox(self) -> None:
-        """A mail server that keeps all that it takes in a Maildir, which the demo's pages show. (aiosmtpd's own program and handler.)"""
+        """A mail server that keeps all that it takes in a Maildir, which the demo's pages show. (aiosmtpd's
+        own program and handler.)
+        """
         port = self.ports["mail"]
         self._python(
             "mailbox",
@@ -286,8 +290,9 @@ class Demo:
 
     @classmethod
     def worker_arguments(cls, queue: str = "celery,outbox", at_once: int = 8) -> list[str]:
-        """Threads, not processes: a switch's stages share the open connections to the clusters. (Mail has a worker of its own in production; a
-        demo's are few.)"""
+        """Threads, not processes: a switch's stages share the open connections to the clusters. (Mail has a
+        worker of its own in production; a demo's are few.)
+        """
         return [
             "-m", "celery", "-A", cls.worker_app, "worker", "-l", "INFO", "--pool", "threads", "--concurrency", str(at_once),
             "-Q", queue, "-n", f"{queue.partition(',')[0]}@%h", "--without-gossip", "--without-mingle",
@@ -333,7 +338,7 @@ class Demo:
 
         return ready
 
-    # -- clients ------------------------------------------------------------------------------------------------------
+    # -- clients -----------------------------------------------------------------------------------------------------
 
     def start_client(self, spec: ClientSpec) -> Process:
         """Start one client; its journal is ``journals/<name>.jsonl``."""

@@ -52,7 +52,8 @@ SERVERS = Jars(
     "about 80 MB, once; some minutes",
 )
 
-#: Versions of Kafka whose own command-line clients are tried against a Gateway; the newest also runs as a KRaft cluster.
+#: Versions of Kafka whose own command-line clients are tried against a Gateway; the newest also runs as a
+#: KRaft cluster.
 CLIENT_VERSIONS = ("2.8.2", "3.9.2", "4.2.0")
 
 
@@ -132,7 +133,8 @@ def cache_dir() -> Path:
 
 @contextmanager
 def one_at_a_time(what: str, folder: Path, log: Log) -> Iterator[None]:
-    """Two stacks that start on a new machine share a cache, which bears only one writer: the second waits for the first.
+    """Two stacks that start on a new machine share a cache, which bears only one writer: the second waits for
+    the first.
 
     The system lets go of the lock when its holder ends, however that ends; and a download has its own timeouts.
     """

@@ -51,7 +51,9 @@ def put(world: World, pair: Pair) -> None:
 
 
 def put_generated(pair: Pair) -> None:
-    """Reports of a generated estate, which has just been made: it has taken its time, so all first reports are due now."""
+    """Reports of a generated estate, which has just been made: it has taken its time, so all first reports
+    are due now.
+    """
     _save(_OF_GENERATED, pair)
     ReportIssue.objects.filter(state=ReportIssue.State.WAITING).update(due_at=timezone.now())
 

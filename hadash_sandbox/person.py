@@ -10,8 +10,9 @@ import httpx
 
 from hadash_sandbox.errors import SandboxError
 
-#: Seconds for a page. A request is answered after HADASH_SWITCH_CHECK_SECONDS (30) and the comparison of records that is under way
-#: then, of each mirror; on a machine that is busy with three lanes of tests one has taken more than 60.
+#: Seconds for a page. A request is answered after HADASH_SWITCH_CHECK_SECONDS (30) and the comparison of
+#: records that is under way then, of each mirror; on a machine that is busy with three lanes of tests one has
+#: taken more than 60.
 PAGE_SECONDS = 120.0
 LOOK_SECONDS = 0.2
 

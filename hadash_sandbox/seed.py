@@ -1,4 +1,5 @@
-"""``python -m hadash_sandbox.seed``: put a world (HADASH_SANDBOX_WORLD, the demo's) into the clusters and into hadash. Idempotent.
+"""``python -m hadash_sandbox.seed``: put a world (HADASH_SANDBOX_WORLD, the demo's) into the clusters and
+into hadash. Idempotent.
 
 Runs beside the stack with its environment, so that the stack's own process needs no Django.
 """

@@ -1,4 +1,6 @@
-"""Putting a world into the clusters and into hadash: Topics, ACLs, AppIDs, mirrors, people. All of it may be repeated."""
+"""Putting a world into the clusters and into hadash: Topics, ACLs, AppIDs, mirrors, people. All of it may be
+repeated.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +85,9 @@ def put(world: World, pair: Pair) -> None:
 
 
 def shift(cluster: Cluster, topics: Iterable[str], partitions: Mapping[str, int]) -> None:
-    """Write records to ``topics`` and delete them again: their offsets begin above 0 then, as those of any Topic do that has
-    outlived its retention."""
+    """Write records to ``topics`` and delete them again: their offsets begin above 0 then, as those of any
+    Topic do that has outlived its retention.
+    """
     config: dict[str, Any] = cluster.access.config()
     places = [TopicPartition(topic, index) for topic in topics for index in range(partitions[topic])]
     if not places:

@@ -122,7 +122,7 @@ class Trial:
         self.killed: set[str] = set()
         self._followers = {spec.name: Follower(self._path(spec)) for spec in self.clients}
 
-    # -- the clients ----------------------------------------------------------------------------------------------
+    # -- the clients ---------------------------------------------------------------------------------------------
 
     def journal(self, spec: ClientSpec) -> Journal:
         return self._followers[spec.name].journal()
@@ -186,7 +186,7 @@ class Trial:
                 found += json.load(answer)[key]
         return found
 
-    # -- one switch -----------------------------------------------------------------------------------------------
+    # -- one switch ----------------------------------------------------------------------------------------------
 
     def switch(
         self,
@@ -293,7 +293,7 @@ class Trial:
         self.log(reason)
         self.stalled.setdefault(spec.name, reason)
 
-    # -- the verdict ------------------------------------------------------------------------------------------------
+    # -- the verdict -----------------------------------------------------------------------------------------------
 
     def finish(self) -> dict[str, Any]:
         """Stop everybody, let the consumers catch up in between, and count; see :mod:`hadash_sandbox.ending`."""

@@ -24,9 +24,11 @@ class ClientSpec:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is seeded. ``prefixes`` is which Topics and groups an AppID owns, ``reads`` what else it may read; ``brokers`` is how many
-    each cluster has, and how many replicas each partition; ``users`` are AppIDs with their passwords, besides the demo's;
-    ``shifted`` is which Topics had records on the first cluster that were deleted before their mirror began."""
+    """What is seeded. ``prefixes`` is which Topics and groups an AppID owns, ``reads`` what else it may read;
+    ``brokers`` is how many each cluster has, and how many replicas each partition; ``users`` are AppIDs with
+    their passwords, besides the demo's; ``shifted`` is which Topics had records on the first cluster that
+    were deleted before their mirror began.
+    """
 
     topics: dict[str, int]
     mirrors: dict[str, tuple[str, ...]]
@@ -113,8 +115,9 @@ def _faulted(what: str, group: str) -> tuple[ClientSpec, ClientSpec]:
     )
 
 
-#: What faults are done to: an InstanceID that moves, and one beside it that stays. Two brokers, because the only broker of a cluster says
-#: after its start for a moment that its Topics do not exist, and clients believe it.
+#: What faults are done to: an InstanceID that moves, and one beside it that stays. Two brokers, because the
+#: only broker of a cluster says after its start for a moment that its Topics do not exist, and clients
+#: believe it.
 FAULTS = World(
     topics={"shop.carts": 3, "shop.stock": 3},
     mirrors={"carts": ("shop.carts",), "stock": ("shop.stock",)},
@@ -193,8 +196,10 @@ def _fleet(name: str, topic: str, first: int, last: int) -> ClientSpec:
 
 
 def world_named(name: str) -> World:
-    """One of :data:`WORLDS`, ``libraries:NAME,NAME`` for clients of these libraries, ``recording``, or ``batch-N`` for a
-    :func:`batch` of N InstanceIDs."""
+    """One of :data:`WORLDS`, ``libraries:NAME,NAME`` for clients of these libraries, ``recording``, or
+    ``batch-N`` for a
+    :func:`batch` of N InstanceIDs.
+    """
     if name == "recording":
         from hadash_sandbox.recording import ways  # it has the demo's world in it
 

@@ -70,7 +70,8 @@ rootLogger.appenderRef.console.ref = console
 """
 
 
-#: Bytes of one answer. Names of fifty thousand rules do not fit into ZooKeeper's own limit of 1 MiB; this is what Kafka 3 asks for by itself.
+#: Bytes of one answer. Names of fifty thousand rules do not fit into ZooKeeper's own limit of 1 MiB; this is
+#: what Kafka 3 asks for by itself.
 LARGEST_PACKET = 4 << 20
 
 

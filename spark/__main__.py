@@ -1,5 +1,6 @@
-"""``python -m spark JOB``: runs one job, and prints what it did as JSON on the last line. ``python -m spark serve`` runs one after the
-other (:mod:`spark.serving`)."""
+"""``python -m spark JOB``: runs one job, and prints what it did as JSON on the last line. ``python -m spark
+serve`` runs one after the other (:mod:`spark.serving`).
+"""
 
 from __future__ import annotations
 

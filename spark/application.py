@@ -1,4 +1,6 @@
-"""One Spark application: carries out jobs by name, one after the other, and keeps in memory what several of them are made from."""
+"""One Spark application: carries out jobs by name, one after the other, and keeps in memory what several of
+them are made from.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ class Application:
     def carry_out(self, told: argparse.Namespace) -> Done:
         """What a job has done. :param told: what :func:`parser` has read.
 
-        :raises Overtaken, Busy, NotWaiting, NothingYet: it was not done (:data:`CODES`); and whatever else makes a job fail.
+        :raises Overtaken, Busy, NotWaiting, NothingYet: it was not done (:data:`CODES`); and whatever else
+            makes a job fail.
         """
         return JOBS[told.job](self, told)
 
@@ -90,7 +93,7 @@ JOBS: dict[str, Callable[[Application, argparse.Namespace], Done]] = {
 IN_PYTHON = frozenset({"facts", "compact"})
 
 
-# -- what it is told -----------------------------------------------------------------------------------------------
+# -- what it is told ----------------------------------------------------------------------------------------------
 
 
 class _Parser(argparse.ArgumentParser):

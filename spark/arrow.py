@@ -29,8 +29,8 @@ FACT_KEY = (
 SUMS = ("reports", "requests", "records", "bytes")
 
 #: One row a fact and day on which reports of it came (or several, of a day that was worked off in parts).
-#: ``member`` is 1 where a report said that the client is a member of the group. (It is no part of the key: which bucket a fact is in
-#: would be another one than before.)
+#: ``member`` is 1 where a report said that the client is a member of the group. (It is no part of the key:
+#: which bucket a fact is in would be another one than before.)
 DAILY = pa.schema(
     [
         *(SCHEMA.field(name) for name in FACT_KEY),

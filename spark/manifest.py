@@ -1,7 +1,8 @@
 """What the jobs have made in the lake, and which of it counts: one small file, written whole.
 
-A job writes to new places and then lets the manifest name them. Until then nobody knows of them, so one that is killed at any
-point has done nothing, and leaves only places that a later run removes. Of two that run beside each other, the second to finish gives up.
+A job writes to new places and then lets the manifest name them. Until then nobody knows of them, so one that
+is killed at any point has done nothing, and leaves only places that a later run removes. Of two that run
+beside each other, the second to finish gives up.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ class Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of reports as it was counted: where its rows are, how many batches (and which: a digest), rows read, and how many
-    rows were put aside by reason."""
+    """One day of reports as it was counted: where its rows are, how many batches (and which: a digest), rows
+    read, and how many rows were put aside by reason.
+    """
 
     place: str
     batches: int
@@ -46,8 +48,9 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``newest`` is the last day in the facts; empty when there are none yet. ``before`` are places that were in use until
-    the last change: somebody may still be reading them."""
+    """``newest`` is the last day in the facts; empty when there are none yet. ``before`` are places that were
+    in use until the last change: somebody may still be reading them.
+    """
 
     version: int = 0
     newest: str = ""

@@ -24,17 +24,18 @@ def _struct(**columns: object) -> StructType:
 
 _TEXT, _COUNT, _TIME = StringType(), LongType(), TimestampType()
 
-#: One row a fact and day on which reports of it came (or several, of a day that was worked off in parts), with that day.
+#: One row a fact and day on which reports of it came (or several, of a day that was worked off in parts),
+#: with that day.
 DAILY = from_arrow_schema(arrow.DAILY).add("date", DateType())
 
 #: One row a fact. ``days``: on which of the last days it was seen, a bit each, the lowest for the newest.
 FACTS = from_arrow_schema(arrow.FACTS)
 
 #: What is known of an estate besides what was seen, one row each: ``what`` says which columns mean something.
-#: ``pair`` (``names``: first, second and default cluster), ``mirror`` (``name``, ``cluster`` it copies from, ``names`` of its Topics),
-#: ``document`` (``appid``, ``content`` as it stands in ZooKeeper), ``instance`` (``appid``, ``name``), ``declared`` (``appid``,
-#: ``name`` of the InstanceID or empty, ``kind``, ``resource``), ``allowed`` (``appid``, ``resource``: a Topic that rights name),
-#: ``critical`` (``appid``).
+#: ``pair`` (``names``: first, second and default cluster), ``mirror`` (``name``, ``cluster`` it copies from,
+#: ``names`` of its Topics), ``document`` (``appid``, ``content`` as it stands in ZooKeeper), ``instance``
+#: (``appid``, ``name``), ``declared`` (``appid``, ``name`` of the InstanceID or empty, ``kind``,
+#: ``resource``), ``allowed`` (``appid``, ``resource``: a Topic that rights name), ``critical`` (``appid``).
 REGISTRY = _struct(
     pair=_TEXT,
     what=_TEXT,
@@ -66,8 +67,9 @@ EDGES = _struct(
     last_seen=_TIME,
 )
 
-#: Each thing that moves: where it is, on which island, and how many things move with it (itself included) to the other cluster,
-#: by InstanceIDs and by whole AppIDs. (0: in that dimension nothing of that kind moves by itself.)
+#: Each thing that moves: where it is, on which island, and how many things move with it (itself included) to
+#: the other cluster, by InstanceIDs and by whole AppIDs. (0: in that dimension nothing of that kind moves by
+#: itself.)
 NODES = _struct(
     pair=_TEXT,
     kind=_TEXT,
@@ -79,8 +81,9 @@ NODES = _struct(
     radius_appid=_COUNT,
 )
 
-#: The same with what the map of the estate needs (:mod:`spark.transform.layout`): the number of the thing in its pair, how many others it hangs
-#: together with directly, and, of those that are drawn, where on their island, and the numbers of the drawn ones that follow from it.
+#: The same with what the map of the estate needs (:mod:`spark.transform.layout`): the number of the thing in
+#: its pair, how many others it hangs together with directly, and, of those that are drawn, where on their
+#: island, and the numbers of the drawn ones that follow from it.
 NODES_DRAWN = StructType(
     [
         *NODES.fields,
@@ -93,8 +96,9 @@ NODES_DRAWN = StructType(
 #: The things of the map: where each lies on its island, whose edge is at 1.
 MARKS = StructType([field for field in NODES_DRAWN.fields if field.name != "radius_appid"])
 
-#: What hangs together: ``kind``, ``appid`` and ``names`` of the thing in its midst (the one that hangs together with most others directly), what it
-#: consists of, the cluster it is on (empty: on both), the largest radii of its things, and its circle on the map (null: too small for one of its own).
+#: What hangs together: ``kind``, ``appid`` and ``names`` of the thing in its midst (the one that hangs
+#: together with most others directly), what it consists of, the cluster it is on (empty: on both), the
+#: largest radii of its things, and its circle on the map (null: too small for one of its own).
 ISLANDS = _struct(
     pair=_TEXT,
     island=_COUNT,
@@ -128,9 +132,10 @@ SHARING = _struct(
     radius_by_appid=_COUNT,
 )
 
-#: Which AppID's InstanceIDs to register, in order (``place`` from 1): the largest radius before and after, with all those
-#: before it registered too; ``critical_before`` and ``critical_after`` are those of the radii with a critical AppID in them, null where
-#: its island has none. ``clients`` are those to be registered, ``hosts`` where they run.
+#: Which AppID's InstanceIDs to register, in order (``place`` from 1): the largest radius before and after,
+#: with all those before it registered too; ``critical_before`` and ``critical_after`` are those of the radii
+#: with a critical AppID in them, null where its island has none. ``clients`` are those to be registered,
+#: ``hosts`` where they run.
 ADVICE = _struct(
     pair=_TEXT,
     place=_COUNT,
@@ -143,9 +148,9 @@ ADVICE = _struct(
     hosts=ArrayType(_TEXT),
 )
 
-#: How well one AppID's clients are known, in numbers of clients (client.ids). ``nameless``: without a client.id;
-#: ``new_clients``: seen on one day only, and lately; ``days``: on how many of these days any was seen; ``duplicates``: ran on
-#: several hosts at once; ``bypassing``: brokers saw them, and no Gateway did.
+#: How well one AppID's clients are known, in numbers of clients (client.ids). ``nameless``: without a
+#: client.id; ``new_clients``: seen on one day only, and lately; ``days``: on how many of these days any was
+#: seen; ``duplicates``: ran on several hosts at once; ``bypassing``: brokers saw them, and no Gateway did.
 #: ``topics`` that it uses, of which ``mirrored`` are copied by a mirror.
 COVERAGE = _struct(
     pair=_TEXT,
@@ -161,8 +166,8 @@ COVERAGE = _struct(
     mirrored=_COUNT,
 )
 
-#: The same of the clients of an AppID that use one Topic, of the AppIDs that have the most clients which are not registered. ``changing``: of these
-#: the names are made anew at each start.
+#: The same of the clients of an AppID that use one Topic, of the AppIDs that have the most clients which are
+#: not registered. ``changing``: of these the names are made anew at each start.
 COVERAGE_CELLS = _struct(
     pair=_TEXT,
     appid=_TEXT,
@@ -178,15 +183,17 @@ COVERAGE_CELLS = _struct(
 #: A row for each name that has a binding of its own in its AppID's document. ``kind``: instance, topic or group.
 BINDINGS = _struct(pair=_TEXT, appid=_TEXT, kind=_TEXT, name=_TEXT)
 
-#: Which clients of an AppID are one application, named after the first (in order) of its clients' names without what changes.
+#: Which clients of an AppID are one application, named after the first (in order) of its clients' names
+#: without what changes.
 APPLICATIONS = _struct(pair=_TEXT, appid=_TEXT, client_id=_TEXT, application=_TEXT)
 
-#: What the rules have found. ``appid``: whose it is, or empty; ``name``: what it is about (the rule's entry in the catalogue says what
-#: that is); ``evidence``: the values of its sentence. A rule finds the same (pair, appid, name) once.
+#: What the rules have found. ``appid``: whose it is, or empty; ``name``: what it is about (the rule's entry
+#: in the catalogue says what that is); ``evidence``: the values of its sentence. A rule finds the same (pair,
+#: appid, name) once.
 FINDINGS = _struct(pair=_TEXT, code=_TEXT, appid=_TEXT, name=_TEXT, evidence=MapType(_TEXT, _TEXT))
 
-#: The lag of a mirror within one day (UTC). ``unknown``: samples that nobody could take; ``over_rpo``: of the others those later than the
-#: RPO of the pair; the quantiles are of the others, in seconds.
+#: The lag of a mirror within one day (UTC). ``unknown``: samples that nobody could take; ``over_rpo``: of the
+#: others those later than the RPO of the pair; the quantiles are of the others, in seconds.
 LAG_DAYS = _struct(
     pair=_TEXT,
     mirror=_TEXT,

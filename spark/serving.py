@@ -1,9 +1,9 @@
 """``python -m spark serve``: one Spark application that carries out what it is told, until nobody tells it any more.
 
-Each line of standard input is an order, the arguments of ``python -m spark`` as a list in JSON. Each line of standard output is the
-answer to one, ``{"code": 0, "said": "…"}``: the code that a process of its own would have ended with, and its last word. When standard
-input ends it ends at once, in the middle of a job, too: whoever started it has gone, what is not published yet never will be, and the
-next run makes it again.
+Each line of standard input is an order, the arguments of ``python -m spark`` as a list in JSON. Each line of
+standard output is the answer to one, ``{"code": 0, "said": "…"}``: the code that a process of its own would
+have ended with, and its last word. When standard input ends it ends at once, in the middle of a job, too:
+whoever started it has gone, what is not published yet never will be, and the next run makes it again.
 """
 
 from __future__ import annotations

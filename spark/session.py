@@ -1,7 +1,7 @@
 """Spark: where it runs, and with how much.
 
-``SPARK_MASTER`` runs the same code on this machine (``local[*]``), on a standalone cluster (``spark://…``), on YARN (``yarn``) or on
-Kubernetes (``k8s://…``).
+``SPARK_MASTER`` runs the same code on this machine (``local[*]``), on a standalone cluster (``spark://…``),
+on YARN (``yarn``) or on Kubernetes (``k8s://…``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class SparkSettings:
     memory: str = "2g"
     #: Partitions of a shuffle to begin with; Spark joins small ones. Enough that one of 100 M facts fits into memory.
     partitions: int = 64
-    #: More of Spark's own settings, as ``name=value`` separated by ``;``: credentials of an object store, a queue of YARN.
+    #: More of Spark's own settings, as ``name=value`` separated by ``;``: credentials of an object store, a
+    #: queue of YARN.
     more: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -64,7 +65,8 @@ COMPRESSION = 10
 #: Of Spark's connector for Kafka: the newest that Maven Central has, which PySpark may be a version ahead of.
 KAFKA_CONNECTOR_VERSION = "4.2.0"
 
-#: For a JVM that has little to compute: what it would compile in its first seconds takes the cores from others, and would never pay off.
+#: For a JVM that has little to compute: what it would compile in its first seconds takes the cores from
+#: others, and would never pay off.
 _HARDLY_COMPILING = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 #: Where Spark's jars are, among them those of the Hadoop that it brings along.
@@ -72,8 +74,8 @@ _JARS = Path(pyspark.__file__).parent / "jars"
 
 
 def for_lake(store: Store, more: Mapping[str, str]) -> dict[str, str]:
-    """What Spark has to be told to reach a lake that lies in an object store; nothing for others. Both Spark and pyarrow
-    take credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the machine's role.
+    """What Spark has to be told to reach a lake that lies in an object store; nothing for others. Both Spark
+    and pyarrow take credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the machine's role.
 
     :param more: what somebody has set, which goes first: whoever names a hadoop-aws of their own gets no other.
     """
@@ -118,7 +120,8 @@ def start(
 ) -> SparkSession:
     """A session, or the one that this process has already.
 
-    :param name: what Spark's pages call it. :param store: the lake that it works with. :param with_kafka: whether it reads a Topic.
+    :param name: what Spark's pages call it. :param store: the lake that it works with. :param with_kafka:
+        whether it reads a Topic.
     :param little: whether Spark itself has little to do: the estate is small, or all the work is Python's.
     """
     settings = settings or SparkSettings.from_environment()
@@ -127,8 +130,8 @@ def start(
     )  # it tells of each connection, also when nobody listens any more
     # Executors run the Python that runs this (on a cluster: set PYSPARK_PYTHON to theirs).
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Arrow's usual allocator asks the system for far more fresh memory than it needs in the first seconds of a process, which is how long
-    # a day takes: it would cost half as much again.
+    # Arrow's usual allocator asks the system for far more fresh memory than it needs in the first seconds of
+    # a process, which is how long a day takes: it would cost half as much again.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     local = settings.master.startswith("local")
     if local:
@@ -146,7 +149,8 @@ def start(
         # Ask for a list of files on the driver: they are few since they are compacted.
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", 100_000)
         .config("spark.ui.showConsoleProgress", False)
-        # Where in Python each expression was written is asked of both sides otherwise: a third of the time of a plan, for messages that nobody here reads.
+        # Where in Python each expression was written is asked of both sides otherwise: a third of the time of
+        # a plan, for messages that nobody here reads.
         .config("spark.python.sql.dataFrameDebugging.enabled", False)
         .config("spark.sql.dataFrameQueryContext.enabled", False)
         # On one machine nobody else has to reach it; elsewhere its pages are where people look for them.
@@ -178,8 +182,8 @@ def start(
 #: Bytes of facts (compressed, some 300,000 of them) for which one partition of a shuffle is enough.
 BYTES_A_PARTITION = 4 << 20
 
-#: For an estate that fits into one partition. To plan and to compile takes seconds there, and to run takes none: nothing is compiled
-#: for a few thousand rows, and nothing is planned again while it runs.
+#: For an estate that fits into one partition. To plan and to compile takes seconds there, and to run takes
+#: none: nothing is compiled for a few thousand rows, and nothing is planned again while it runs.
 _SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -193,8 +197,10 @@ def is_small(size: int) -> bool:
 
 
 def fit(spark: SparkSession, size: int) -> None:
-    """Plans for ``size`` bytes of facts: as many partitions of a shuffle as they need, and no more than the settings say. Each is a task,
-    and an estate of some thousand clients would wait for hundreds of empty ones."""
+    """Plans for ``size`` bytes of facts: as many partitions of a shuffle as they need, and no more than the
+    settings say. Each is a task, and an estate of some thousand clients would wait for hundreds of empty
+    ones.
+    """
     small = is_small(size)
     most = int(spark.sparkContext.getConf().get("spark.sql.shuffle.partitions", "64") or 64)
     wanted = 1 if small else max(spark.sparkContext.defaultParallelism, -(-size // BYTES_A_PARTITION))
@@ -207,7 +213,9 @@ def fit(spark: SparkSession, size: int) -> None:
 
 
 def _load(_: int) -> None:
-    """In a task of Spark: what tasks need is loaded before the first of them. (pyarrow looks for pandas when it is given its first array.)"""
+    """In a task of Spark: what tasks need is loaded before the first of them. (pyarrow looks for pandas when
+    it is given its first array.)
+    """
     import numpy as np
     import pyarrow as pa
 
@@ -217,7 +225,9 @@ def _load(_: int) -> None:
 
 
 def _code() -> Path:
-    """hadash as one file for executors elsewhere. (What it needs of others, numpy, scipy and pyarrow, has to be there.)"""
+    """hadash as one file for executors elsewhere. (What it needs of others, numpy, scipy and pyarrow, has to
+    be there.)
+    """
     import hadash
 
     packages = [Path(hadash.__file__).resolve().parent, Path(__file__).resolve().parent]

@@ -1,7 +1,8 @@
 """A worker's threads keep their connections to PostgreSQL from task to task, as Django's requests do.
 
-Celery closes them before and after each task, however long ``CONN_MAX_AGE`` is, unless ``db_reuse_max`` is set; then it never asks
-whether one still works. Periodic tasks run four times a second, and each would begin with a sign-in and a new process of PostgreSQL.
+Celery closes them before and after each task, however long ``CONN_MAX_AGE`` is, unless ``db_reuse_max`` is
+set; then it never asks whether one still works. Periodic tasks run four times a second, and each would begin
+with a sign-in and a new process of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from django.db import close_old_connections, connections
 
 
 def keep_connections(app: Celery) -> None:
-    """Of every worker of this process: Django's own rules say when a connection is closed (``CONN_MAX_AGE``, ``CONN_HEALTH_CHECKS``)."""
+    """Of every worker of this process: Django's own rules say when a connection is closed (``CONN_MAX_AGE``,
+    ``CONN_HEALTH_CHECKS``).
+    """
     app.conf.CELERY_DB_REUSE_MAX = sys.maxsize
     task_prerun.connect(_before)
     task_postrun.connect(_after)

@@ -1,4 +1,6 @@
-"""Notices: what has happened is found, given to those who want it, and put into messages by a worker of the queue ``outbox``."""
+"""Notices: what has happened is found, given to those who want it, and put into messages by a worker of the
+queue ``outbox``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Tasks as logs, traces, metrics and health pages see them.
 
-What a request was about goes along with the tasks that it hands over: their lines have its ids, whichever worker carries them out.
+What a request was about goes along with the tasks that it hands over: their lines have its ids, whichever
+worker carries them out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from hadash.telemetry import ids, tracing
 #: The message header with the ids of whoever has handed the task over.
 HEADER = "hadash_ids"
 
-#: By task and thread: one that takes longer than Redis waits for it is delivered a second time, perhaps to the same process.
+#: By task and thread: one that takes longer than Redis waits for it is delivered a second time, perhaps to
+#: the same process.
 _running: dict[tuple[str, int], tuple[ExitStack, float]] = {}
 
 

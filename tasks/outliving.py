@@ -10,10 +10,11 @@ from kombu.transport import redis, virtual
 class ForgivingQoS(redis.QoS):
     """Keeps what a worker was given and has not acknowledged.
 
-    When its connection breaks, kombu gives these tasks back through that same connection, which has forgotten whose it was; and a task
-    that ends later is acknowledged through its channel, which has no connection any more. Each is an AttributeError that ends the
-    worker (kombu 5.7). Neither is needed. A stage that still runs goes on here; one that has not begun is picked up when its lease
-    runs out; and what Redis hands out once more finds its token used up.
+    When its connection breaks, kombu gives these tasks back through that same connection, which has forgotten
+    whose it was; and a task that ends later is acknowledged through its channel, which has no connection any
+    more. Each is an AttributeError that ends the worker (kombu 5.7). Neither is needed. A stage that still
+    runs goes on here; one that has not begun is picked up when its lease runs out; and what Redis hands out
+    once more finds its token used up.
     """
 
     def restore_unacked(self, client: Any = None) -> None:

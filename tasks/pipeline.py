@@ -1,4 +1,6 @@
-"""The jobs of the pipeline: what is due is announced by any worker, and carried out by those of the queue ``pipeline``."""
+"""The jobs of the pipeline: what is due is announced by any worker, and carried out by those of the queue
+``pipeline``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What documents name is there: pages that they link to, files, modules, targets of make and commands of hadash-manage."""
+"""What documents name is there: pages that they link to, files, modules, targets of make and commands of
+hadash-manage.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ def test_what_the_address_says_goes_before() -> None:
 @pytest.mark.stack
 @pytest.mark.django_db
 def test_the_server_looks_for_those_that_are_silent() -> None:
-    """Linux alone would wait for two hours, and as long no other worker would look after switches (``tasks.single``)."""
+    """Linux alone would wait for two hours, and as long no other worker would look after switches
+    (``tasks.single``).
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_%%'")
         found = dict(cursor.fetchall())

@@ -25,7 +25,8 @@ def admit(person: Person, issuer: str, address: str | None) -> User:
         username = _withdraw(person, issuer, address)
         raise Refused(
             say(
-                "%(user)s has no role in hadash: none of the groups that the provider names is mapped to one. Ask an administrator.",
+                "%(user)s has no role in hadash: none of the groups that the provider names is mapped to one. Ask "
+                "an administrator.",
                 user=username,
             ),
             username,
@@ -68,7 +69,8 @@ def _new(person: Person, issuer: str) -> User:
 def _taken(username: str) -> Refused:
     return Refused(
         say(
-            "There is an account %(user)s already, and it is not yours by what the provider says. Ask an administrator.",
+            "There is an account %(user)s already, and it is not yours by what the provider says. Ask an "
+            "administrator.",
             user=username,
         ),
         username,
@@ -76,7 +78,9 @@ def _taken(username: str) -> Refused:
 
 
 def _withdraw(person: Person, issuer: str, address: str | None) -> str:
-    """Take all roles away, which sessions that are still open notice at once. The user name, here or at the provider."""
+    """Take all roles away, which sessions that are still open notice at once. The user name, here or at the
+    provider.
+    """
     with transaction.atomic():
         user = _known(person, issuer)
         if user is None:

@@ -1,8 +1,9 @@
 """Which browser somebody sits at: a random name in a cookie, kept over sign-outs.
 
-Four eyes are two people at two screens. Whoever knows a second account's password could otherwise request, sign out, sign in
-as the other one, and approve; or issue a token as the other one there, and have a program approve. The cookie can be deleted, so this stops haste, not fraud: against fraud stands the audit log,
-which says for both acts where they came from.
+Four eyes are two people at two screens. Whoever knows a second account's password could otherwise request,
+sign out, sign in as the other one, and approve; or issue a token as the other one there, and have a program
+approve. The cookie can be deleted, so this stops haste, not fraud: against fraud stands the audit log, which
+says for both acts where they came from.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ WEB = "hadash_web"
 
 @register()
 def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A server that others reach needs a key of its own; so does a worker whose servers are elsewhere, which mostly knows
-    nothing of the web server's names."""
+    """A server that others reach needs a key of its own; so does a worker whose servers are elsewhere, which
+    mostly knows nothing of the web server's names.
+    """
     if settings.SECRET_KEY != settings.INSECURE_SECRET_KEY:
         return []
     elsewhere = servers_elsewhere(
@@ -42,7 +43,9 @@ def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def nobody_reads_on_the_way(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Passwords of clusters, plans and who uses what go over these connections. (ZooKeeper's is hadash.W012, the mail server's hadash.E015.)"""
+    """Passwords of clusters, plans and who uses what go over these connections. (ZooKeeper's is hadash.W012,
+    the mail server's hadash.E015.)
+    """
     found = readable_on_the_way(
         settings.DATABASES["default"], settings.REDIS_URL, settings.CONNECT_URL, settings.LOOPBACK_HOSTS
     )

@@ -28,7 +28,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How to read the claims: which hold the name and the groups, group → role, and the role of all others or ``""``."""
+    """How to read the claims: which hold the name and the groups, group → role, and the role of all others or
+    ``""``.
+    """
 
     username_claim: str
     groups_claim: str

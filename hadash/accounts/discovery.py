@@ -59,8 +59,8 @@ def is_configured() -> bool:
 def provider() -> Provider:
     """The provider, as it was a few seconds ago (``OIDC_LOOK_SECONDS``).
 
-    :raises Unavailable: with a sentence for the sign-in page. That is kept as long: visitors wait for the same look, and
-        those who come later not at all.
+    :raises Unavailable: with a sentence for the sign-in page. That is kept as long: visitors wait for the
+        same look, and those who come later not at all.
     """
     global _last
     issuer = settings.OIDC_ISSUER

@@ -1,7 +1,8 @@
 """How often a sign-in may fail.
 
-Failures are counted for one user name from one address, and for an address over all names. Nothing is counted for a name
-alone: whoever guesses Olga's password from elsewhere cannot keep Olga out. django-axes holds the counts.
+Failures are counted for one user name from one address, and for an address over all names. Nothing is counted
+for a name alone: whoever guesses Olga's password from elsewhere cannot keep Olga out. django-axes holds the
+counts.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Limits(AxesDatabaseHandler):
     """django-axes asks this before a password is looked at, and tells it how that went."""
 
     def get_failures(self, request: Attempt, credentials: dict[str, Any] | None = None) -> int:
-        """Failures of this user name from this address. A sign-in by OpenID Connect has no name: only its address counts."""
+        """Failures of this user name from this address. A sign-in by OpenID Connect has no name: only its
+        address counts.
+        """
         if get_client_username(request, credentials) is None:
             return 0
         failures: int = super().get_failures(request, credentials)
@@ -55,7 +58,9 @@ class Limits(AxesDatabaseHandler):
     def user_login_failed(
         self, sender: Any, credentials: dict[str, Any], request: Attempt | None = None, **kwargs: Any
     ) -> None:
-        """Count it, unless it was refused because of the lock; and say so in the audit log, which is bounded by that."""
+        """Count it, unless it was refused because of the lock; and say so in the audit log, which is bounded
+        by that.
+        """
         super().user_login_failed(sender, credentials, request, **kwargs)
         if request is None or request.axes_failures_since_start is None:
             return
@@ -82,7 +87,9 @@ def wait_for_address(request: Attempt) -> timedelta:
 
 
 def _wait(attempts: QuerySet[Any], limit: int, now: datetime) -> timedelta:
-    """Each row counts several failures and is forgotten a while after the last of them: how long until fewer are left."""
+    """Each row counts several failures and is forgotten a while after the last of them: how long until fewer
+    are left.
+    """
     cool_off = get_cool_off()
     rows = list(
         attempts.filter(attempt_time__gte=now - cool_off)

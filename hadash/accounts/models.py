@@ -66,8 +66,10 @@ class ApiToken(models.Model):
 
 
 class TemporaryPassword(models.Model):
-    """Somebody else has set the password of a local account, and knows it: its owner chooses another one at the first sign-in. Written by
-    :mod:`hadash.accounts.passwords` only."""
+    """Somebody else has set the password of a local account, and knows it: its owner chooses another one at
+    the first sign-in. Written by
+    :mod:`hadash.accounts.passwords` only.
+    """
 
     user = models.OneToOneField(User, models.CASCADE, related_name="temporary_password")
     set_at = models.DateTimeField(auto_now_add=True)
@@ -79,7 +81,8 @@ class TemporaryPassword(models.Model):
 class ExternalIdentity(models.Model):
     """A user who signs in through a provider of OpenID Connect.
 
-    Issuer and subject are what a provider promises to keep; names and mail addresses are given to somebody else one day.
+    Issuer and subject are what a provider promises to keep; names and mail addresses are given to somebody
+    else one day.
     """
 
     user = models.OneToOneField(User, models.CASCADE, related_name="external_identity")

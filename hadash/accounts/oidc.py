@@ -1,7 +1,8 @@
 """Signing in by OpenID Connect: mozilla-django-oidc with what it leaves to its user.
 
-It carries out the authorization code flow. Here are added: the provider's addresses from its own document, that a token is
-for us, from this provider and not expired, that the userinfo is the same person's, and who gets in with what.
+It carries out the authorization code flow. Here are added: the provider's addresses from its own document,
+that a token is for us, from this provider and not expired, that the userinfo is the same person's, and who
+gets in with what.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ class ProviderBackend(OIDCAuthenticationBackend):
         return admit(person, settings.OIDC_ISSUER, address_of(self.request))
 
     def get_user(self, user_id: Any) -> User | None:
-        """Of a session: none for an account that was closed meanwhile (the library lets it in), or without a provider."""
+        """Of a session: none for an account that was closed meanwhile (the library lets it in), or without a
+        provider.
+        """
         return ModelBackend.get_user(self, user_id) if is_configured() else None
 
 

@@ -112,8 +112,9 @@ def _may(actor: Any) -> None:
 
 
 def _one_at_a_time(actor: Any) -> None:
-    """Wait for whoever else changes people at this moment, and look again whether ``actor`` may: two administrators who keep
-    each other out at once would leave nobody, and two could create one name."""
+    """Wait for whoever else changes people at this moment, and look again whether ``actor`` may: two
+    administrators who keep each other out at once would leave nobody, and two could create one name.
+    """
     list(Group.objects.select_for_update().filter(name=ADMINISTRATOR))
     _may(User.objects.get(pk=actor.pk))
 

@@ -1,4 +1,5 @@
-"""Who may do what. The permissions of each role stand here and nowhere else, and everything that asks, asks :func:`may`.
+"""Who may do what. The permissions of each role stand here and nowhere else, and everything that asks, asks
+:func:`may`.
 
 A role is a Django group. Whoever is in the group has the role on all pairs; a :class:`PairRole` gives it on one.
 """

@@ -44,7 +44,8 @@ _VERIFIED = frozenset({"verify-full", "verify-ca"})
 def readable_on_the_way(
     database: Mapping[str, Any], redis_url: str, connect_url: str, loopback: Iterable[str] = ("localhost",)
 ) -> dict[str, str]:
-    """The servers on other machines that are spoken to in plain, or whose certificate nobody looks at: the variable that names each, and what to set.
+    """The servers on other machines that are spoken to in plain, or whose certificate nobody looks at: the
+    variable that names each, and what to set.
 
     >>> list(readable_on_the_way({"HOST": "db1"}, "rediss://r1:6380/0?ssl_cert_reqs=required", "http://127.0.0.1:8083"))
     ['DATABASE_URL']

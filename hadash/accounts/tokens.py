@@ -56,8 +56,8 @@ def issue(
 
     :param days: until it expires; at most ``TOKEN_MAX_DAYS``. :param browser: where it is asked for.
     :param by: the command that issues it, at which nobody is signed in; empty when ``user`` does.
-    :raises TokenRefused: without a name, with an unknown scope, or for too long; or ``user`` has a temporary password, which somebody
-        else knows.
+    :raises TokenRefused: without a name, with an unknown scope, or for too long; or ``user`` has a temporary
+        password, which somebody else knows.
     :raises PermissionDenied: asked for with a token: tokens do not beget tokens.
     """
     if limit_of(user) is not None:

@@ -9,7 +9,9 @@ from rest_framework import serializers as s
 
 
 class Text(s.CharField):
-    """A text, and nothing that could be written as one: a number that became a name would be a name that nobody meant."""
+    """A text, and nothing that could be written as one: a number that became a name would be a name that
+    nobody meant.
+    """
 
     default_error_messages = {"invalid": _("This has to be a text in quotes.")}
 

@@ -1,8 +1,9 @@
 """Writes that may be sent again: with the header ``Idempotency-Key`` the second one gets the first one's answer.
 
-The answer is kept in the transaction that makes the change. A process that dies in between leaves neither, so whoever sends
-the request again has it carried out exactly once. Refusals are not kept: what stood against it may be gone. When it is not
-known whether it was done, what the handler has written of that stays, and it may be sent again.
+The answer is kept in the transaction that makes the change. A process that dies in between leaves neither, so
+whoever sends the request again has it carried out exactly once. Refusals are not kept: what stood against it
+may be gone. When it is not known whether it was done, what the handler has written of that stays, and it may
+be sent again.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def _again(held: IdempotentAnswer, fingerprints: Sequence[str]) -> Response:
 
 
 def _fingerprints(request: Request) -> list[str]:
-    """With today's secret of the installation, then with those before it: the same write is known while the secret is changed.
+    """With today's secret of the installation, then with those before it: the same write is known while the
+    secret is changed.
 
     Keyed, since a body may hold a password, which nobody should be able to guess from a copy of the table.
     """

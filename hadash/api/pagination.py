@@ -17,7 +17,9 @@ class Pages(PageNumberPagination):
     max_page_size = 200
 
     def get_page_size(self, request: Request) -> int:
-        """:raises ValidationError: it is no number of rows. (DRF would take its own instead, and nobody would notice.)"""
+        """:raises ValidationError: it is no number of rows. (DRF would take its own instead, and nobody would
+        notice.)
+        """
         asked = request.query_params.get("page_size")
         if asked is None:
             return self.page_size

@@ -21,7 +21,9 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
 
 class Operations(AutoSchema):
-    """An operation says what its handler says: the docstrings of the classes, also of those it inherits from, are for developers."""
+    """An operation says what its handler says: the docstrings of the classes, also of those it inherits from,
+    are for developers.
+    """
 
     def get_description(self) -> str:
         handler = getattr(self.view, self.method.lower(), None)

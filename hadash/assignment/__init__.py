@@ -1,4 +1,5 @@
-"""What the assignors of Kafka's own Java consumers (3.9) give to whom, and what would be if a group were another one. Pure: no I/O, no Django.
+"""What the assignors of Kafka's own Java consumers (3.9) give to whom, and what would be if a group were
+another one. Pure: no I/O, no Django.
 
     group = Group((Member("a-1", topics=("orders",)),), {"orders": 6}, "cooperative-sticky")
     assign(group)                       # what each member gets in the next rebalance

@@ -1,7 +1,8 @@
 """The assignors that hadash knows, and what each gives to whom. Pure.
 
-They are those of Kafka's Java consumers, 3.9. Other libraries have assignors of the same names that give other partitions to other
-members (librdkafka, franz-go, kafka-python): the group's leader decides, whichever library it is.
+They are those of Kafka's Java consumers, 3.9. Other libraries have assignors of the same names that give
+other partitions to other members (librdkafka, franz-go, kafka-python): the group's leader decides, whichever
+library it is.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from hadash.sentences import say
 class Assignor:
     """One of Kafka's assignors.
 
-    give: who gets what at once. cooperative: its members keep what they have while they join again. racks: it prefers partitions that
-    have a replica in a member's rack.
+    give: who gets what at once. cooperative: its members keep what they have while they join again. racks: it
+    prefers partitions that have a replica in a member's rack.
     """
 
     give: Callable[[Group], Mapping[str, list[Partition]]]
@@ -41,12 +42,14 @@ ASSIGNORS: Mapping[str, Assignor] = {
 def assign(group: Group) -> Assignment:
     """What each member gets from the group's assignor in the next rebalance, in the order of the group's members.
 
-    With ``cooperative-sticky`` partitions that change hands are in nobody's list: :func:`~hadash.assignment.rebalance.rebalance` goes on
-    until they are given. A group without members gets nothing (Java has no leader then).
+    With ``cooperative-sticky`` partitions that change hands are in nobody's list:
+    :func:`~hadash.assignment.rebalance.rebalance` goes on until they are given. A group without members gets
+    nothing (Java has no leader then).
 
-    Raises NotKnown for another assignor, for members with racks unless it is known that no broker shares one with them (roundrobin does
-    not look at racks), and for a few groups that the sticky assignors do strange things to; AssignorFails where Java
-    itself raises, and AssignorHangs where it never ends (both only with members of several generations).
+    Raises NotKnown for another assignor, for members with racks unless it is known that no broker shares one
+    with them (roundrobin does not look at racks), and for a few groups that the sticky assignors do strange
+    things to; AssignorFails where Java itself raises, and AssignorHangs where it never ends (both only with
+    members of several generations).
 
     >>> from hadash.assignment.values import Member
     >>> members = (Member("a", topics=("t",)), Member("b", topics=("t",)))
@@ -72,7 +75,8 @@ def _must_not_look_at_racks(group: Group) -> None:
     if racks and (group.broker_racks is None or not racks.isdisjoint(group.broker_racks)):
         raise NotKnown(
             say(
-                "Members have racks, and %(assignor)s gives them partitions by the racks of their replicas: that is not modelled.",
+                "Members have racks, and %(assignor)s gives them partitions by the racks of their replicas: that is "
+                "not modelled.",
                 assignor=group.assignor,
             )
         )

@@ -38,7 +38,8 @@ class Claims:
 
 
 def read_claims(group: Group, generation_of: GenerationOf) -> Claims:
-    """Settle who owns what: of two who claim a partition the one of the newer generation keeps it, and none if they are of the same.
+    """Settle who owns what: of two who claim a partition the one of the newer generation keeps it, and none
+    if they are of the same.
 
     Raises NotKnown when a member owns a partition of an existing Topic that the Topic does not have.
     """
@@ -57,7 +58,8 @@ def read_claims(group: Group, generation_of: GenerationOf) -> Claims:
                 continue
             _must_exist(partition, member, topics)
             other = claimant.get(partition)
-            # The other one's generation is read of its JOIN_GROUP alone, whatever its user data say: Kafka's code does so.
+            # The other one's generation is read of its JOIN_GROUP alone, whatever its user data say: Kafka's
+            # code does so.
             others = NO_GENERATION if other is None or other.generation is None else other.generation
             if other is not None and generation < others:
                 continue
@@ -76,15 +78,17 @@ def _must_exist(partition: Partition, member: Member, topics: Mapping[str, int])
     if not 0 <= partition.number < topics[partition.topic]:
         raise NotKnown(
             say(
-                "%(member)s owns %(partition)s, but %(topic)s has %(count)s partitions: what the sticky assignors make of that is not known.",
+                "%(member)s owns %(partition)s, but %(topic)s has %(count)s partitions: what the sticky assignors "
+                "make of that is not known.",
                 member=member.id, partition=str(partition), topic=partition.topic, count=topics[partition.topic],
             )
         )  # fmt: skip
 
 
 def _alike(members: tuple[Member, ...]) -> bool:
-    """Whether all subscribe to the same. Kafka compares with the first that subscribes to anything: members before it, without a
-    subscription, do not count as others, and get partitions like the rest."""
+    """Whether all subscribe to the same. Kafka compares with the first that subscribes to anything: members
+    before it, without a subscription, do not count as others, and get partitions like the rest.
+    """
     first: frozenset[str] = frozenset()
     for member in members:
         if not first:

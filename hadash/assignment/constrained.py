@@ -1,7 +1,7 @@
 """The sticky assignors' fast path, for members that all subscribe to the same Topics. Pure.
 
-Everybody gets ``least`` partitions, and some of them (``wanted``) one more. Members keep what they own as far as that lets them; the
-rest is dealt out in turn.
+Everybody gets ``least`` partitions, and some of them (``wanted``) one more. Members keep what they own as far
+as that lets them; the rest is dealt out in turn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ Given = dict[str, list[Partition]]
 
 
 def assign_alike(claims: Claims) -> tuple[Given, dict[Partition, str]]:
-    """Who gets what, and which of it others still own (and must give up first), with who gets it. There must be a member."""
+    """Who gets what, and which of it others still own (and must give up first), with who gets it. There must
+    be a member.
+    """
     least, wanted = divmod(sum(claims.topics.values()), len(claims.members))
     given, owners, short, even = _keep(claims, least, wanted)
     taken = {partition for each in given.values() for partition in each}
@@ -42,7 +44,9 @@ def assign_alike(claims: Claims) -> tuple[Given, dict[Partition, str]]:
 def _keep(
     claims: Claims, least: int, wanted: int
 ) -> tuple[Given, dict[Partition, str], list[str], list[str]]:
-    """What each member keeps; who owned what is taken away; who has less than ``least``; who has just that, and may get one more."""
+    """What each member keeps; who owned what is taken away; who has less than ``least``; who has just that,
+    and may get one more.
+    """
     given: Given = {}
     owners: dict[Partition, str] = {}
     short: list[str] = []

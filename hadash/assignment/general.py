@@ -1,7 +1,8 @@
 """The sticky assignors' general path, for members with different subscriptions. Pure.
 
-Members keep what they own and still subscribe to; what is left goes to the one with the least each time; then partitions are moved from
-members with more to members with less, until no move helps. If that has made nothing better, it is undone.
+Members keep what they own and still subscribe to; what is left goes to the one with the least each time; then
+partitions are moved from members with more to members with less, until no move helps. If that has made
+nothing better, it is undone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ Given = dict[str, set[Partition]]
 
 
 def assign_different(claims: Claims, generation_of: GenerationOf) -> Given:
-    """Who gets what. There must be a member. Raises AssignorFails where Kafka's code ends with an exception, or never."""
+    """Who gets what. There must be a member. Raises AssignorFails where Kafka's code ends with an exception,
+    or never.
+    """
     potential = {
         topic: [member.id for member in claims.members if topic in member.topics] for topic in claims.topics
     }
@@ -95,11 +98,14 @@ class _Table:
         self._sorted = sorted(self._rank(member) for member in given)
 
     def size(self, member: str) -> int:
-        """How many partitions a member has. Raises AssignorFails for one that was set aside: Kafka's code does not expect it."""
+        """How many partitions a member has. Raises AssignorFails for one that was set aside: Kafka's code
+        does not expect it.
+        """
         if member not in self.given:
             raise AssignorFails(
                 say(
-                    "The sticky assignor wants to give a partition back to a member that it had set aside, and fails (NullPointerException)."
+                    "The sticky assignor wants to give a partition back to a member that it had set aside, and fails "
+                    "(NullPointerException)."
                 )
             )
         return len(self.given[member])
@@ -172,7 +178,9 @@ class _Table:
 
 
 def _even_out(table: _Table, partitions: list[Partition], earlier: dict[Partition, str]) -> bool:
-    """Move partitions as long as it helps; whether any was moved. Raises AssignorHangs when that goes round in a circle."""
+    """Move partitions as long as it helps; whether any was moved. Raises AssignorHangs when that goes round
+    in a circle.
+    """
     moved = False
     seen: set[object] = set()
     while True:

@@ -1,8 +1,10 @@
-"""The order in which Java's HashMap and HashSet yield their keys, and in which Java sorts text: assignments depend on both.
+"""The order in which Java's HashMap and HashSet yield their keys, and in which Java sorts text: assignments
+depend on both.
 
-A HashMap puts a key into one of 2ⁿ places by its hash code and yields place by place; keys of one place come as they were put. It
-doubles its places when they are three quarters full. From the ninth key of one place on it makes a tree of them, with an order of its
-own: that is not modelled, but raises :class:`~hadash.assignment.errors.NotKnown`. (With member ids that end in UUIDs it does not happen.)
+A HashMap puts a key into one of 2ⁿ places by its hash code and yields place by place; keys of one place come
+as they were put. It doubles its places when they are three quarters full. From the ninth key of one place on
+it makes a tree of them, with an order of its own: that is not modelled, but raises
+:class:`~hadash.assignment.errors.NotKnown`. (With member ids that end in UUIDs it does not happen.)
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ K = TypeVar("K")
 
 _32_BITS = 0xFFFFFFFF
 _PLACES = 16
-#: A place with that many keys gets no further one: the map doubles, or makes a tree of them if it has so many places already.
+#: A place with that many keys gets no further one: the map doubles, or makes a tree of them if it has so many
+#: places already.
 _CROWD, _ENOUGH_FOR_TREES = 8, 64
 
 

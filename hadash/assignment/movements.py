@@ -1,4 +1,6 @@
-"""Which partitions a sticky assignor has moved so far, so that it does not move two of a Topic past each other. Pure."""
+"""Which partitions a sticky assignor has moved so far, so that it does not move two of a Topic past each
+other. Pure.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Movements:
             )
 
     def instead_of(self, partition: Partition, source: str, target: str) -> Partition:
-        """The partition to move to ``target``: one of the same Topic that came the opposite way, if there is one, goes back instead."""
+        """The partition to move to ``target``: one of the same Topic that came the opposite way, if there is
+        one, goes back instead.
+        """
         way = self._ways.get(partition)
         back = (target, source if way is None else way[0])
         return next(iter(self._moved.get((partition.topic, back), ())), partition)

@@ -12,7 +12,9 @@ from hadash.assignment.values import Group, Member, Partition
 
 
 def assign_range(group: Group) -> dict[str, list[Partition]]:
-    """Topic by Topic, each subscriber gets a run of neighbouring partitions; the first ones get one more when it does not come out even."""
+    """Topic by Topic, each subscriber gets a run of neighbouring partitions; the first ones get one more when
+    it does not come out even.
+    """
     given: dict[str, list[Partition]] = {member.id: [] for member in group.members}
     members = _in_order(group)
     for topic, count in group.subscribed().items():
@@ -27,7 +29,9 @@ def assign_range(group: Group) -> dict[str, list[Partition]]:
 
 
 def assign_round_robin(group: Group) -> dict[str, list[Partition]]:
-    """All partitions, Topic by Topic, are dealt out in a circle of all members; those that do not subscribe are passed over."""
+    """All partitions, Topic by Topic, are dealt out in a circle of all members; those that do not subscribe
+    are passed over.
+    """
     given: dict[str, list[Partition]] = {member.id: [] for member in group.members}
     circle = deque(_in_order(group))
     for topic, count in group.subscribed().items():

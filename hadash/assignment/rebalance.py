@@ -1,4 +1,6 @@
-"""A rebalance from its beginning to its end: one round of joining with eager assignors, as many as it takes with a cooperative one. Pure."""
+"""A rebalance from its beginning to its end: one round of joining with eager assignors, as many as it takes
+with a cooperative one. Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ class Protocol(StrEnum):
 class Round:
     """All members join, and get their partitions.
 
-    after: who has what then. revoked: what each member gives up in this round; eager: all that it had. given: what each gets that it did
-    not have (or had given up). Members without any are not in ``revoked`` and ``given``.
+    after: who has what then. revoked: what each member gives up in this round; eager: all that it had. given:
+    what each gets that it did not have (or had given up). Members without any are not in ``revoked`` and
+    ``given``.
     """
 
     after: Assignment
@@ -48,7 +51,9 @@ class Rebalance:
 
     @property
     def stopped(self) -> tuple[Partition, ...]:
-        """The partitions that nobody reads for a while: eager, all that were owned; cooperative, those that change hands."""
+        """The partitions that nobody reads for a while: eager, all that were owned; cooperative, those that
+        change hands.
+        """
         return tuple(
             sorted(
                 {partition for each in self.rounds for mine in each.revoked.values() for partition in mine}

@@ -1,7 +1,8 @@
 """``sticky`` and ``cooperative-sticky``: members keep what they have as far as balance allows. Pure.
 
-They differ in two things. What ``sticky`` takes a member's claims for is in its user data, for its partitions are revoked before it joins;
-and ``cooperative-sticky`` gives nobody a partition that another one still has: that one gives it up first, and joins again.
+They differ in two things. What ``sticky`` takes a member's claims for is in its user data, for its partitions
+are revoked before it joins; and ``cooperative-sticky`` gives nobody a partition that another one still has:
+that one gives it up first, and joins again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def _of_join_group(member: Member) -> int:
 
 
 def _without_withheld(claims: Claims, given: Mapping[str, set[Partition]]) -> dict[str, list[Partition]]:
-    """Without what a member does not claim, and somebody else does who does not get it, whether that claim holds or not."""
+    """Without what a member does not claim, and somebody else does who does not get it, whether that claim
+    holds or not.
+    """
     claimed = {member.id: set(member.owned) for member in claims.members}
     given_up = {partition for member, mine in claimed.items() for partition in mine - given[member]}
     return {member: list(each - (given_up - claimed[member])) for member, each in given.items()}

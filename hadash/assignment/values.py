@@ -29,12 +29,12 @@ Assignment: TypeAlias = Mapping[str, tuple[Partition, ...]]
 class Member:
     """A member of a group, with what it tells the leader when it joins.
 
-    id: its member id. Java's is its client.id (or group.instance.id) and a UUID.
-    topics: what it subscribes to; Topics that do not exist (yet) may be among them.
-    owned: the partitions that it has now, and will claim. ``range`` and ``roundrobin`` do not look at it.
-    instance_id: ``group.instance.id``. rack: ``client.rack``.
-    generation: of its JOIN_GROUP (the consumer protocol's version 2; Java since 3.4). user_data_generation: of the assignor's user data.
-    Of a settled group neither is needed: they decide only when members claim the same partition.
+    id: its member id. Java's is its client.id (or group.instance.id) and a UUID. topics: what it subscribes
+    to; Topics that do not exist (yet) may be among them. owned: the partitions that it has now, and will
+    claim. ``range`` and ``roundrobin`` do not look at it. instance_id: ``group.instance.id``. rack:
+    ``client.rack``. generation: of its JOIN_GROUP (the consumer protocol's version 2; Java since 3.4).
+    user_data_generation: of the assignor's user data. Of a settled group neither is needed: they decide only
+    when members claim the same partition.
 
     Raises ValueError for a Topic or a partition that is there twice, and for a generation below 0.
     """
@@ -62,13 +62,13 @@ class Member:
 class Group:
     """A consumer group of the classic protocol, and the Topics of its cluster.
 
-    members: in the order of the coordinator's answer, as far as it is known. (It decides only between member ids that share a place in
-    a Java HashMap.)
-    topics: each Topic's number of partitions. A Topic that is not in it, or has none, does not exist for the leader.
-    assignor: the group's protocol, as its coordinator names it.
-    broker_racks: the racks of the brokers; ``None``: not known. An empty set: no broker has one.
+    members: in the order of the coordinator's answer, as far as it is known. (It decides only between member
+    ids that share a place in a Java HashMap.) topics: each Topic's number of partitions. A Topic that is not
+    in it, or has none, does not exist for the leader. assignor: the group's protocol, as its coordinator
+    names it. broker_racks: the racks of the brokers; ``None``: not known. An empty set: no broker has one.
 
-    Raises ValueError for two members with one id, or with one group.instance.id, and for a number of partitions below 0.
+    Raises ValueError for two members with one id, or with one group.instance.id, and for a number of
+    partitions below 0.
     """
 
     members: tuple[Member, ...]

@@ -28,7 +28,8 @@ class Change(Protocol):
 class AddMember:
     """One more member that subscribes like ``like``, with its client id, host and rack.
 
-    member_id: what it is called. Who gets what may depend on where that sorts (:func:`what_if_by_id`); without it, right behind ``like``.
+    member_id: what it is called. Who gets what may depend on where that sorts (:func:`what_if_by_id`);
+    without it, right behind ``like``.
     """
 
     like: str
@@ -64,8 +65,8 @@ class RemoveMember:
 class ChangeAssignor:
     """All members have been started again with another assignor.
 
-    Their claims do not survive that: sticky assignors begin afresh too. Member ids stay here as they are, so that members can be compared
-    (in truth dynamic members get new ones, which may sort in another way).
+    Their claims do not survive that: sticky assignors begin afresh too. Member ids stay here as they are, so
+    that members can be compared (in truth dynamic members get new ones, which may sort in another way).
     """
 
     assignor: str
@@ -108,7 +109,9 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How partitions are spread: members, those of them without any, and the fewest and the most that one has (0 without members)."""
+    """How partitions are spread: members, those of them without any, and the fewest and the most that one has
+    (0 without members).
+    """
 
     members: int
     idle: int
@@ -120,8 +123,8 @@ class Balance:
 class Outcome:
     """What a change comes to.
 
-    group: the changed group. before, after: who has what, now and when the rebalance is over. moves: sorted by partition; with those that
-    nobody has now, or nobody gets.
+    group: the changed group. before, after: who has what, now and when the rebalance is over. moves: sorted
+    by partition; with those that nobody has now, or nobody gets.
     """
 
     group: Group
@@ -158,8 +161,8 @@ class Outcome:
 def what_if(group: Group, *changes: Change) -> Outcome:
     """What comes of changes, made in their order, at once. Without any: of the next rebalance for whatever reason.
 
-    Raises NotKnown, as :func:`~hadash.assignment.assignors.assign` does; UnknownName for members and Topics that are not there; ValueError
-    for a member id that is there already, and for fewer partitions.
+    Raises NotKnown, as :func:`~hadash.assignment.assignors.assign` does; UnknownName for members and Topics
+    that are not there; ValueError for a member id that is there already, and for fewer partitions.
     """
     changed = group
     for change in changes:
@@ -169,9 +172,11 @@ def what_if(group: Group, *changes: Change) -> Outcome:
 
 
 def what_if_by_id(group: Group, like: str) -> dict[str, Outcome]:
-    """What comes of one more member, for every place that its member id could have among those that begin alike: an outcome for each.
+    """What comes of one more member, for every place that its member id could have among those that begin
+    alike: an outcome for each.
 
-    Java's member id is the client.id and a UUID, so that nobody knows beforehand where it sorts. Raises as :func:`what_if`.
+    Java's member id is the client.id and a UUID, so that nobody knows beforehand where it sorts. Raises as
+    :func:`what_if`.
     """
     model = _member(group, like)
     stem = f"{model.client_id}-" if model.id.startswith(f"{model.client_id}-") else ""

@@ -1,7 +1,7 @@
 """Anchors of the audit log: the digest of its newest entry, signed, and kept where the database cannot reach.
 
-Whoever may write to the database could write the whole chain again, from any entry on. What stands elsewhere (a folder of another
-machine, an object store that keeps what it has) tells.
+Whoever may write to the database could write the whole chain again, from any entry on. What stands elsewhere
+(a folder of another machine, an object store that keeps what it has) tells.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Anchor:
 
     :param at: in ISO 8601.
     :param signature: made with ``HADASH_SECRET_KEY``.
-    :param previous: the name of the anchor that was the last one when this one was kept, so that a missing anchor shows;
-        empty for the first. ``None`` in anchors of earlier versions.
+    :param previous: the name of the anchor that was the last one when this one was kept, so that a missing
+        anchor shows; empty for the first. ``None`` in anchors of earlier versions.
     """
 
     number: int
@@ -130,8 +130,9 @@ def first_missing(kept: Iterable[Anchor]) -> str | None:
 def first_unanchored(
     kept: Iterable[Anchor], entries: Iterable[Mapping[str, Any]], before: datetime
 ) -> Mapping[str, Any] | None:
-    """The first entry that is older than ``before`` and later than every anchor: the newest anchor is missing, or none was
-    kept for long. Pure."""
+    """The first entry that is older than ``before`` and later than every anchor: the newest anchor is
+    missing, or none was kept for long. Pure.
+    """
     last = max((anchor.number for anchor in kept), default=0)
     later = (entry for entry in entries if int(entry["number"]) > last)
     return next((entry for entry in later if datetime.fromisoformat(entry["at"]) < before), None)

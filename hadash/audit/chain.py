@@ -1,7 +1,8 @@
 """The chain that makes a changed, missing or inserted entry visible. Pure.
 
-Each entry holds a digest over all that it says and over the digest of the one before it. Whoever changes an entry would have
-to change every later one; whoever cuts the end off has to hide the last digest that somebody has noted elsewhere.
+Each entry holds a digest over all that it says and over the digest of the one before it. Whoever changes an
+entry would have to change every later one; whoever cuts the end off has to hide the last digest that somebody
+has noted elsewhere.
 """
 
 from __future__ import annotations

@@ -59,11 +59,11 @@ class Entry(models.Model):
 
 
 def record(actor: Any, verb: str, subject: str, address: str | None = None, **details: Any) -> Entry:
-    """Add an entry. ``actor`` is ``None`` for what the program did by itself, or somebody at its command line. Who comes with an API
-    token is named with it.
+    """Add an entry. ``actor`` is ``None`` for what the program did by itself, or somebody at its command
+    line. Who comes with an API token is named with it.
 
-    It belongs to the transaction in which it is called: what is not done is not recorded. Entries wait for each other until
-    theirs ends, so it is called last.
+    It belongs to the transaction in which it is called: what is not done is not recorded. Entries wait for
+    each other until theirs ends, so it is called last.
     """
     token = getattr(actor, "token_name", "")
     said = stored({**details, "token": token} if token else details)

@@ -3,8 +3,9 @@
 With a user every node is made for that user alone (ZooKeeper's scheme ``digest``): nobody else reads it, changes it
 or deletes it. A password in the clear is of little use, so it belongs together with TLS wherever others can listen.
 
-ZooKeeper's SASL is not spoken: kazoo takes a connection that is dropped during its exchange (a server that restarts) for
-a wrong password, and never connects again. A Gateway would go on with the bindings of that moment.
+ZooKeeper's SASL is not spoken: kazoo takes a connection that is dropped during its exchange (a server that
+restarts) for a wrong password, and never connects again. A Gateway would go on with the bindings of that
+moment.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ PREFIX = "HADASH_ZOOKEEPER_"
 class Access:
     """Credentials and certificates; without any, ZooKeeper is spoken to as anybody could.
 
-    :param ca: who issues the servers' certificates (PEM); with it the connection is TLS, and the servers' names are
-        checked.
+    :param ca: who issues the servers' certificates (PEM); with it the connection is TLS, and the servers'
+        names are checked.
     :param certificate: hadash's own (PEM), with ``key``, for servers that ask for one.
-    :param old_password: while the password is replaced: with both, a process reaches the nodes of those that have the old one
-        only, and makes nodes that those reach.
+    :param old_password: while the password is replaced: with both, a process reaches the nodes of those that
+        have the old one only, and makes nodes that those reach.
     """
 
     user: str = ""

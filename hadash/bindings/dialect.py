@@ -65,8 +65,10 @@ class Dialect(Protocol):
     def change(
         self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
     ) -> int:
-        """Bind and unbind; the epoch of the change. Refused if a document is not as it was ``seen``. May be called again with the same edits at any time: it completes
-        what an interrupted call left. After an error other than ``UnknownOutcome`` no engine was told anything new."""
+        """Bind and unbind; the epoch of the change. Refused if a document is not as it was ``seen``. May be
+        called again with the same edits at any time: it completes what an interrupted call left. After an
+        error other than ``UnknownOutcome`` no engine was told anything new.
+        """
         ...
 
     def waiting_for(self, epoch: int) -> Waiting:
@@ -74,8 +76,9 @@ class Dialect(Protocol):
         ...
 
     def not_told(self, epoch: int) -> Waiting:
-        """Who may not obey it yet. Whoever obeys sends nothing more to the old cluster; what it sent before may still be in
-        flight there, which matters only as long as there is an old cluster."""
+        """Who may not obey it yet. Whoever obeys sends nothing more to the old cluster; what it sent before
+        may still be in flight there, which matters only as long as there is an old cluster.
+        """
         ...
 
     def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:

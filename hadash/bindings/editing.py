@@ -1,4 +1,6 @@
-"""One document while the edits of a transaction are made: in place, so that a thousand take a thousand times as long as one."""
+"""One document while the edits of a transaction are made: in place, so that a thousand take a thousand times
+as long as one.
+"""
 
 from __future__ import annotations
 
@@ -86,8 +88,8 @@ def refuse_wrong_turn(
         raise NotBlocked(
             f"Switch {journal.switch} does not block {identity} (any more): it cannot send it to {wanted.cluster}."
         )
-    # Every other stage of a switch leaves its identities where they are. One that finds them elsewhere goes by what is true
-    # no more: its return, say, would take clients back that a later switch has sent over.
+    # Every other stage of a switch leaves its identities where they are. One that finds them elsewhere goes
+    # by what is true no more: its return, say, would take clients back that a later switch has sent over.
     if held is not None and wanted is not None and not own and journal.stage != BY_HAND_STAGE:
         raise NotBlocked(
             f"Switch {journal.switch} has not bound {identity} to {held.cluster}: it cannot take it to {wanted.cluster}."

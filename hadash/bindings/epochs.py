@@ -1,7 +1,7 @@
 """Which changes of bindings a Gateway has in effect, as it tells those who wait for it.
 
-Changes come into effect out of order: a block waits for what is in flight, another AppID's change does not. So a Gateway says
-which epochs are missing, and nobody waits for a change that is none of theirs.
+Changes come into effect out of order: a block waits for what is in flight, another AppID's change does not.
+So a Gateway says which epochs are missing, and nobody waits for a change that is none of theirs.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class Report:
         return epoch <= self.latest and not _within(self.missing, epoch)
 
     def is_ahead_of(self, newest: int) -> bool:
-        """Whether it knows of changes that ZooKeeper, whose last one is ``newest``, has no more: ZooKeeper lost them, or was restored from an
-        older backup. What its numbers say is about changes that nobody else knows then.
+        """Whether it knows of changes that ZooKeeper, whose last one is ``newest``, has no more: ZooKeeper
+        lost them, or was restored from an older backup. What its numbers say is about changes that nobody
+        else knows then.
 
         >>> Report(9).is_ahead_of(8), Report(9).is_ahead_of(9)
         (True, False)

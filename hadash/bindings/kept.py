@@ -1,7 +1,9 @@
-"""All documents of a chroot in memory, for pages and plans: a pair of a hundred thousand AppIDs has many, and few of them change.
+"""All documents of a chroot in memory, for pages and plans: a pair of a hundred thousand AppIDs has many, and
+few of them change.
 
-What has changed since the last look is learnt as the engines learn it, from the change nodes. What somebody edits past hadash is in no
-change node: it is seen after :data:`KEPT_SECONDS` or little more, as it is by nobody else before a restart.
+What has changed since the last look is learnt as the engines learn it, from the change nodes. What somebody
+edits past hadash is in no change node: it is seen after :data:`KEPT_SECONDS` or little more, as it is by
+nobody else before a restart.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from hadash.bindings.store import BindingStore
 
 log = logging.getLogger(__name__)
 
-#: Seconds after which all documents are read again: beside those who look, who go on with what is kept; and after so many more, while they wait.
-#: (Six thousand documents take seconds; a page that waits for them says that ZooKeeper does not answer.)
+#: Seconds after which all documents are read again: beside those who look, who go on with what is kept; and
+#: after so many more, while they wait. (Six thousand documents take seconds; a page that waits for them says
+#: that ZooKeeper does not answer.)
 KEPT_SECONDS = 600.0
 WAITED_SECONDS = 60.0
 
@@ -41,7 +44,8 @@ class KeptDocuments:
         self._store = store
         self._client = store.client
         self._shown: Documents = MappingProxyType({})
-        #: The number of the last change node that is in them, and the transaction that has made or removed a document last.
+        #: The number of the last change node that is in them, and the transaction that has made or removed a
+        #: document last.
         self._seen = -1
         self._children = -1
         self._read_at = -(KEPT_SECONDS + WAITED_SECONDS)
@@ -54,7 +58,8 @@ class KeptDocuments:
         :raises StoreUnavailable: ZooKeeper does not answer.
         """
         with self._looking, reaching():
-            # (In this order: what is made between two of these is seen by the next look, and read once more than needed.)
+            # (In this order: what is made between two of these is seen by the next look, and read once more
+            # than needed.)
             children = self._client.exists(layout.BINDINGS).pzxid
             numbers = sorted(map(_number, self._client.get_children(layout.CHANGES)))
             changed = self._changed(numbers)
@@ -79,7 +84,8 @@ class KeptDocuments:
     def _read_all(self) -> None:
         try:
             with reaching():
-                # (What is changed from here on is in a change node that the next look has not seen, and is read once more.)
+                # (What is changed from here on is in a change node that the next look has not seen, and is
+                # read once more.)
                 children = self._client.exists(layout.BINDINGS).pzxid
                 numbers = sorted(map(_number, self._client.get_children(layout.CHANGES)))
                 documents = self._store.all_documents()

@@ -32,8 +32,8 @@ PREDECESSOR_SESSIONS = 1.5
 class Member:
     """The membership of one process.
 
-    :param pair: the name of the pair that it serves. :param return_seconds: how long its clients may take to come back, for those who have to wait for them when it is
-        gone.
+    :param pair: the name of the pair that it serves. :param return_seconds: how long its clients may take to
+        come back, for those who have to wait for them when it is gone.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Member:
             "pair": pair,
         }
 
-    # -- taking the name ------------------------------------------------------------------------------------------
+    # -- taking the name -----------------------------------------------------------------------------------------
 
     def predecessor(self) -> Report | None:
         """Wait until nobody else lives under this name; then what a process that did not end in order had in effect,
@@ -177,7 +177,7 @@ class Member:
                 except NoNodeError:
                     continue
 
-    # -- as a member ----------------------------------------------------------------------------------------------
+    # -- as a member ---------------------------------------------------------------------------------------------
 
     def report_applied(self, report: Report) -> None:
         """Say what is in effect in this process."""
@@ -193,10 +193,11 @@ class Member:
                     self.client.set(path, data)
 
     def expect_everybody_back(self) -> None:
-        """Before a process that has lost its name hangs up: those that it serves may send again what is not answered then.
+        """Before a process that has lost its name hangs up: those that it serves may send again what is not
+        answered then.
 
-        Their time begins now. What was noted when the name was taken may be over: that was while this process was cut off, and
-        it has relayed since. One try, and not for long, because this process must stop.
+        Their time begins now. What was noted when the name was taken may be over: that was while this process
+        was cut off, and it has relayed since. One try, and not for long, because this process must stop.
 
         :raises KazooException: ZooKeeper does not answer (:data:`hadash.bindings.client.LOST_REPLY`).
         """

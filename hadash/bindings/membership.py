@@ -67,7 +67,8 @@ def _record(answer: AsyncResult) -> Record | None:
 
 
 def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
-    """Whether changes of bindings wait for a Gateway; a later start of it does not change that. False when it was so already.
+    """Whether changes of bindings wait for a Gateway; a later start of it does not change that. False when it
+    was so already.
 
     With an exclusion it is noted, in the same transaction, that everybody may come back whom that Gateway served.
 
@@ -103,8 +104,8 @@ def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
 def _came_true(client: KazooClient, gateway_id: str, excluded: bool, lost: Exception) -> bool:
     """After a lost reply: whether the write was carried out.
 
-    What the record says now is the end of it: a session's commands are carried out in their order, so a write that has not
-    happened before this look does not happen after it.
+    What the record says now is the end of it: a session's commands are carried out in their order, so a write
+    that has not happened before this look does not happen after it.
 
     :raises UnknownOutcome: the record cannot be read.
     """
@@ -198,8 +199,8 @@ def _report(answer: AsyncResult) -> Report:
 def not_told(found: list[GatewayMember], epoch: int, newest: int | None = None) -> list[GatewayMember]:
     """The members that may not obey the change of ``epoch`` yet.
 
-    :param newest: the last epoch that ZooKeeper has, read after ``found``. A member that knows of later ones speaks of changes that ZooKeeper
-        has lost: its word counts for none.
+    :param newest: the last epoch that ZooKeeper has, read after ``found``. A member that knows of later ones
+        speaks of changes that ZooKeeper has lost: its word counts for none.
     """
     return [m for m in found if m.counts and not (m.report.obeys(epoch) and _is_credible(m, newest))]
 

@@ -390,8 +390,9 @@ class GatewayMember:
 
     @property
     def counts(self) -> bool:
-        """Whether a change of bindings waits for it. To exclude one is a person's word that its process is gone: that is not
-        true of one that lives, and it serves clients."""
+        """Whether a change of bindings waits for it. To exclude one is a person's word that its process is
+        gone: that is not true of one that lives, and it serves clients.
+        """
         return self.live or not self.excluded
 
     @property

@@ -1,10 +1,11 @@
 """Gateway processes that have gone while clients could still come back: a client that was cut off before it had all its
 answers sends them again, and must find the cluster that may have them already.
 
-A Gateway that runs knows such clients itself (:mod:`hadash.gateway.rules.pending_retries`). What it knew when it went stands in
-``/returning/<incarnation>`` for as long as they may come, and no switch moves them before that. Time is measured by
-ZooKeeper's clock alone: the node's mtime against that of a node which is written now. (Each leader of an ensemble
-stamps with its own clock, so the ensemble's clocks have to agree to a few seconds, as NTP keeps them.)
+A Gateway that runs knows such clients itself (:mod:`hadash.gateway.rules.pending_retries`). What it knew when
+it went stands in ``/returning/<incarnation>`` for as long as they may come, and no switch moves them before
+that. Time is measured by ZooKeeper's clock alone: the node's mtime against that of a node which is written
+now. (Each leader of an ensemble stamps with its own clock, so the ensemble's clocks have to agree to a few
+seconds, as NTP keeps them.)
 """
 
 from __future__ import annotations

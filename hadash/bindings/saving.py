@@ -1,11 +1,13 @@
 """What ZooKeeper holds of hadash, as one file, and back: ``hadash-manage backup_zookeeper`` and ``restore_zookeeper``.
 
-Saved is what only ZooKeeper has: bindings, the journals of switches that run, clusters, pairs, the epoch, whose the chroot is; and which Gateways
-there are, so that a switch waits for one that cannot say that it is there. Not saved are what Gateways have in effect, the notes of changes (who
-is behind reads everything) and who may come back of Gateways that have gone (for seconds).
+Saved is what only ZooKeeper has: bindings, the journals of switches that run, clusters, pairs, the epoch,
+whose the chroot is; and which Gateways there are, so that a switch waits for one that cannot say that it is
+there. Not saved are what Gateways have in effect, the notes of changes (who is behind reads everything) and
+who may come back of Gateways that have gone (for seconds).
 
-What is restored gets an epoch that is later than any that a process can have seen: a Gateway that ran on through the loss takes it for news,
-and reads everything; without that it would say of changes that come later that it has them already.
+What is restored gets an epoch that is later than any that a process can have seen: a Gateway that ran on
+through the loss takes it for news, and reads everything; without that it would say of changes that come later
+that it has them already.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class NotSaved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """``nodes``: data by path, parents before children; ``gateways``: the records of members, by path; ``installation``: whose they are."""
+    """``nodes``: data by path, parents before children; ``gateways``: the records of members, by path;
+    ``installation``: whose they are.
+    """
 
     epoch: int
     installation: str
@@ -91,7 +95,8 @@ def _is_below(path: str, tree: str) -> bool:
 def save(client: KazooClient) -> Saved:
     """Everything as of one moment: read again when bindings change meanwhile.
 
-    :raises NotSaved: they never stopped changing, or nothing is there. :raises StoreUnavailable: ZooKeeper does not answer.
+    :raises NotSaved: they never stopped changing, or nothing is there. :raises StoreUnavailable: ZooKeeper
+        does not answer.
     """
     try:
         with reaching():
@@ -114,7 +119,9 @@ def _epoch(client: KazooClient) -> int:
 
 
 def _tree(client: KazooClient, top: str) -> Iterator[tuple[str, bytes]]:
-    """The nodes of a tree, parents first, without ephemeral ones. (Only the journals of switches have nodes of their own below them.)"""
+    """The nodes of a tree, parents first, without ephemeral ones. (Only the journals of switches have nodes
+    of their own below them.)
+    """
     yield top, client.get(top)[0]
     for path, data in _children(client, top):
         yield path, data
@@ -123,7 +130,9 @@ def _tree(client: KazooClient, top: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _children(client: KazooClient, path: str) -> Iterator[tuple[str, bytes]]:
-    """Many are asked for before the first answer is awaited. One that goes meanwhile is left out, as if it had gone before."""
+    """Many are asked for before the first answer is awaited. One that goes meanwhile is left out, as if it
+    had gone before.
+    """
     try:
         names = sorted(client.get_children(path))
     except NoNodeError:
@@ -153,8 +162,8 @@ def read_installation(client: KazooClient) -> str:
 def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: int = 0) -> int:
     """Write what was saved; the new epoch. Repeated after it was interrupted, it goes on.
 
-    :param replace: what is there is removed; otherwise it has to be empty, or the beginning of the same. :param seen: the last epoch that anybody
-        has noted elsewhere.
+    :param replace: what is there is removed; otherwise it has to be empty, or the beginning of the same.
+        :param seen: the last epoch that anybody has noted elsewhere.
     :raises NotSaved: something else is there. :raises StoreUnavailable: ZooKeeper does not answer.
     """
     with reaching():
@@ -190,7 +199,9 @@ def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: i
 
 
 def begin_later(client: KazooClient, than: int) -> int:
-    """Make the epoch later than any that a process can have seen, and tell those who follow changes to read everything; the new one."""
+    """Make the epoch later than any that a process can have seen, and tell those who follow changes to read
+    everything; the new one.
+    """
     epoch = max(than, _epoch(client)) + EPOCHS_LATER
     transaction = client.transaction()
     transaction.set_data(layout.EPOCH, str(epoch).encode())

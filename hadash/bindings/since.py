@@ -1,9 +1,10 @@
 """Since which epoch an identity has been with its cluster: what a Gateway tells two stays of a producer apart by.
 
-A producer that comes back to a cluster must be seen with an epoch that the cluster has not seen of it, or the cluster finds a
-gap in its sequence (docs/adr/0005). One that stays should keep its epoch, so that a batch sent twice is noticed. So an epoch is
-only ever raised: when the cluster changes, and when it cannot be known whether it does. Whoever knows that nobody's cluster
-changes says so (``stays``: a change by hand, see :mod:`hadash.switching.binding_changes`).
+A producer that comes back to a cluster must be seen with an epoch that the cluster has not seen of it, or the
+cluster finds a gap in its sequence (docs/adr/0005). One that stays should keep its epoch, so that a batch
+sent twice is noticed. So an epoch is only ever raised: when the cluster changes, and when it cannot be known
+whether it does. Whoever knows that nobody's cluster changes says so (``stays``: a change by hand, see
+:mod:`hadash.switching.binding_changes`).
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ def unbound(document: BindingDocument, identity: Identity, epoch: int) -> Bindin
 def unbound_at(document: BindingDocument, identity: Identity, epoch: int, *, stays: bool = False) -> int:
     """What ``unbound`` of the document is, when the binding of ``identity`` is removed in ``epoch``.
 
-    Whoever it governed may go to another cluster by that, or be seen with an earlier epoch; then all of the AppID get a
-    new one, because nothing is left of the identity that could hold it. Who ``stays`` keeps the epoch that the binding had.
+    Whoever it governed may go to another cluster by that, or be seen with an earlier epoch; then all of the
+    AppID get a new one, because nothing is left of the identity that could hold it. Who ``stays`` keeps the
+    epoch that the binding had.
     """
     own = document.binding_of(identity)
     if own is None:
@@ -58,8 +60,9 @@ def unbound_at(document: BindingDocument, identity: Identity, epoch: int, *, sta
 
 
 def _before_or_after(document: BindingDocument, identity: Identity) -> list[Binding | None]:
-    """What can govern a request when ``identity`` has no binding; also one of a client whose client.id names a bound Topic, and
-    that goes by it whichever Topic it writes to."""
+    """What can govern a request when ``identity`` has no binding; also one of a client whose client.id names
+    a bound Topic, and that goes by it whichever Topic it writes to.
+    """
     if not identity.topics:
         return fallbacks(document, identity)
     own = document.binding_of(identity)

@@ -14,8 +14,8 @@ from hadash.identity.identity import Identity
 #: What one transaction may hold: below ZooKeeper's own limit for a request (``jute.maxbuffer``, a megabyte).
 TRANSACTION_BYTES = 900_000
 
-#: Bytes of what a transaction says around a document (its kind, version, ACL and the chroot), and of what it holds beside
-#: all documents: epoch, journal, headers.
+#: Bytes of what a transaction says around a document (its kind, version, ACL and the chroot), and of what it
+#: holds beside all documents: epoch, journal, headers.
 _AROUND_A_DOCUMENT, _BESIDE = 150, 600
 
 #: Bytes of the shortest binding in a document.

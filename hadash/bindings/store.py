@@ -33,19 +33,19 @@ from hadash.identity.names import decode
 #: Each try reads everything anew; ten in a row means that something writes in a loop.
 MAX_CONFLICTS = 10
 
-#: Seconds of the longest pause after the first try that lost, doubled after each further one, and what it grows to: a change of a
-#: few bindings takes some milliseconds, one of a thousand some tenths of a second, and clients wait for either. By chance,
-#: so that those who have met once do not meet again.
+#: Seconds of the longest pause after the first try that lost, doubled after each further one, and what it
+#: grows to: a change of a few bindings takes some milliseconds, one of a thousand some tenths of a second,
+#: and clients wait for either. By chance, so that those who have met once do not meet again.
 CONFLICT_PAUSE_SECONDS = 0.01
 CONFLICT_PAUSE_MOST_SECONDS = 0.3
 
-#: Tries that a change loses before it asks the others to let it pass: a large one takes so long that among many small ones it
-#: would never be the fastest.
+#: Tries that a change loses before it asks the others to let it pass: a large one takes so long that among
+#: many small ones it would never be the fastest.
 TURN_AFTER = 2
 
-#: Seconds for which others let it pass, at most, and between two of their looks. A change of a thousand AppIDs takes a second on
-#: a busy machine; their own clients wait meanwhile, for which stages have ten. It is a courtesy and no lock: whoever
-#: goes on without it breaks nothing.
+#: Seconds for which others let it pass, at most, and between two of their looks. A change of a thousand
+#: AppIDs takes a second on a busy machine; their own clients wait meanwhile, for which stages have ten. It is
+#: a courtesy and no lock: whoever goes on without it breaks nothing.
 TURN_SECONDS = 2.0
 TURN_POLL_SECONDS = 0.02
 
@@ -65,7 +65,8 @@ class Edit:
 
     identity: Identity
     binding: Binding | None
-    #: Whoever makes the change has made sure that nobody goes to another cluster by it: see :mod:`hadash.bindings.since`.
+    #: Whoever makes the change has made sure that nobody goes to another cluster by it: see
+    #: :mod:`hadash.bindings.since`.
     stays: bool = False
 
 
@@ -77,7 +78,9 @@ class _Turn:
         self.asked_for = False
 
     def ask_for(self) -> None:
-        """Once more if the others have waited long enough. While somebody else has asked, that one is let pass first."""
+        """Once more if the others have waited long enough. While somebody else has asked, that one is let
+        pass first.
+        """
         before, self.asked_for = self.asked_for, True  # at once: if the answer is lost it may be there
         try:
             self._client.create(layout.TURN, ephemeral=True)
@@ -89,7 +92,9 @@ class _Turn:
             self.end()
 
     def end(self) -> None:
-        """Nobody has a turn for longer; its owner may not have been able to give it up. Best effort: the next one ends it."""
+        """Nobody has a turn for longer; its owner may not have been able to give it up. Best effort: the next
+        one ends it.
+        """
         try:
             self._client.delete(layout.TURN)
         except (*LOST_REPLY, KazooException):
@@ -103,7 +108,7 @@ class BindingStore:
     def __init__(self, client: KazooClient) -> None:
         self.client = client
 
-    # -- reading -----------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------
 
     def epoch(self) -> int:
         """The global binding epoch; 0 before the first change."""
@@ -159,8 +164,10 @@ class BindingStore:
         return found
 
     def _nodes(self, appids: Sequence[str]) -> Iterator[tuple[str, tuple[bytes, ZnodeStat] | None]]:
-        """What stands in the nodes of some AppIDs, ``None`` where there is none. Many are asked for before the first answer is
-        awaited: one after the other they would take a thousand times as long as the way there and back."""
+        """What stands in the nodes of some AppIDs, ``None`` where there is none. Many are asked for before
+        the first answer is awaited: one after the other they would take a thousand times as long as the way
+        there and back.
+        """
         for first in range(0, len(appids), READ_AT_ONCE):
             asked = appids[first : first + READ_AT_ONCE]
             answers = [self.client.get_async(layout.binding(appid)) for appid in asked]
@@ -170,7 +177,7 @@ class BindingStore:
                 except NoNodeError:
                     yield appid, None
 
-    # -- the journal of a switch ---------------------------------------------------------------------------
+    # -- the journal of a switch --------------------------------------------------------------------------
 
     def journal(self, switch_id: str) -> Journal | None:
         """The journal of a switch, ``None`` when it has none."""
@@ -198,7 +205,7 @@ class BindingStore:
             if journal is not None:
                 journals.version_of(self.client, journal)
 
-    # -- changing -------------------------------------------------------------------------------------------
+    # -- changing ------------------------------------------------------------------------------------------
 
     def change(
         self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
@@ -243,9 +250,10 @@ class BindingStore:
                     f"The bindings of {document.appid} have changed since they were looked at."
                 )
         journal_version = journals.version_of(self.client, journal) if journal is not None else None
-        # The epoch last: every change of bindings writes it, so whatever takes time between here and the commit is time in which
-        # another change makes this one begin anew. What was read before has versions of its own in the transaction. That
-        # happens only if the epoch is still this one, so the new one is larger than any in a document or a journal.
+        # The epoch last: every change of bindings writes it, so whatever takes time between here and the
+        # commit is time in which another change makes this one begin anew. What was read before has versions
+        # of its own in the transaction. That happens only if the epoch is still this one, so the new one is
+        # larger than any in a document or a journal.
         epoch_data, epoch_stat = self.client.get(layout.EPOCH)
         epoch = int(epoch_data or b"0") + 1
         edited = self._edited(

@@ -26,7 +26,8 @@ from hadash.identity.names import decode
 log = logging.getLogger(__name__)
 
 
-#: By how much the epoch of what is restored is later than any that a process can have seen: more changes than an estate makes in years.
+#: By how much the epoch of what is restored is later than any that a process can have seen: more changes than
+#: an estate makes in years.
 EPOCHS_LATER = 1_000_000
 
 #: Seconds until something is read again that could not be read, or that somebody has just deleted.
@@ -37,8 +38,10 @@ MAX_PLACEMENTS = 1000
 
 
 class _Seen(NamedTuple):
-    """A change: its sequence number; which node it was, because after ZooKeeper was put back the number comes again (``None``: it was trimmed already,
-    and no other of this number is the same); and which folder it was in."""
+    """A change: its sequence number; which node it was, because after ZooKeeper was put back the number comes
+    again (``None``: it was trimmed already, and no other of this number is the same); and which folder it was
+    in.
+    """
 
     sequence: int
     node: NodeMark | None
@@ -74,9 +77,10 @@ class Update:
 class BindingWatcher:
     """Follows ``/changes`` from the first full read on.
 
-    When ZooKeeper cannot be reached nothing is called: the engine goes on with what it last applied. So it does when ZooKeeper answers with
-    another history than the one that was seen (it was emptied, or put back to an older state): what stands there now is not what clients
-    were led by. Only what ``hadash-manage restore_zookeeper`` has written is taken instead, which is known by its epoch.
+    When ZooKeeper cannot be reached nothing is called: the engine goes on with what it last applied. So it
+    does when ZooKeeper answers with another history than the one that was seen (it was emptied, or put back
+    to an older state): what stands there now is not what clients were led by. Only what ``hadash-manage
+    restore_zookeeper`` has written is taken instead, which is known by its epoch.
     """
 
     def __init__(
@@ -86,8 +90,8 @@ class BindingWatcher:
         on_forgotten: Callable[[int | None], None] = lambda epoch: None,
     ) -> None:
         """
-        :param on_forgotten: called when ZooKeeper knows fewer changes than were seen, or others, with its last epoch; and with ``None`` when that
-            is over, before what was restored is read.
+        :param on_forgotten: called when ZooKeeper knows fewer changes than were seen, or others, with its
+            last epoch; and with ``None`` when that is over, before what was restored is read.
         """
         self._client = client
         self._on_change = on_change
@@ -107,10 +111,12 @@ class BindingWatcher:
         self._read_all()
         self._client.DataWatch(layout.CHANGES)(self._there)
 
-    # -- what kazoo calls, in threads of its own -------------------------------------------------------------------
+    # -- what kazoo calls, in threads of its own ------------------------------------------------------------------
 
     def _there(self, data: bytes | None, stat: ZnodeStat | None) -> None:
-        """At the start, and when the folder of changes was deleted or created again: a watch on its children ends with it."""
+        """At the start, and when the folder of changes was deleted or created again: a watch on its children
+        ends with it.
+        """
         if stat is None:
             with self._looking:
                 self._forgotten(0)
@@ -138,7 +144,9 @@ class BindingWatcher:
         self._changed(children)
 
     def _try_again(self) -> None:
-        """kazoo does not call again for the same children, so this reads on by itself; ``_seen`` still says what was handled."""
+        """kazoo does not call again for the same children, so this reads on by itself; ``_seen`` still says
+        what was handled.
+        """
 
         def later() -> None:
             time.sleep(AGAIN_SECONDS)
@@ -146,7 +154,7 @@ class BindingWatcher:
 
         self._client.handler.spawn(later)
 
-    # -- one look at a time: what was read first must not be handed over last --------------------------------------
+    # -- one look at a time: what was read first must not be handed over last -------------------------------------
 
     def _look(self, children: list[str]) -> None:
         try:
@@ -204,7 +212,8 @@ class BindingWatcher:
                 self._try_again()
             self._remembered()
         elif epoch == self._epoch and last < self._seen.sequence and self._is_the_same_folder():
-            # Somebody has tidied up: nothing was changed. (One that was put back and has come as far again has a change of this number.)
+            # Somebody has tidied up: nothing was changed. (One that was put back and has come as far again
+            # has a change of this number.)
             self._remembered()
         elif epoch > self._epoch + EPOCHS_LATER // 2:
             log.warning("ZooKeeper was restored (its epoch is %d): reading all bindings", epoch)
@@ -239,7 +248,7 @@ class BindingWatcher:
             self._is_forgotten = False
             self._on_forgotten(None)
 
-    # -- reading ---------------------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------------------
 
     def _read_changes(self, fresh: list[str]) -> None:
         epoch = self._epoch

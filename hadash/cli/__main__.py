@@ -1,9 +1,10 @@
-"""``hadash``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
-migration put-off, keep, retire; of a lost cluster give-up, rebuild; ``declarations`` with commands of its own; and for bindings by hand bind, unbind, changes,
-approve-change, decline-change, cancel-change; for many radii batch.
+"""``hadash``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list,
+show; of a migration put-off, keep, retire; of a lost cluster give-up, rebuild; ``declarations`` with commands
+of its own; and for bindings by hand bind, unbind, changes, approve-change, decline-change, cancel-change; for
+many radii batch.
 
-``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
-not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
+``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes:
+0 done, 1 refused or not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def main(
 
 
 def _fault_of(url: str, token: str) -> str:
-    """What is wrong with where and as whom; empty if nothing is. (It does not say the token again: screens are shared.)"""
+    """What is wrong with where and as whom; empty if nothing is. (It does not say the token again: screens
+    are shared.)
+    """
     if not token:
         return "Set HADASH_TOKEN to a token of yours: hadash's page “Your tokens” issues one."
     if not (token.isascii() and token.isprintable()) or " " in token:
@@ -164,7 +167,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-# -- commands ---------------------------------------------------------------------------------------------------------
+# -- commands ------------------------------------------------------------------------------------------------------
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:

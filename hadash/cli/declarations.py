@@ -82,7 +82,7 @@ def run(api: Api, options: argparse.Namespace, out: Console) -> int:
     return _ACTS[options.act](api, options, out)
 
 
-# -- reading ----------------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------------
 
 
 def _all(api: Api, path: str, **query: Any) -> Iterator[dict[str, Any]]:
@@ -130,7 +130,7 @@ def _number(api: Api, options: argparse.Namespace) -> int:
     )
 
 
-# -- writing ----------------------------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------------------------
 
 
 def _declare(api: Api, options: argparse.Namespace, out: Console) -> int:

@@ -73,8 +73,9 @@ def batches(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def batch(found: dict[str, Any], items: Iterable[dict[str, Any]] = ()) -> RenderableType:
-    """One batch as it stands now, with a bar over all of it and one for each wave that has begun; ``items`` are those that have
-    failed or are on their way."""
+    """One batch as it stands now, with a bar over all of it and one for each wave that has begun; ``items``
+    are those that have failed or are on their way.
+    """
     counts = found["counts"]
     head = Text.assemble(
         (f"{found['radii']} radii", "bold"),

@@ -23,8 +23,9 @@ def waiting_count(user: Any) -> int:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """The navigation's current entry, its counts and the hue of each cluster: those are read only when a template asks, with at most four
-    queries each; and the pairs that are generated, which every page says."""
+    """The navigation's current entry, its counts and the hue of each cluster: those are read only when a
+    template asks, with at most four queries each; and the pairs that are generated, which every page says.
+    """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}

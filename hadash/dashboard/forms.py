@@ -43,8 +43,10 @@ class LocalTimeField(forms.DateTimeField):
 
 
 def in_utc(form: forms.Form, *names: str) -> None:
-    """Move times from the typist's clock to UTC. How many minutes that clock is behind it stands in the field ``<name>_offset``
-    (JavaScript's getTimezoneOffset for that very time: clocks change with the season); without it they are in UTC."""
+    """Move times from the typist's clock to UTC. How many minutes that clock is behind it stands in the field
+    ``<name>_offset`` (JavaScript's getTimezoneOffset for that very time: clocks change with the season);
+    without it they are in UTC.
+    """
     for name in names:
         at = form.cleaned_data.get(name)
         offset = form.cleaned_data.get(f"{name}_offset")
@@ -175,7 +177,9 @@ class ImportForm(forms.Form):
 
 
 class RequestForm(forms.Form):
-    """Ask for a switch. Without ``scope``, an ``instance`` says that it is about that one, and ``topics`` about those."""
+    """Ask for a switch. Without ``scope``, an ``instance`` says that it is about that one, and ``topics``
+    about those.
+    """
 
     SCOPES = [
         (ScopeKind.APPID.value, _("The whole AppID")),

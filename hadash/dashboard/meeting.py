@@ -1,4 +1,6 @@
-"""Where everything about one AppID meets: its Topics with their mirrors, its groups, its rights on both clusters, what would move with it, its findings."""
+"""Where everything about one AppID meets: its Topics with their mirrors, its groups, its rights on both
+clusters, what would move with it, its findings.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,9 @@ def uses_of(found: AppID) -> tuple[list[TopicUse], list[GroupUse]]:
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """How far a group is behind on one cluster: ``records`` is ``None`` when that of a partition is not known, ``fault`` says why nothing is."""
+    """How far a group is behind on one cluster: ``records`` is ``None`` when that of a partition is not
+    known, ``fault`` says why nothing is.
+    """
 
     group: str
     cluster: str
@@ -139,7 +143,9 @@ class GroupLag:
 
 
 def lags_of(found: AppID) -> tuple[list[GroupLag], int]:
-    """(its groups as their clusters tell them now, how many are left out). A cluster that does not answer is asked once."""
+    """(its groups as their clusters tell them now, how many are left out). A cluster that does not answer is
+    asked once.
+    """
     _topics, groups = uses_of(found)
     known = [(use.group, row.cluster) for use in groups for row in use.rows]
     clusters = {cluster.name: cluster for cluster in found.pair.clusters}
@@ -186,7 +192,9 @@ def _rules(lake: str, snapshot: Snapshot, appid: str) -> tuple[list[Mapping[str,
 
 
 def compared(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> list[Right]:
-    """One row a rule, with who has it: the same from another host is another rule. Those that only one has come first."""
+    """One row a rule, with who has it: the same from another host is another rule. Those that only one has
+    come first.
+    """
     has: dict[tuple[str, str, str, str, str, str], set[str]] = defaultdict(set)
     for row in rows:
         if not row["by_hadash"]:

@@ -1,4 +1,6 @@
-"""A page for who visits the address of a button: somebody whose session had ended, and who signed in again, is sent there."""
+"""A page for who visits the address of a button: somebody whose session had ended, and who signed in again,
+is sent there.
+"""
 
 from __future__ import annotations
 

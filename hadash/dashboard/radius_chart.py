@@ -29,8 +29,9 @@ def drawn(
 ) -> Chart | None:
     """What pulls in what, as a picture; ``None`` for a plan that was kept without its members.
 
-    :param address: of the page that has the table. :param before: the plan that was asked for: what it has not is new, and what only it has
-        is gone. :param everything: for the table: a row for each member, however many there are.
+    :param address: of the page that has the table. :param before: the plan that was asked for: what it has
+        not is new, and what only it has is gone. :param everything: for the table: a row for each member,
+        however many there are.
     """
     if not plan.members:
         return None

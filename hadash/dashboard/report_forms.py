@@ -1,4 +1,6 @@
-"""Forms of reports: a schedule with its recipients, a person's own mail, and where owners get theirs. What is allowed is decided by the services."""
+"""Forms of reports: a schedule with its recipients, a person's own mail, and where owners get theirs. What is
+allowed is decided by the services.
+"""
 
 from __future__ import annotations
 

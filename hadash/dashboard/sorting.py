@@ -1,4 +1,6 @@
-"""In which order a table stands: what somebody has clicked at the head of a column. It is part of the address, like filters and pages."""
+"""In which order a table stands: what somebody has clicked at the head of a column. It is part of the
+address, like filters and pages.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,11 @@ Fields = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """``column``: by which one; empty where nobody has chosen, and the table stands as it is given. ``name``: what the address calls the order
-    of this table, ``page`` what it calls its page. ``address``: of the page that shows it, when another address may have to show it as well.
-    ``anchor``: the id of what is in sight after a click; empty for the top of the page."""
+    """``column``: by which one; empty where nobody has chosen, and the table stands as it is given. ``name``:
+    what the address calls the order of this table, ``page`` what it calls its page. ``address``: of the page
+    that shows it, when another address may have to show it as well. ``anchor``: the id of what is in sight
+    after a click; empty for the top of the page.
+    """
 
     column: str
     descending: bool
@@ -44,7 +48,8 @@ class Order:
         return "descending" if self.descending else "ascending"
 
     def link(self, column: str, *, largest_first: bool = False) -> str:
-        """The address that orders by this column; the other way round when it already does. The table is back on its first page.
+        """The address that orders by this column; the other way round when it already does. The table is back
+        on its first page.
 
         :param largest_first: what the first click asks for.
         """

@@ -110,7 +110,10 @@ def of_switches(user: Any, running: int, waiting: int) -> Tile:
 
 
 def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:
-    """:param clients: that are connected to the Gateways; ``None`` when nobody can tell. :param days: as :func:`hadash.presentation.posture.daily`."""
+    """:param clients: that are connected to the Gateways; ``None`` when nobody can tell.
+
+    :param days: as :func:`hadash.presentation.posture.daily`.
+    """
     says = ngettext("%(n)s request parked", "%(n)s requests parked", parked) % {"n": parked}
     trend = days[DailyFigure.Name.CLIENTS]
     return Tile(_("Clients at the Gateways"), _number(clients), says, reverse("gateways"), trend)

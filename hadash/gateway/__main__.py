@@ -47,8 +47,9 @@ from hadash.telemetry import logs
 
 log = logging.getLogger("hadash.gateway")
 
-#: New objects after which Python looks for cycles among the youngest, and rounds after which among older ones. Nobody is served
-#: meanwhile: a round that frees 50,000 took 70 ms where that was measured. (Connections that end are freed by themselves.)
+#: New objects after which Python looks for cycles among the youngest, and rounds after which among older
+#: ones. Nobody is served meanwhile: a round that frees 50,000 took 70 ms where that was measured.
+#: (Connections that end are freed by themselves.)
 GC_THRESHOLDS = (10_000, 10, 50)
 
 
@@ -115,7 +116,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
 
     if not settings.state:
         log.warning(
-            "HADASH_GATEWAY_STATE is not set: this Gateway cannot tell a ZooKeeper that was emptied or put back while it was down."
+            "HADASH_GATEWAY_STATE is not set: this Gateway cannot tell a ZooKeeper that was emptied or put back "
+            "while it was down."
         )
     loop.add_signal_handler(signal.SIGHUP, gateway.certificates.look)
 
@@ -211,8 +213,9 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
 
 
 async def _give_way(gateway: Gateway, member: Member) -> None:
-    """Another process has the name. Switches have to hear of the clients that this one cuts off before these come back to the
-    other, which does not know them: a block would catch what they send again."""
+    """Another process has the name. Switches have to hear of the clients that this one cuts off before these
+    come back to the other, which does not know them: a block would catch what they send again.
+    """
     try:
         await asyncio.to_thread(member.expect_everybody_back)
     except (*LOST_REPLY, KazooException) as error:  # it must stop all the same

@@ -1,5 +1,6 @@
-"""The last epoch that was in effect here, in the Gateway's own folder (``HADASH_GATEWAY_STATE``): a Gateway that is started again asks ZooKeeper
-what is in effect, and ZooKeeper may have been emptied or put back meanwhile. It would then send clients to clusters that they have left.
+"""The last epoch that was in effect here, in the Gateway's own folder (``HADASH_GATEWAY_STATE``): a Gateway
+that is started again asks ZooKeeper what is in effect, and ZooKeeper may have been emptied or put back
+meanwhile. It would then send clients to clusters that they have left.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class Gateway:
         self._listening: set[int] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    # -- life ---------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Listen. :raises OSError: a port is taken."""
@@ -240,7 +240,7 @@ class Gateway:
             raise
         return bound
 
-    # -- clusters -------------------------------------------------------------------------------------------------
+    # -- clusters ------------------------------------------------------------------------------------------------
 
     def learn_brokers(self, cluster: str, brokers: tuple[Broker, ...]) -> None:
         """Follow a cluster's brokers from a METADATA answer that passed by."""
@@ -339,7 +339,8 @@ class Gateway:
         return self.clusters[cluster].security_protocol.startswith("SASL")
 
     def _context_for(self, appid: str, cluster: str) -> ssl.SSLContext:
-        """TLS for a client's connection to ``cluster``. A cluster without SASL takes whose certificate it is for the client.
+        """TLS for a client's connection to ``cluster``. A cluster without SASL takes whose certificate it is
+        for the client.
 
         :raises Unidentified: there is the Gateway's certificate only.
         """
@@ -413,7 +414,7 @@ class Gateway:
             steps = self.traffic.sample(self.purgatory.count)
             self.slices.run(steps, lambda _: None, _sampling_failed)
 
-    # -- connections ------------------------------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------------------------
 
     def admits(self, host: str) -> bool:
         """Whether there is room for one more connection, of ``host``; if not, that is noted."""

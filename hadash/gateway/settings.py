@@ -31,7 +31,8 @@ class GatewaySettings:
     #: Node ports reserved for each cluster: broker ids from 0 up to this many. Fixed, so that an address which
     #: a client remembers stays the same broker over restarts.
     ports_per_cluster: int = 100
-    #: Status, access and metrics over HTTP, beyond the nodes' ports. Loopback unless somebody decides otherwise: it has no sign-in.
+    #: Status, access and metrics over HTTP, beyond the nodes' ports. Loopback unless somebody decides
+    #: otherwise: it has no sign-in.
     admin_host: str = "127.0.0.1"
     admin_port: int = 9400
     #: Where hadash asks for that, if it is not ``admin_host``: needed when that one is every address of the machine
@@ -43,13 +44,15 @@ class GatewaySettings:
     #: Processes that share the ports, each a member of its own (``id-1``, ``id-2``, …; their status ports follow
     #: ``admin_port``). One fills a core; SIGHUP restarts them one after the other.
     workers: int = 1
-    #: A folder for what has to outlive a process: which cluster knows which group member, and how far bindings had come. Empty: a restart forgets
-    #: it; a static member that moves after it may be fenced by the cluster that it had been on before, and bindings are taken from a ZooKeeper that
-    #: was put back to an older state, too.
+    #: A folder for what has to outlive a process: which cluster knows which group member, and how far
+    #: bindings had come. Empty: a restart forgets it; a static member that moves after it may be fenced by
+    #: the cluster that it had been on before, and bindings are taken from a ZooKeeper that was put back to an
+    #: older state, too.
     state: str = ""
-    #: ``refuse``: a transactional producer is told so at once. ``relay``: it is served, and hadash promises nothing for
-    #: what it does across a switch: an open transaction stays with the old cluster, where it times out, its producer ends
-    #: with an error and has to begin again, and what it consumed and produced in it may be done twice.
+    #: ``refuse``: a transactional producer is told so at once. ``relay``: it is served, and hadash promises
+    #: nothing for what it does across a switch: an open transaction stays with the old cluster, where it
+    #: times out, its producer ends with an error and has to begin again, and what it consumed and produced in
+    #: it may be done twice.
     transactions: str = "refuse"
     #: How clients come: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. A Gateway listens in one way.
     security_protocol: str = "SASL_PLAINTEXT"
@@ -59,57 +62,60 @@ class GatewaySettings:
     tls_client_ca: str = ""
     #: How the subject of a client's certificate becomes an AppID: Kafka's ``ssl.principal.mapping.rules``.
     principal_mapping_rules: str = "DEFAULT"
-    #: Who issues the brokers' certificates (PEM), for clusters with TLS: a file for both, or ``east=/a.pem,west=/b.pem``. Empty:
-    #: the system's authorities.
+    #: Who issues the brokers' certificates (PEM), for clusters with TLS: a file for both, or
+    #: ``east=/a.pem,west=/b.pem``. Empty: the system's authorities.
     upstream_ca: str = ""
-    #: The Gateway's own certificate with chain, and its key (PEM), for clusters whose brokers ask for one; in the same way. On a
-    #: cluster without SASL it is the Gateway itself, for look-ups; AppIDs have certificates of their own in the accounts.
+    #: The Gateway's own certificate with chain, and its key (PEM), for clusters whose brokers ask for one; in
+    #: the same way. On a cluster without SASL it is the Gateway itself, for look-ups; AppIDs have
+    #: certificates of their own in the accounts.
     upstream_certificate: str = ""
     upstream_key: str = ""
-    #: Seconds between looks at the files of certificates, keys and authorities, which are read again when they have changed (SIGHUP:
-    #: at once). They are renewed hours or days before they end.
+    #: Seconds between looks at the files of certificates, keys and authorities, which are read again when
+    #: they have changed (SIGHUP: at once). They are renewed hours or days before they end.
     certificate_seconds: float = 10.0
-    #: Addresses and networks (``10.0.0.0/24``) from which every connection begins with a header of the PROXY protocol, version 2:
-    #: load balancers in front of this Gateway. From nowhere else is one taken, and from there nothing without one, because
-    #: whoever may send it can name any address.
+    #: Addresses and networks (``10.0.0.0/24``) from which every connection begins with a header of the PROXY
+    #: protocol, version 2: load balancers in front of this Gateway. From nowhere else is one taken, and from
+    #: there nothing without one, because whoever may send it can name any address.
     proxy_protocol_from: tuple[str, ...] = ()
     #: Bytes of such a header. Addresses take 52 at most; a load balancer's own values (TLVs) a few hundred.
     max_proxy_header_bytes: int = 2_048
     #: Seconds for it to come: what the specification recommends at least, one lost packet.
     proxy_header_seconds: float = 3.0
-    #: Clusters, separated by commas, to whose brokers connections begin with such a header, which names the client. Kafka does
-    #: not take it: for brokers behind a load balancer that does (HAProxy's ``accept-proxy``), and engines that do.
+    #: Clusters, separated by commas, to whose brokers connections begin with such a header, which names the
+    #: client. Kafka does not take it: for brokers behind a load balancer that does (HAProxy's
+    #: ``accept-proxy``), and engines that do.
     upstream_proxy_protocol: tuple[str, ...] = ()
     #: What SASL_HANDSHAKE offers; OAUTHBEARER is possible too. Name what both clusters have: the exchange is relayed.
     sasl_mechanisms: tuple[str, ...] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
     #: The claim of an OAUTHBEARER token that is the AppID: the brokers' ``sasl.oauthbearer.sub.claim.name``.
     oauthbearer_principal_claim: str = "sub"
-    #: A file with the Gateway's own accounts (see ``accounts.py``): for look-ups on the other cluster, and for AppIDs that
-    #: sign in without a password. Empty: none.
+    #: A file with the Gateway's own accounts (see ``accounts.py``): for look-ups on the other cluster, and
+    #: for AppIDs that sign in without a password. Empty: none.
     accounts: str = ""
     #: The largest request or response: Kafka's own ``socket.request.max.bytes``.
     max_frame_bytes: int = 104_857_600
     #: The largest request before sign-in: Kafka's own ``sasl.server.max.receive.size``.
     max_unauthenticated_frame_bytes: int = 524_288
-    #: Requests of a connection until it is signed in. A client sends one or two API_VERSIONS, as many SASL_HANDSHAKE, and one
-    #: SASL_AUTHENTICATE or two: six at most.
+    #: Requests of a connection until it is signed in. A client sends one or two API_VERSIONS, as many
+    #: SASL_HANDSHAKE, and one SASL_AUTHENTICATE or two: six at most.
     max_requests_before_sign_in: int = 16
-    #: Connections at once that are not signed in, of ``max_connections``. When one more comes, the one that has kept the Gateway
-    #: waiting for the longest is closed (see ``unauthenticated.py``). A sign-in takes some hundredths of a second, so so many
-    #: begin and end in less than one when a whole fleet comes back.
+    #: Connections at once that are not signed in, of ``max_connections``. When one more comes, the one that
+    #: has kept the Gateway waiting for the longest is closed (see ``unauthenticated.py``). A sign-in takes
+    #: some hundredths of a second, so so many begin and end in less than one when a whole fleet comes back.
     max_unauthenticated_connections: int = 5_000
-    #: The same of one peer address, so that one machine does not use up all of them; 0 for no such limit. Half, because behind
-    #: a load balancer all clients have one address.
+    #: The same of one peer address, so that one machine does not use up all of them; 0 for no such limit.
+    #: Half, because behind a load balancer all clients have one address.
     max_unauthenticated_per_host: int = 2_500
-    #: Bytes that all connections hold that are not signed in; beyond it the one that holds most is closed. Divided among all of
-    #: them it is 13 KiB each, more than a sign-in, so an honest client is not the one.
+    #: Bytes that all connections hold that are not signed in; beyond it the one that holds most is closed.
+    #: Divided among all of them it is 13 KiB each, more than a sign-in, so an honest client is not the one.
     max_unauthenticated_bytes: int = 67_108_864
     #: Seconds from connecting to being signed in, with the TLS handshake. Kafka clients give up after 30 s themselves.
     authentication_seconds: float = 30.0
     #: Seconds to reach a broker. Shorter than the client's own 30 s, so that it hears of the failure.
     connect_seconds: float = 10.0
-    #: Seconds of silence after which the machine of a broker or client counts as gone, with its connections: a block
-    #: waits so long for a broker that lost its power. Longer than a broker leaves a client unread that is over its quota.
+    #: Seconds of silence after which the machine of a broker or client counts as gone, with its connections:
+    #: a block waits so long for a broker that lost its power. Longer than a broker leaves a client unread
+    #: that is over its quota.
     silence_seconds: float = 60.0
     #: Connections that the kernel holds until they are accepted: after a move thousands come at once.
     accept_backlog: int = 1024
@@ -127,24 +133,25 @@ class GatewaySettings:
     max_in_flight: int = 64
     #: The same while a switch settles, shortly before its block: the Java client's own default.
     settling_in_flight: int = 5
-    #: Requests parked at once in this process, and the bytes that they hold; beyond either the retriable error is
-    #: given at once. Bytes: a write of 100 KiB from each of two thousand producers, a tenth of a small machine's memory.
+    #: Requests parked at once in this process, and the bytes that they hold; beyond either the retriable
+    #: error is given at once. Bytes: a write of 100 KiB from each of two thousand producers, a tenth of a
+    #: small machine's memory.
     max_parked: int = 20_000
     max_parked_bytes: int = 268_435_456
     #: Bytes of one connection that came behind a request which waits; beyond it the client is not read. One default
     #: batch of librdkafka (1 MB).
     backlog_bytes: int = 1_048_576
-    #: Bytes of large requests (64 KiB and more) that clients are sending at one time, in this process: five of the largest. Who
-    #: begins another one is not read until there is room.
+    #: Bytes of large requests (64 KiB and more) that clients are sending at one time, in this process: five
+    #: of the largest. Who begins another one is not read until there is room.
     max_partial_bytes: int = 536_870_912
-    #: Seconds after which a client that is still sending one request is closed, if others wait for that room: the request
-    #: timeout of most clients, which have given it up by then.
+    #: Seconds after which a client that is still sending one request is closed, if others wait for that room:
+    #: the request timeout of most clients, which have given it up by then.
     partial_seconds: float = 30.0
     #: Requests of one connection that have no answer yet; beyond it the client is not read. Clients have five under way
     #: (Java) or one of each kind; answers wait for the ones before them.
     max_unanswered: int = 256
-    #: Bytes that wait to be taken by a client (or broker) before its other side is no longer read. A fetch answer of the
-    #: default size passes without a stop; a slow client holds so much memory.
+    #: Bytes that wait to be taken by a client (or broker) before its other side is no longer read. A fetch
+    #: answer of the default size passes without a stop; a slow client holds so much memory.
     write_buffer_bytes: int = 2_097_152
     #: Connections at once in this process, signed in or not; further ones are closed at once. Each takes two file
     #: descriptors (``ulimit -n``) when it is signed in.
@@ -158,22 +165,25 @@ class GatewaySettings:
     #: Seconds after which a block that is not in effect is logged, with what it waits for. A broker answers a
     #: PRODUCE in milliseconds.
     slow_block_seconds: float = 1.0
-    #: Seconds that clients are given to come back which were cut off before they had all their answers (their broker died,
-    #: their own connection broke, or the process that served them was killed), before what leads to a block is in effect: the
-    #: longest that a client library waits by default before it connects again (kafka-python 30, librdkafka 15, Java 1).
+    #: Seconds that clients are given to come back which were cut off before they had all their answers (their
+    #: broker died, their own connection broke, or the process that served them was killed), before what leads
+    #: to a block is in effect: the longest that a client library waits by default before it connects again
+    #: (kafka-python 30, librdkafka 15, Java 1).
     return_seconds: float = 30.0
-    #: Seconds that a client is given to send again what a broker has refused because it leads the partition no more: clients
-    #: ask for the new leader and try again after 0.1 s (librdkafka, Java) to 1 s.
+    #: Seconds that a client is given to send again what a broker has refused because it leads the partition
+    #: no more: clients ask for the new leader and try again after 0.1 s (librdkafka, Java) to 1 s.
     retry_seconds: float = 5.0
     #: Seconds between reads of both clusters' API versions.
     versions_seconds: float = 30.0
-    #: The lake that access reports are written to (a folder, s3a://… or hdfs://…), and seconds from one batch to the next: few files of
-    #: useful size, and a restart loses a minute at most. Empty: none are written.
+    #: The lake that access reports are written to (a folder, s3a://… or hdfs://…), and seconds from one batch
+    #: to the next: few files of useful size, and a restart loses a minute at most. Empty: none are written.
     lake: str = ""
     lake_seconds: float = 60.0
-    #: Seconds from the first client to the first batch: all that come back after a start are in it, and a new estate sees itself soon.
+    #: Seconds from the first client to the first batch: all that come back after a start are in it, and a new
+    #: estate sees itself soon.
     lake_first_seconds: float = 20.0
-    #: Length of one traffic sample, and how many are kept (ten minutes; with very many clients fewer: see ``samples.py``).
+    #: Length of one traffic sample, and how many are kept (ten minutes; with very many clients fewer: see
+    #: ``samples.py``).
     traffic_seconds: float = 0.5
     traffic_samples: int = 1200
 

@@ -1,8 +1,8 @@
 """Several processes of one Gateway on the same ports: started together, restarted one after the other, ended together.
 
-The parent serves nobody. Each worker is a member in ZooKeeper of its own (``<id>-1``, ``<id>-2``, …), so a block waits for
-all of them. SIGTERM lets them answer what is under way and ends them; SIGHUP restarts them one by one, while the others
-take new connections; one that dies is started again.
+The parent serves nobody. Each worker is a member in ZooKeeper of its own (``<id>-1``, ``<id>-2``, …), so a
+block waits for all of them. SIGTERM lets them answer what is under way and ends them; SIGHUP restarts them
+one by one, while the others take new connections; one that dies is started again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PortTaken(Exception):
     """Another program listens there already. The message says what to do."""
 
 
-# -- in a worker ----------------------------------------------------------------------------------------------------
+# -- in a worker ---------------------------------------------------------------------------------------------------
 
 
 def worker_number() -> int:
@@ -88,7 +88,7 @@ def say_ready() -> None:
         os.close(int(descriptor))
 
 
-# -- the parent -----------------------------------------------------------------------------------------------------
+# -- the parent ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -121,8 +121,9 @@ class Worker:
 class Workers:
     """The parent of ``settings.workers`` processes.
 
-    It waits for signals (a process that has ended is one), for a process that says that it listens, and for the next point
-    in time at which something is to be done; then it looks at each worker. So it is never deaf.
+    It waits for signals (a process that has ended is one), for a process that says that it listens, and for
+    the next point in time at which something is to be done; then it looks at each worker. So it is never
+    deaf.
     """
 
     def __init__(self, settings: GatewaySettings, command: list[str]) -> None:

@@ -14,8 +14,9 @@ from psycopg import sql
 from hadash.governance.models import Run
 from hadash.governance.selectors import TABLES
 
-#: By table: what makes rows of two runs the same, and what of them is compared. (Counts of requests grow all the time: an edge that is
-#: there in both is the same, and the cells of the map of coverage are of other AppIDs each time.) What is compared has a key without nulls.
+#: By table: what makes rows of two runs the same, and what of them is compared. (Counts of requests grow all
+#: the time: an edge that is there in both is the same, and the cells of the map of coverage are of other
+#: AppIDs each time.) What is compared has a key without nulls.
 COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "edges": (("pair", "appid", "client_id", "kind", "resource", "cluster"), ()),
     "nodes": (("pair", "kind", "appid", "names"), ("cluster", "radius_instance", "radius_appid")),
@@ -53,8 +54,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a table of a run differs from that of an earlier one: the keys of rows that came and went, and what changed. Of each at most
-    :data:`SHOWN`; how many there are say the counts."""
+    """How a table of a run differs from that of an earlier one: the keys of rows that came and went, and what
+    changed. Of each at most
+    :data:`SHOWN`; how many there are say the counts.
+    """
 
     table: str
     columns: tuple[str, ...]
@@ -114,10 +117,11 @@ def _difference(name: str, table: str, before: int, now: int, pairs: tuple[str, 
 
 
 def _query(table: str, key: tuple[str, ...], values: tuple[str, ...]) -> sql.Composed:
-    """(how it differs, how many rows differ so, the key, the values before, the values now), at most so many of each kind, in order.
+    """(how it differs, how many rows differ so, the key, the values before, the values now), at most so many
+    of each kind, in order.
 
-    The rows of both runs are put together by their keys: a join would depend on what PostgreSQL supposes of runs that have just been published
-    (a million rows took it minutes). For GROUP BY two nulls are alike.
+    The rows of both runs are put together by their keys: a join would depend on what PostgreSQL supposes of
+    runs that have just been published (a million rows took it minutes). For GROUP BY two nulls are alike.
     """
     names = [sql.Identifier(name) for name in (*key, *values)]
     then, now = ([sql.Identifier(f"{side}_{name}") for name in values] for side in ("then", "now"))

@@ -16,8 +16,9 @@ from hadash.sentences import Sentence, say
 
 
 def has_joined(details: Mapping[str, Any]) -> bool:
-    """Of the use of a group: whether it is one by a member, see :attr:`Seen.is_member`. (A JOIN_GROUP alone tells a session
-    timeout: Gateways said no more at first.)"""
+    """Of the use of a group: whether it is one by a member, see :attr:`Seen.is_member`. (A JOIN_GROUP alone
+    tells a session timeout: Gateways said no more at first.)
+    """
     return bool(details.get("member")) or details.get("session_timeout_ms") is not None
 
 
@@ -39,10 +40,12 @@ class Seen:
 
     @property
     def is_member(self) -> bool:
-        """Whether it is the use of a group by one of its members: it joined, or committed with a generation, which only who has
-        joined knows. A client that assigns its partitions itself may commit in a group, too, and its place is not carried over.
-        (:mod:`spark.rules.clients` says the same over the columns of the lake; who reads as a member *now* is asked of
-        the Gateways before each switch, :mod:`hadash.switching.stages.self_assigned`.)"""
+        """Whether it is the use of a group by one of its members: it joined, or committed with a generation,
+        which only who has joined knows. A client that assigns its partitions itself may commit in a group,
+        too, and its place is not carried over. (:mod:`spark.rules.clients` says the same over the columns of
+        the lake; who reads as a member *now* is asked of the Gateways before each switch,
+        :mod:`hadash.switching.stages.self_assigned`.)
+        """
         return self.kind == "group" and has_joined(self.details)
 
 
@@ -50,8 +53,9 @@ class Seen:
 class Circumstances:
     """What rules have to know besides.
 
-    ``replicated``: Topics with more than one replica, on the cluster that is left. ``same_offsets``: Topics whose records have the same offsets on both
-    clusters. ``settle_seconds``: how long a switch waits for consumers. ``elsewhere``: the other pairs in which AppIDs that move are used.
+    ``replicated``: Topics with more than one replica, on the cluster that is left. ``same_offsets``: Topics
+    whose records have the same offsets on both clusters. ``settle_seconds``: how long a switch waits for
+    consumers. ``elsewhere``: the other pairs in which AppIDs that move are used.
     """
 
     replicated: frozenset[str] = frozenset()

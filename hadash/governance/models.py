@@ -47,7 +47,8 @@ class Run(models.Model):
     attempt = models.PositiveSmallIntegerField(default=1)
     began_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    #: What it was made from: ``day`` (the newest day of facts), ``facts`` (the version of the lake's manifest), ``snapshot`` (when).
+    #: What it was made from: ``day`` (the newest day of facts), ``facts`` (the version of the lake's
+    #: manifest), ``snapshot`` (when).
     watermark = models.JSONField(default=dict)
     #: Rows by table, seconds by step.
     rows = models.JSONField(default=dict)
@@ -154,7 +155,9 @@ class Mark(_Row):
 
 
 class Island(_Row):
-    """What hangs together (:data:`spark.schemas.ISLANDS`). ``kind``, ``appid`` and ``names`` say what is in its midst."""
+    """What hangs together (:data:`spark.schemas.ISLANDS`). ``kind``, ``appid`` and ``names`` say what is in
+    its midst.
+    """
 
     island = models.BigIntegerField()
     kind = models.CharField(max_length=12)
@@ -190,7 +193,8 @@ class Sharing(_Row):
     libraries = models.BigIntegerField()
     groups = models.BigIntegerField()
     topics = models.BigIntegerField()
-    #: Applications that can be told apart by the names, hosts and groups of its clients, and how many things move with it at most.
+    #: Applications that can be told apart by the names, hosts and groups of its clients, and how many things
+    #: move with it at most.
     applications = models.BigIntegerField(default=1)
     radius = models.BigIntegerField(default=0)
     radius_by_appid = models.BigIntegerField(default=0)
@@ -310,8 +314,9 @@ class Finding(models.Model):
     resolved_at = models.DateTimeField(null=True)
     #: How often it has come up again.
     reopened = models.PositiveIntegerField(default=0)
-    #: How much of it there is, in what its rule counts (:attr:`Entry.measure`); null where the rule counts nothing. ``least``: what
-    #: that is compared with: as much as there was when it came up, when it was last said to be worse, or when it got much better; ``worse_at``: when it was last said to be.
+    #: How much of it there is, in what its rule counts (:attr:`Entry.measure`); null where the rule counts
+    #: nothing. ``least``: what that is compared with: as much as there was when it came up, when it was last
+    #: said to be worse, or when it got much better; ``worse_at``: when it was last said to be.
     measure = models.FloatField(null=True)
     least = models.FloatField(null=True)
     worse_at = models.DateTimeField(null=True)
@@ -342,8 +347,9 @@ class Finding(models.Model):
 
 
 class Posture(models.Model):
-    """How a pair stands on a day (UTC), in figures: what runs have last said of it on that day (:mod:`spark.publishing.posture`). They outlive the
-    runs. What no run has said is null."""
+    """How a pair stands on a day (UTC), in figures: what runs have last said of it on that day
+    (:mod:`spark.publishing.posture`). They outlive the runs. What no run has said is null.
+    """
 
     pair = models.CharField(max_length=40)
     day = models.DateField()

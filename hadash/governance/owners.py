@@ -1,6 +1,8 @@
-"""Whose AppIDs are. A page of an AppID names the owner, reports tell each owner what is theirs (:mod:`hadash.reports.recipients`).
+"""Whose AppIDs are. A page of an AppID names the owner, reports tell each owner what is theirs
+(:mod:`hadash.reports.recipients`).
 
-hadash knows no owner by itself: people say it on the page, programs through the API, and what stands in a directory comes as a file.
+hadash knows no owner by itself: people say it on the page, programs through the API, and what stands in a
+directory comes as a file.
 """
 
 from __future__ import annotations
@@ -39,8 +41,10 @@ class OwnerRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``changed``: AppIDs with another owner than before. ``same``: those that had it already. ``unknown``: names (pair › AppID) of some that there are
-    not, or that the person may not change; ``left_out``: how many."""
+    """``changed``: AppIDs with another owner than before. ``same``: those that had it already. ``unknown``:
+    names (pair › AppID) of some that there are not, or that the person may not change; ``left_out``: how
+    many.
+    """
 
     changed: int
     same: int

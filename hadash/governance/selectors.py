@@ -1,4 +1,6 @@
-"""What the jobs have published, as people read it: always of the last run that is published, and of pairs that they may see."""
+"""What the jobs have published, as people read it: always of the last run that is published, and of pairs
+that they may see.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def rows(model: Any, run: Run | None, pairs: Iterable[str]) -> QuerySet[Any]:
     return model.objects.filter(run=run, pair__in=list(pairs))
 
 
-# -- findings -----------------------------------------------------------------------------------------------------
+# -- findings ----------------------------------------------------------------------------------------------------
 
 
 def in_force() -> QuerySet[Acceptance]:
@@ -117,8 +119,9 @@ Scores = tuple[dict[str, Score], list[dict[str, Any]]]
 def scores(pairs: Sequence[str], most: int) -> Scores:
     """The score of each pair, and the AppIDs with the highest scores, as :func:`worst_appids`.
 
-    Findings change when a run is published, and what counts of them when somebody accepts one, takes that back, or a day is over: between these it is
-    remembered. (An estate of a hundred thousand AppIDs has as many findings.)
+    Findings change when a run is published, and what counts of them when somebody accepts one, takes that
+    back, or a day is over: between these it is remembered. (An estate of a hundred thousand AppIDs has as
+    many findings.)
     """
     accepted = Acceptance.objects.aggregate(pk=Max("pk"), withdrawn=Max("withdrawn_at"))
     run = published(Run.Job.RISK)
@@ -131,7 +134,7 @@ def _scores(pairs: tuple[str, ...], most: int, state: tuple[Any, ...]) -> Scores
     return {pair: score(counting([pair])) for pair in pairs}, worst_appids(pairs, most)
 
 
-# -- coverage over time -------------------------------------------------------------------------------------------
+# -- coverage over time ------------------------------------------------------------------------------------------
 
 
 #: What is counted of the clients of an AppID: columns of :data:`spark.schemas.COVERAGE`.
@@ -139,7 +142,8 @@ COVERAGE_COUNTS = ("clients", "registered", "nameless", "new_clients", "duplicat
 
 
 def coverage_over_time(pairs: Iterable[str], appid: str = "") -> list[dict[str, Any]]:
-    """Of each run of the job that is kept, the newest first, and each pair: how many clients there were, and how well they were known.
+    """Of each run of the job that is kept, the newest first, and each pair: how many clients there were, and
+    how well they were known.
 
     ``run``, ``at``, ``pair``, and :data:`COVERAGE_COUNTS` added up over AppIDs.
 
@@ -176,5 +180,7 @@ def _summed(rows: QuerySet[Coverage]) -> dict[int, dict[str, dict[str, int]]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coverage_counted(run: int) -> dict[str, dict[str, int]]:
-    """Of all AppIDs, by pair. Remembered: a run that is published does not change, and may have a hundred thousand rows."""
+    """Of all AppIDs, by pair. Remembered: a run that is published does not change, and may have a hundred
+    thousand rows.
+    """
     return _summed(Coverage.objects.filter(run=run)).get(run, {})

@@ -1,8 +1,9 @@
 """The subject of a certificate as Java writes it: ``X500Principal.getName()``, from which Kafka makes a principal.
 
-The form is RFC 2253 as OpenJDK has it, which differs from Python's ``rfc4514_string`` where it matters: ``=`` is escaped, so that
-a value cannot pass for another attribute; and only nine attributes have names, the others are ``OID=#`` and the DER of their value
-in hex. Compared with Java itself by ``tests/identity/test_principal_as_java.py``.
+The form is RFC 2253 as OpenJDK has it, which differs from Python's ``rfc4514_string`` where it matters: ``=``
+is escaped, so that a value cannot pass for another attribute; and only nine attributes have names, the others
+are ``OID=#`` and the DER of their value in hex. Compared with Java itself by
+``tests/identity/test_principal_as_java.py``.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _escaped(text: str) -> str:
     return "".join("\\" + c for c in before) + inner + "".join("\\" + c for c in after)
 
 
-# -- DER ----------------------------------------------------------------------------------------------------------
+# -- DER ---------------------------------------------------------------------------------------------------------
 
 
 def _children(content: bytes) -> Iterator[tuple[int, bytes]]:

@@ -1,5 +1,5 @@
-"""How applications name their clients: what libraries call those that nobody has named, and which part of a name is made anew for
-each process. Pure.
+"""How applications name their clients: what libraries call those that nobody has named, and which part of a
+name is made anew for each process. Pure.
 
 The patterns are written so that Python's and Java's regular expressions read them alike: the jobs use them in Spark.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 
-#: What libraries call a client that nobody has named: Java (also its consumers since 2.4, after their group), librdkafka,
-#: Sarama, kafka-python, aiokafka, franz-go, KafkaJS, kafka-go, Kafka's own console tools.
+#: What libraries call a client that nobody has named: Java (also its consumers since 2.4, after their group),
+#: librdkafka, Sarama, kafka-python, aiokafka, franz-go, KafkaJS, kafka-go, Kafka's own console tools.
 LIBRARY_NAME = (
     r"^(producer-\d+|consumer-\d+|consumer-.+-\d+|adminclient-\d+|rdkafka|sarama|kgo|kafkajs"
     r"|(kafka-python|aiokafka)-(\d[\w.]*|producer-\d+|consumer-\d+)|kafka-go@.+|console-producer|console-consumer)$"
 )
 
-#: What is made anew for each process, in the order in which they are looked for: a UUID; what Kubernetes adds to the name of a
-#: Deployment's pod; hexadecimal digits; numbers (of processes, replicas, times).
+#: What is made anew for each process, in the order in which they are looked for: a UUID; what Kubernetes adds
+#: to the name of a Deployment's pod; hexadecimal digits; numbers (of processes, replicas, times).
 CHANGING_PARTS = (
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
     r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$",
@@ -24,7 +24,8 @@ CHANGING_PARTS = (
     r"\d+",
 )
 
-#: Words of a name that say what a client does, not for whom: a Deployment that reads and one that writes may be one application's.
+#: Words of a name that say what a client does, not for whom: a Deployment that reads and one that writes may
+#: be one application's.
 ROLES = frozenset(
     {
         "consumer", "consumers", "consume", "reader", "readers", "read", "subscriber", "sub", "listener", "receiver", "input",
@@ -65,8 +66,8 @@ def stem(client_id: str) -> str:
 
 
 def application_words(client_id: str) -> tuple[str, ...]:
-    """What of a name is the application's: without what is made anew for each process, and without words for a role. Nothing, if
-    that is all there is.
+    """What of a name is the application's: without what is made anew for each process, and without words for
+    a role. Nothing, if that is all there is.
 
     >>> application_words("cart-reader-7d9f8b6c5d-x2x4q"), application_words("cartWriter_3"), application_words("consumer-01")
     (('cart',), ('cart',), ())

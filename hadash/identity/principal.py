@@ -1,11 +1,13 @@
 """From the subject of a client certificate to an AppID, by Kafka's own ``ssl.principal.mapping.rules``.
 
-A list of rules, separated by commas: ``DEFAULT`` takes the whole distinguished name, ``RULE:pattern/replacement/`` takes
-the replacement when the pattern matches the whole name, with ``L`` or ``U`` behind it in lower or upper case. The
-first rule that matches wins. ``/`` inside a pattern or replacement is written ``\\/``.
+A list of rules, separated by commas: ``DEFAULT`` takes the whole distinguished name,
+``RULE:pattern/replacement/`` takes the replacement when the pattern matches the whole name, with ``L`` or
+``U`` behind it in lower or upper case. The first rule that matches wins. ``/`` inside a pattern or
+replacement is written ``\\/``.
 
-The outcome is that of Kafka's ``SslPrincipalMapper`` to the letter (``tests/identity/test_principal_as_java.py`` compares them), because
-the clusters' ACLs are written for it; a rule that Java reads in another way than Python is refused at the start.
+The outcome is that of Kafka's ``SslPrincipalMapper`` to the letter
+(``tests/identity/test_principal_as_java.py`` compares them), because the clusters' ACLs are written for it; a
+rule that Java reads in another way than Python is refused at the start.
 """
 
 from __future__ import annotations
@@ -25,14 +27,16 @@ _REFERENCE = re.compile(r"\$(\d+)", re.ASCII)
 _ESCAPE = re.compile(r"\\(?:\d+|.)", re.DOTALL | re.ASCII)
 _ESCAPE_OR_SET = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
-#: What Java's patterns read as something else than Python's or refuse, without an error of Python's. (Names with line ends, about
-#: which ``.`` and ``$`` disagree, are nobody's.) Escapes: vertical white space, boundaries of words (by Unicode up to Java 18, then by
-#: ASCII), code points and characters by name, octal numbers, and numbers of groups with several digits.
+#: What Java's patterns read as something else than Python's or refuse, without an error of Python's. (Names
+#: with line ends, about which ``.`` and ``$`` disagree, are nobody's.) Escapes: vertical white space,
+#: boundaries of words (by Unicode up to Java 18, then by ASCII), code points and characters by name, octal
+#: numbers, and numbers of groups with several digits.
 _ESCAPES_READ_DIFFERENTLY = re.compile(r"\\(?:[vbBNU]|0\d*|\d\d+)", re.ASCII)
 #: Sets inside of sets and their intersection, and a set that begins with its own end.
 _SETS_READ_DIFFERENTLY = re.compile(r"(?<!\\)(?:\\\\)*(\[\^?\]|\[(?:\\.|[^\]\\])*(?:\[|&&))")
-#: Outside of both: groups other than these (``(?P<n>…)``, ``(?#…)``, ``(?(1)…)``, ``(?u)``, ``(?x)``, ``(?a)``), a brace that is no
-#: repetition (``{,3}``), and what gives nothing back (``(?>…)``, ``a*+``), which Python before 3.11.5 gets wrong.
+#: Outside of both: groups other than these (``(?P<n>…)``, ``(?#…)``, ``(?(1)…)``, ``(?u)``, ``(?x)``,
+#: ``(?a)``), a brace that is no repetition (``{,3}``), and what gives nothing back (``(?>…)``, ``a*+``),
+#: which Python before 3.11.5 gets wrong.
 _READ_DIFFERENTLY = re.compile(
     r"\(\?(?!:|=|!|<=|<!|[ims]*(?:-[ims]+)?[:)]).?|\{(?!\d+(?:,\d*)?\})|(?:[*+?]|\{\d+(?:,\d*)?\})\+",
     re.ASCII,
@@ -64,7 +68,9 @@ class _Rule:
         return {"L": found.lower, "U": found.upper}.get(self.case, lambda: found)()
 
     def _replaced(self, name: str) -> str:
-        """Java's ``replaceAll``: the whole name matches, but a pattern that is satisfied with less is replaced where it is."""
+        """Java's ``replaceAll``: the whole name matches, but a pattern that is satisfied with less is
+        replaced where it is.
+        """
         done: list[str] = []
         at = copied = 0
         while at <= len(name) and (match := self.pattern.search(name, at)) is not None:
@@ -177,8 +183,9 @@ def _parts(replacement: str, groups: int) -> tuple[str | int, ...]:
 
 
 def _literal_references(replacement: str, groups: int) -> str:
-    """As Kafka does it: ``$4`` with three groups is a text. (Of a pattern without any group it is an error, and of several such
-    references only the first is found at its place.)"""
+    """As Kafka does it: ``$4`` with three groups is a text. (Of a pattern without any group it is an error,
+    and of several such references only the first is found at its place.)
+    """
     if groups == 0:
         return replacement
     value = replacement

@@ -1,6 +1,7 @@
 """From a request to its binding: the first rule of docs/background.md that matches wins.
 
-1. AppID + InstanceID, 2. the client.id form ``HA#AppID#Topic``, 3. ``AppID##Group``, 4. ``AppID#Topic`` or a Topic list,
+1. AppID + InstanceID, 2. the client.id form ``HA#AppID#Topic``, 3. ``AppID##Group``, 4. ``AppID#Topic`` or a
+   Topic list,
 5. the AppID, 6. the pair's default cluster.
 
 A Topic's binding is a function of the AppID, the client.id and *that Topic alone*, whatever else a request names. If a

@@ -26,8 +26,9 @@ class AddressRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AskedAt:
-    """Where to connect to (``urls``, each with an address for a host, the next when nobody takes a connection at one), and
-    which host is meant: for the header and for TLS."""
+    """Where to connect to (``urls``, each with an address for a host, the next when nobody takes a connection
+    at one), and which host is meant: for the header and for TLS.
+    """
 
     urls: tuple[str, ...]
     host: str

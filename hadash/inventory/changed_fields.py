@@ -10,7 +10,8 @@ def sentences(
 ) -> Iterator[str]:
     """Each change, and what was kept because the file does not name it.
 
-    :param given: the fields that the file names. :param hidden: those whose values are not shown: secrets, and long texts.
+    :param given: the fields that the file names. :param hidden: those whose values are not shown: secrets,
+        and long texts.
 
     >>> list(sentences({"tls_ca": "PEM", "hosts": "a"}, {"tls_ca": "", "hosts": "b"}, {"tls_ca", "hosts"}, {"tls_ca"}))
     ['tls_ca: removed', 'hosts: a → b']

@@ -67,8 +67,9 @@ def zookeeper_is_signed_in_to(app_configs: Any, **kwargs: Any) -> list[CheckMess
 
 @register()
 def zookeeper_has_a_chroot(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Without one hadash would take the nodes of everything else there for its own, and secure_zookeeper would lock their
-    owners out."""
+    """Without one hadash would take the nodes of everything else there for its own, and secure_zookeeper
+    would lock their owners out.
+    """
     if client.CHROOT.strip("/ "):
         return []
     return [

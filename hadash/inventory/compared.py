@@ -1,5 +1,6 @@
-"""What is declared beside what was seen in a whole pair, a page at a time: the same as :mod:`hadash.inventory.differences` says, without reading
-all of it. A large pair has a million relations."""
+"""What is declared beside what was seen in a whole pair, a page at a time: the same as
+:mod:`hadash.inventory.differences` says, without reading all of it. A large pair has a million relations.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ MOST_COUNTED = 10_000
 #: AppIDs with what is looked for in their names up to which they are named in the question: each is found at once.
 NAMED_APPIDS = 500
 
-#: Of a declaration ``d`` of AppID ``a``: what has been seen of it. One of the AppID as a whole is seen when any of its clients does it.
+#: Of a declaration ``d`` of AppID ``a``: what has been seen of it. One of the AppID as a whole is seen when
+#: any of its clients does it.
 _SEEN_OF_DECLARED = """
     SELECT max(s.last_seen) FROM inventory_access s WHERE s.pair_id = a.pair_id AND s.appid = a.name AND s.kind = d.kind
     AND s.resource = d.resource AND (d.instance_id = '' OR d.instance_id = s.client_id) AND s.last_seen >= %(since)s
@@ -50,9 +52,11 @@ class Count:
 
 
 class Compared:
-    """The relations of a pair in order. Whoever wants all of them in memory asks :func:`hadash.inventory.differences.differences`.
+    """The relations of a pair in order. Whoever wants all of them in memory asks
+    :func:`hadash.inventory.differences.differences`.
 
-    :param query: of AppIDs that have it in their names. :param appid: of this one only. :param state: of this one only; ``None`` for all.
+    :param query: of AppIDs that have it in their names. :param appid: of this one only. :param state: of this
+        one only; ``None`` for all.
     """
 
     def __init__(self, pair: Pair, query: str = "", appid: str = "", state: State | None = None) -> None:
@@ -83,8 +87,9 @@ class Compared:
         }
 
     def _of_declarations(self) -> dict[State, Count]:
-        """Of the declarations, how many were seen and how many were not, looked at once; nothing when there are so many that each of these has to be
-        counted up to its own limit."""
+        """Of the declarations, how many were seen and how many were not, looked at once; nothing when there
+        are so many that each of these has to be counted up to its own limit.
+        """
         seen = _SEEN_OF_DECLARED.replace("SELECT max(s.last_seen) FROM", "SELECT FROM")
         with connection.cursor() as cursor:
             cursor.execute(

@@ -1,4 +1,6 @@
-"""Figures of each day that nobody could count afterwards: how many clients, Gateways and workers there were, and how old the facts became."""
+"""Figures of each day that nobody could count afterwards: how many clients, Gateways and workers there were,
+and how old the facts became.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The only door for changing what is declared: by hand, from what was seen, from a file; and for taking it back.
 
-Each act is one transaction with its entry in the audit log. Whoever changes something in a pair waits for whoever does so already:
-what was compared is still true when it is written.
+Each act is one transaction with its entry in the audit log. Whoever changes something in a pair waits for
+whoever does so already: what was compared is still true when it is written.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def may_declare(user: Any, pair: Pair) -> bool:
     return may(user, REGISTER, pair)
 
 
-# -- by hand, and from what was seen --------------------------------------------------------------------------------
+# -- by hand, and from what was seen -------------------------------------------------------------------------------
 
 
 def declare(
@@ -73,9 +73,11 @@ def declare(
     groups: Collection[str] = (),
     each: bool = False,
 ) -> Declared:
-    """Declare that an InstanceID uses ``topics`` in every way of ``kinds`` (produce, consume) and is a member of ``groups``.
+    """Declare that an InstanceID uses ``topics`` in every way of ``kinds`` (produce, consume) and is a member
+    of ``groups``.
 
-    What is declared already stays, with the new note if there is one. An InstanceID that is not registered is registered.
+    What is declared already stays, with the new note if there is one. An InstanceID that is not registered is
+    registered.
 
     :param instance_id: empty for the AppID as a whole.
     :param each: every Topic gets a new InstanceID of its own, named after AppID and Topic.
@@ -131,7 +133,9 @@ def adopt(
 
 
 def withdraw(user: Any, appid: AppID, row: int, address: str | None = None) -> None:
-    """Take the declaration with the number ``row`` back, if it still is one of ``appid``. The InstanceID stays registered."""
+    """Take the declaration with the number ``row`` back, if it still is one of ``appid``. The InstanceID
+    stays registered.
+    """
     with _changing(user, appid.pair):
         declaration = appid.declarations.filter(pk=row).first()
         if declaration is not None:
@@ -167,7 +171,7 @@ def taken_names(appid: AppID) -> set[str]:
     return registered | {relation.instance_id for relation in known}
 
 
-# -- from a file ------------------------------------------------------------------------------------------------------
+# -- from a file ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -197,8 +201,8 @@ def import_csv(
     """Compare a file with what is declared and, unless it is a ``dry_run``, make it so: all of it or nothing.
 
     :param whole: the file says all there is about the AppIDs that it names; what it leaves out is withdrawn.
-    :param expected: the digest of the comparison that somebody has looked at. If another comes out now, nothing is changed and
-        the new comparison is the answer.
+    :param expected: the digest of the comparison that somebody has looked at. If another comes out now,
+        nothing is changed and the new comparison is the answer.
     """
     with _changing(user, pair):
         appids = {appid.name: appid for appid in AppID.objects.filter(pair=pair)}
@@ -231,7 +235,7 @@ def _digest(relations: Mapping[Relation, str], found: Changes, whole: bool) -> s
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-# -- what they share --------------------------------------------------------------------------------------------------
+# -- what they share -----------------------------------------------------------------------------------------------
 
 
 @contextmanager

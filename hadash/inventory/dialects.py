@@ -60,7 +60,8 @@ def documents_of(pair: Pair) -> Documents:
 def estate_of(pair: Pair) -> Estate:
     """The trees of a pair that DiDi's engine governs.
 
-    :raises NotConfigured: it does not, or it is not said where they are. :raises StoreUnavailable: see :func:`dialect_of`.
+    :raises NotConfigured: it does not, or it is not said where they are. :raises StoreUnavailable: see
+        :func:`dialect_of`.
     """
     dialect = dialect_of(pair)
     if not isinstance(dialect, DidiDialect):

@@ -30,8 +30,8 @@ class Difference:
 def differences(declared: Iterable[Relation], seen: Mapping[Relation, datetime]) -> list[Difference]:
     """Every declaration, and everything seen that none of them covers; sorted.
 
-    What is declared of an AppID as a whole covers the same use by any of its clients, and is seen when one of them does it.
-    What is declared of an InstanceID is about that one.
+    What is declared of an AppID as a whole covers the same use by any of its clients, and is seen when one of
+    them does it. What is declared of an InstanceID is about that one.
 
     :param seen: when each relation was last seen, within the time that counts.
     """
@@ -83,7 +83,8 @@ NO_CHANGES = Changes()
 def changes(wanted: Mapping[Relation, str], declared: Mapping[Relation, str], *, whole: bool) -> Changes:
     """From what is declared to what a file says; both with their notes.
 
-    :param whole: whether the file says all there is about the AppIDs that it names: what it leaves out of them is withdrawn.
+    :param whole: whether the file says all there is about the AppIDs that it names: what it leaves out of
+        them is withdrawn.
     """
     named = {relation.appid for relation in wanted} if whole else set()
     there = wanted.keys() & declared.keys()

@@ -53,7 +53,9 @@ def gateway_members() -> list[GatewayMember]:
 
 
 def live_gateways() -> list[GatewayMember]:
-    """Gateways that live; also one that names no address: it is silent. An excluded one that lives serves clients, too."""
+    """Gateways that live; also one that names no address: it is silent. An excluded one that lives serves
+    clients, too.
+    """
     return [m for m in gateway_members() if m.live]
 
 

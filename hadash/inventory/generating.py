@@ -1,4 +1,6 @@
-"""InstanceIDs that hadash makes up: readable, unique, and registered at once, with their Topics declared if that is wanted."""
+"""InstanceIDs that hadash makes up: readable, unique, and registered at once, with their Topics declared if
+that is wanted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from hadash.sentences import say
 #: Topics that InstanceIDs are generated for at once: more are declared by a file.
 MAX_TOPICS = 200
 
-#: Characters that end a name. A billion of them, and none that is taken for another (base32 as Crockford wrote it down).
+#: Characters that end a name. A billion of them, and none that is taken for another (base32 as Crockford
+#: wrote it down).
 ENDING_LENGTH = 6
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -43,7 +46,8 @@ def generate(
 
     :param one: one for all ``topics``; else one for each.
     :param kinds: what they do to their Topics, if that is to be declared: produce, consume.
-    :raises PermissionDenied: ``user`` may not register. :raises NotRegistered: there are no such Topics, none or too many.
+    :raises PermissionDenied: ``user`` may not register. :raises NotRegistered: there are no such Topics, none
+        or too many.
     :raises NotDeclared: the relations cannot be declared.
     """
     if not may(user, REGISTER, appid.pair):

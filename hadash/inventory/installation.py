@@ -22,7 +22,8 @@ from hadash.inventory.models import Installation
 #: Bytes of a mark: two installations do not make the same one.
 MARK_BYTES = 16
 
-#: Seconds for which it holds what was found of a client's chroot: somebody may empty ZooKeeper, or put it back, while it is used.
+#: Seconds for which it holds what was found of a client's chroot: somebody may empty ZooKeeper, or put it
+#: back, while it is used.
 CLAIMED_SECONDS = 5.0
 
 #: When the chroot of each client was looked at (``time.monotonic``).
@@ -81,8 +82,9 @@ def seen_epoch() -> int:
 
 
 def check_not_forgotten(client: KazooClient) -> None:
-    """:raises ForeignStore: ZooKeeper knows fewer changes of bindings than were seen there: whoever wrote bindings now would
-    lead clients to clusters that they have left."""
+    """:raises ForeignStore: ZooKeeper knows fewer changes of bindings than were seen there: whoever wrote
+    bindings now would lead clients to clusters that they have left.
+    """
     seen = seen_epoch()
     if not seen or epoch_of(client) >= seen:
         return

@@ -13,7 +13,8 @@ from hadash.inventory.secrets import EncryptedField
 from hadash.kafka.tls import Tls
 from hadash.kafka.values import ClusterAccess
 
-#: Kafka's security protocols, and the SASL mechanisms that hadash signs in with (a token of OAUTHBEARER would have to be fetched).
+#: Kafka's security protocols, and the SASL mechanisms that hadash signs in with (a token of OAUTHBEARER would
+#: have to be fetched).
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -23,7 +24,9 @@ def _choices(names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 class Installation(models.Model):
-    """This installation: one row, with the mark that its chroot in ZooKeeper bears, and the last epoch of bindings that was seen there."""
+    """This installation: one row, with the mark that its chroot in ZooKeeper bears, and the last epoch of
+    bindings that was seen there.
+    """
 
     mark = models.CharField(max_length=64)
     epoch = models.BigIntegerField(default=0)
@@ -45,12 +48,13 @@ class Cluster(models.Model):
     admin_password = EncryptedField(blank=True)
     mirror_username = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     mirror_password = EncryptedField(blank=True)
-    #: PEM: who issued the brokers' certificates (empty: the machine's authorities), and hadash's own certificate and key, which the
-    #: mirror presents too (empty: brokers ask for none).
+    #: PEM: who issued the brokers' certificates (empty: the machine's authorities), and hadash's own
+    #: certificate and key, which the mirror presents too (empty: brokers ask for none).
     tls_ca = models.TextField(blank=True)
     tls_certificate = models.TextField(blank=True)
     tls_key = EncryptedField(blank=True)
-    #: Of a cluster with ZooKeeper: its servers with the chroot, from which snapshots learn how often the controller has changed.
+    #: Of a cluster with ZooKeeper: its servers with the chroot, from which snapshots learn how often the
+    #: controller has changed.
     zookeeper_hosts = models.CharField(max_length=500, blank=True)
     #: What the last look found: id, brokers, or why it does not answer.
     kafka_cluster_id = models.CharField(max_length=100, blank=True)
@@ -256,7 +260,9 @@ class ClusterSample(models.Model):
 
 
 class ClusterState(models.Model):
-    """How a cluster was when a snapshot was taken: its controller, and what is wrong with its partitions. What it did not tell is null."""
+    """How a cluster was when a snapshot was taken: its controller, and what is wrong with its partitions.
+    What it did not tell is null.
+    """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="states")
     at = models.DateTimeField()
@@ -280,7 +286,9 @@ class ClusterState(models.Model):
 
 
 class GatewaySample(models.Model):
-    """What a Gateway said of itself at one moment; its counters count from ``started`` on. One that did not answer has no sample."""
+    """What a Gateway said of itself at one moment; its counters count from ``started`` on. One that did not
+    answer has no sample.
+    """
 
     gateway = models.CharField(max_length=200)
     at = models.DateTimeField()
@@ -293,7 +301,8 @@ class GatewaySample(models.Model):
     parked = models.PositiveIntegerField()
     expired = models.PositiveBigIntegerField()
     overflowed = models.PositiveBigIntegerField()
-    #: Refused connections and requests by reason, and requests and bytes by kind of request (all clusters together): ``{kind: [requests, in, out]}``.
+    #: Refused connections and requests by reason, and requests and bytes by kind of request (all clusters
+    #: together): ``{kind: [requests, in, out]}``.
     refused = models.JSONField(default=dict)
     requests = models.JSONField(default=dict)
     cpu_seconds = models.FloatField(null=True)

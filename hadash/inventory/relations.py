@@ -132,7 +132,8 @@ def new_instance_ids(appid: str, topics: Iterable[str], taken: Container[str]) -
 def generated_ids(
     appid: str, topics: Sequence[str], taken: Container[str], *, one: bool, ending: Callable[[], str]
 ) -> dict[str, tuple[str, ...]]:
-    """New InstanceIDs, none of which is ``taken``, and the Topics that each is for: one for each Topic, or ``one`` for all.
+    """New InstanceIDs, none of which is ``taken``, and the Topics that each is for: one for each Topic, or
+    ``one`` for all.
 
     :param ending: what makes a name unique; asked again as long as the name is taken.
 

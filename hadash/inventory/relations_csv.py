@@ -1,7 +1,7 @@
 """Declared relations as a CSV file, and back. Pure.
 
-One line a relation, under a head with the names of the columns, in UTF-8. What spreadsheets make of it is read too: a byte order
-mark, semicolons or tabs instead of commas, columns in another order, empty lines.
+One line a relation, under a head with the names of the columns, in UTF-8. What spreadsheets make of it is
+read too: a byte order mark, semicolons or tabs instead of commas, columns in another order, empty lines.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_BYTES = 1_000_000
 #: Lines of a file: they are read, compared and written in one request. Larger estates come in parts, by AppIDs.
 MAX_LINES = 10_000
 
-#: A cell that begins with one of these is a formula to a spreadsheet, and may be one that does harm. It is written with an
-#: apostrophe before it, which is taken away again; so the apostrophe is among them.
+#: A cell that begins with one of these is a formula to a spreadsheet, and may be one that does harm. It is
+#: written with an apostrophe before it, which is taken away again; so the apostrophe is among them.
 _FORMULA = tuple("=+-@'\t\r")
 
 

@@ -58,7 +58,10 @@ def sample_of(gateway: str, status: Mapping[str, Any], at: datetime) -> GatewayS
 
 
 def note_clusters(at: datetime, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Keep how each cluster was when a snapshot was taken. :param tables: of the snapshot (:data:`hadash.lake.snapshots.TABLES`)."""
+    """Keep how each cluster was when a snapshot was taken.
+
+    :param tables: of the snapshot (:data:`hadash.lake.snapshots.TABLES`).
+    """
     clusters = {cluster.name: cluster for cluster in Cluster.objects.all()}
     ClusterState.objects.bulk_create(
         ClusterState(cluster=clusters[row["cluster"]], at=at, **_state(row, tables))
@@ -98,7 +101,9 @@ def is_under_replicated(partition: Mapping[str, Any]) -> bool:
 def min_isr_of(
     cluster: str, topics: Iterable[Mapping[str, Any]], brokers: Iterable[Mapping[str, Any]]
 ) -> dict[str, int]:
-    """By Topic of a cluster, what it asks for: its own setting, else that of the brokers (of several the strictest), else Kafka's."""
+    """By Topic of a cluster, what it asks for: its own setting, else that of the brokers (of several the
+    strictest), else Kafka's.
+    """
     of_brokers = [dict(broker["configs"]).get(MIN_ISR) for broker in brokers]
     default = max((int(value) for value in of_brokers if value), default=DEFAULT_MIN_ISR)
     return {

@@ -52,7 +52,9 @@ class Again:
 
 
 def encrypt_again() -> Again:
-    """Encrypt everything with the first key that another one has encrypted. In one transaction; rows that somebody changes wait for it."""
+    """Encrypt everything with the first key that another one has encrypted. In one transaction; rows that
+    somebody changes wait for it.
+    """
     found, own = Again(), _of(settings.SECRET_KEY)
     with transaction.atomic():
         for model in apps.get_models():

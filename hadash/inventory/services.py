@@ -36,7 +36,7 @@ class NotRegistered(Exception):
         self.sentence = sentence
 
 
-# -- registering --------------------------------------------------------------------------------------------------
+# -- registering -------------------------------------------------------------------------------------------------
 
 
 def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
@@ -76,7 +76,8 @@ def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
 
 
 def _check_access(cluster: Cluster, former: str) -> None:
-    """Whether its fields are enough to sign in with, and fit each other; the names of its principals where they are not given.
+    """Whether its fields are enough to sign in with, and fit each other; the names of its principals where
+    they are not given.
 
     :param former: the subject of the certificate that it had before. :raises NotRegistered: they do not.
     """
@@ -197,7 +198,8 @@ def _engine(
         if bound:
             raise NotRegistered(
                 say(
-                    "AppIDs of pair %(pair)s are bound already (%(appids)s): another engine would not know where they are.",
+                    "AppIDs of pair %(pair)s are bound already (%(appids)s): another engine would not know "
+                    "where they are.",
                     pair=held,
                     appids=bound[:5],
                 )
@@ -278,7 +280,7 @@ def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:
         ) from None
 
 
-# -- clusters -----------------------------------------------------------------------------------------------------
+# -- clusters ----------------------------------------------------------------------------------------------------
 
 
 def look_at_cluster(cluster: Cluster) -> None:
@@ -317,7 +319,7 @@ def look_at_cluster(cluster: Cluster) -> None:
     )
 
 
-# -- access -------------------------------------------------------------------------------------------------------
+# -- access ------------------------------------------------------------------------------------------------------
 
 
 def collect_access(*, every: bool = False) -> int:
@@ -339,8 +341,9 @@ _NAMES: dict[str, int] = {
 
 
 def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int:
-    """Upsert access facts; those of an unknown cluster are dropped, and those of a kind that only a newer Gateway knows. Several
-    Gateways may report the same one."""
+    """Upsert access facts; those of an unknown cluster are dropped, and those of a kind that only a newer
+    Gateway knows. Several Gateways may report the same one.
+    """
     rows: dict[tuple[Any, ...], Access] = {}
     for fact in facts:
         pair = pairs.get(fact["cluster"])
@@ -360,8 +363,9 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
         older, newer = sorted((rows.get(key, row), row), key=lambda each: each.last_seen)
         _keep_known(older, newer)
         rows[key] = newer
-    # In one order, whatever the order in which Gateways tell them: this runs for several at once, and PostgreSQL keeps each row
-    # locked until the transaction ends. Two that met in opposite orders would be a deadlock.
+    # In one order, whatever the order in which Gateways tell them: this runs for several at once, and
+    # PostgreSQL keeps each row locked until the transaction ends. Two that met in opposite orders would be a
+    # deadlock.
     ordered = [rows[key] for key in sorted(rows)]
     _keep_memberships(ordered)
     with transaction.atomic():
@@ -376,8 +380,8 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
 
 
 def together(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a client's circumstances after ``later`` was seen, too: what that does not say still holds. A client that
-    joins a group on one connection and commits on another is a member all the same.
+    """What is known of a client's circumstances after ``later`` was seen, too: what that does not say still
+    holds. A client that joins a group on one connection and commits on another is a member all the same.
 
     >>> together({"assignors": ["range"], "member": True}, {"member": False})
     {'assignors': ['range'], 'member': True}
@@ -389,8 +393,9 @@ def together(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, 
 
 
 def _keep_memberships(rows: Iterable[Access]) -> None:
-    """Of clients in groups whose JOIN_GROUP none of these Gateways has seen, or that have not said which library they are since
-    a Gateway was started, what was known before."""
+    """Of clients in groups whose JOIN_GROUP none of these Gateways has seen, or that have not said which
+    library they are since a Gateway was started, what was known before.
+    """
     lacking = {
         (row.pair_id, row.appid, row.client_id, row.resource, row.cluster): row
         for row in rows

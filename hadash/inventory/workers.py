@@ -1,6 +1,8 @@
-"""Which Celery workers are there, by what they say of themselves: each notes it every few seconds, and says good-bye when it is stopped.
+"""Which Celery workers are there, by what they say of themselves: each notes it every few seconds, and says
+good-bye when it is stopped.
 
-One that was killed says nothing more: it counts as gone after :setting:`WORKER_SILENT_SECONDS`, and is forgotten after a day.
+One that was killed says nothing more: it counts as gone after :setting:`WORKER_SILENT_SECONDS`, and is
+forgotten after a day.
 """
 
 from __future__ import annotations

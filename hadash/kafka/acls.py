@@ -1,7 +1,8 @@
 """Access rules of one cluster, through kafka-python's admin client.
 
-Not through librdkafka's: its DescribeAcls drops the broker's error, so that a cluster which refuses to tell looks like one without
-rules, and with more than 100,000 resources it ends the whole process (confluent-kafka-python#1859, #2031; librdkafka 2.16).
+Not through librdkafka's: its DescribeAcls drops the broker's error, so that a cluster which refuses to tell
+looks like one without rules, and with more than 100,000 resources it ends the whole process
+(confluent-kafka-python#1859, #2031; librdkafka 2.16).
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class Which:
 
 
 def rules(which: Which, admin: Admin) -> set[Acl]:
-    """Rules of the cluster. A cluster that has no authorizer has none. :raises kafka.errors.KafkaError: it refuses to tell."""
+    """Rules of the cluster. A cluster that has no authorizer has none.
+
+    :raises kafka.errors.KafkaError: it refuses to tell.
+    """
     about_topic = which.topic is not None
     answer = admin.ask(
         DescribeAclsRequest(
@@ -74,7 +78,10 @@ def rules(which: Which, admin: Admin) -> set[Acl]:
 
 
 def create(wanted: Sequence[Acl], admin: Admin) -> None:
-    """Create rules; one that exists is no error. :raises KafkaError: the cluster or hadash does not know such a rule."""
+    """Create rules; one that exists is no error.
+
+    :raises KafkaError: the cluster or hadash does not know such a rule.
+    """
     creation = CreateAclsRequest.AclCreation
     asked = CreateAclsRequest(
         creations=[

@@ -1,5 +1,5 @@
-"""One cluster, through librdkafka's admin client (its groups through another one, see :mod:`hadash.kafka.groups`). Every call
-is bulk where Kafka has a bulk request.
+"""One cluster, through librdkafka's admin client (its groups through another one, see
+:mod:`hadash.kafka.groups`). Every call is bulk where Kafka has a bulk request.
 
 A client is opened once a process and cluster (:func:`client_for`): a switch cannot afford connections in the
 seconds that writes are blocked.
@@ -43,7 +43,8 @@ from hadash.kafka.values import (
     TopicInfo,
 )
 
-#: Seconds for which a leader that has just been elected is asked again for its offsets: its followers tell it within one.
+#: Seconds for which a leader that has just been elected is asked again for its offsets: its followers tell it
+#: within one.
 ELECTED_SECONDS = 3.0
 
 #: Rounds of a SCRAM password's hash: Kafka's own default, and the least that RFC 7677 allows. Each sign-in costs the
@@ -53,8 +54,8 @@ SCRAM_ITERATIONS = 4096
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
 
-#: Topics, or principals, whose rules are asked for one by one: a cluster looks through all of its rules for each. Of more, all rules are
-#: read.
+#: Topics, or principals, whose rules are asked for one by one: a cluster looks through all of its rules for
+#: each. Of more, all rules are read.
 ASKED_BY_NAME = 30
 
 
@@ -70,7 +71,8 @@ class ClusterClient:
             "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
             "error_cb": self._heard,
         }
-        #: What was last said when a broker refused a sign-in or TLS. The library's answers do not tell: nobody answers, they say.
+        #: What was last said when a broker refused a sign-in or TLS. The library's answers do not tell:
+        #: nobody answers, they say.
         self._refusal = ""
         self._admin = AdminClient(config)
         self._configs = ConfigsClient(self._admin, self._result)
@@ -93,7 +95,7 @@ class ClusterClient:
         ends = self.end_offsets(leaders.values())
         self.tail(ends, self.start_offsets(ends), 1)
 
-    # -- Topics -------------------------------------------------------------------------------------------------
+    # -- Topics ------------------------------------------------------------------------------------------------
 
     def brokers(self) -> list[tuple[int, str, int]]:
         """(id, host, port) of the live brokers, by id."""
@@ -185,7 +187,7 @@ class ClusterClient:
         """Set some configs of Topics; their others stay as they are."""
         self._configs.set(wanted)
 
-    # -- offsets ------------------------------------------------------------------------------------------------
+    # -- offsets -----------------------------------------------------------------------------------------------
 
     def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """The offset after the last record of each partition, in one request a broker."""
@@ -196,8 +198,9 @@ class ClusterClient:
         return self._offsets(partitions, OffsetSpec.earliest())
 
     def _offsets(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
-        """A leader that has just been elected does not know its end yet, which it soon does: librdkafka says -1001 then, and no
-        error."""
+        """A leader that has just been elected does not know its end yet, which it soon does: librdkafka says
+        -1001 then, and no error.
+        """
         wanted = set(partitions)
         found: dict[Partition, int] = {}
         deadline = time.monotonic() + ELECTED_SECONDS
@@ -239,7 +242,7 @@ class ClusterClient:
                 self._looks = TailReader(self.name, self._config)
         return self._looks.read_spans(spans, seconds, max_bytes)
 
-    # -- consumer groups ----------------------------------------------------------------------------------------
+    # -- consumer groups ---------------------------------------------------------------------------------------
 
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator."""
@@ -273,21 +276,27 @@ class ClusterClient:
     def remove_group_offsets(
         self, partitions: Mapping[str, Iterable[Partition]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Remove committed offsets, and no others. Refused while the group's members on this cluster are subscribed to them."""
+        """Remove committed offsets, and no others. Refused while the group's members on this cluster are
+        subscribed to them.
+        """
         self._groups.remove_offsets(partitions, fence)
 
     def delete_groups(self, names: Iterable[str]) -> None:
-        """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
+        """Delete groups with all their offsets. One with members on this cluster refuses, as does one that
+        does not exist.
+        """
         self._groups.delete(names)
 
     def close(self) -> None:
         """End the connections about groups. (The others' library ends its own when nobody holds it any more.)"""
         self._groups.close()
 
-    # -- ACLs and users -----------------------------------------------------------------------------------------
+    # -- ACLs and users ----------------------------------------------------------------------------------------
 
     def acls(self) -> set[Acl]:
-        """Every access rule of the cluster. Needs DESCRIBE on the cluster: one that refuses to tell is an error, not one without rules."""
+        """Every access rule of the cluster. Needs DESCRIBE on the cluster: one that refuses to tell is an
+        error, not one without rules.
+        """
         return self._groups.rules([acls.Which()])
 
     def acls_about(self, topics: Collection[str]) -> set[Acl]:
@@ -331,7 +340,7 @@ class ClusterClient:
             futures = self._admin.alter_user_scram_credentials([wanted], request_timeout=REQUEST_SECONDS)
             self._result(futures[user], f"could not set the password of {user} ({mechanism})")
 
-    # -- quotas -------------------------------------------------------------------------------------------------
+    # -- quotas ------------------------------------------------------------------------------------------------
 
     def quotas(self) -> Quotas:
         """All client quotas of the cluster, with the defaults that stand in its brokers' properties.
@@ -350,7 +359,7 @@ class ClusterClient:
         """Set some client quotas; the entities' others stay as they are. Needs ALTER_CONFIGS on the cluster."""
         self._groups.set_quotas(quotas)
 
-    # -- failures -----------------------------------------------------------------------------------------------
+    # -- failures ----------------------------------------------------------------------------------------------
 
     def _heard(self, error: ClientError) -> None:
         """Called by the library's threads."""
@@ -361,8 +370,9 @@ class ClusterClient:
             self._refusal = f"no TLS: {_after_broker(error.str())}"
 
     def _answered(self) -> None:
-        """The cluster has answered: what it refused before is no cause of what fails from now on. The library keeps what it
-        has to tell until it is polled, however old it is by then."""
+        """The cluster has answered: what it refused before is no cause of what fails from now on. The library
+        keeps what it has to tell until it is polled, however old it is by then.
+        """
         self._admin.poll(0)
         self._refusal = ""
 
@@ -420,8 +430,8 @@ _making = threading.Lock()
 def client_for(access: ClusterAccess) -> ClusterClient:
     """The one client of this process for a cluster. Not to be used over a fork.
 
-    Reached in another way than before (its password was changed), the cluster gets another one, and the old one is closed: it would
-    go on signing in with what it knows.
+    Reached in another way than before (its password was changed), the cluster gets another one, and the old
+    one is closed: it would go on signing in with what it knows.
 
     :raises ClusterUnavailable: there is no such cluster, it is generated.
     """

@@ -71,8 +71,10 @@ class ConfigsClient:
             self._result(future, f"could not set the configs of Topic {resource.name}")
 
     def _describe(self, kind: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """The entries of each resource: of some hundred Topics with one request, of each broker with its own (it alone knows them, and librdkafka
-        refuses a request for several), all of them sent before the first is awaited."""
+        """The entries of each resource: of some hundred Topics with one request, of each broker with its own
+        (it alone knows them, and librdkafka refuses a request for several), all of them sent before the first
+        is awaited.
+        """
         wanted = list(names)
         found = {}
         each = 1 if kind == ConfigResource.Type.BROKER else CONFIGS_AT_ONCE

@@ -24,7 +24,9 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """One task of a connector. ``worker``: the one that runs it, as Connect names it. ``trace``: the first line of its failure, if it has failed."""
+    """One task of a connector. ``worker``: the one that runs it, as Connect names it. ``trace``: the first
+    line of its failure, if it has failed.
+    """
 
     id: int
     state: str
@@ -128,8 +130,8 @@ class ConnectClient:
         return value
 
     def change_config(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Change some settings (``None`` removes one) and keep the others (KIP-477, Connect 3.8). Its state stays: one that is stopped does
-        not start, and one that was deleted meanwhile is not created.
+        """Change some settings (``None`` removes one) and keep the others (KIP-477, Connect 3.8). Its state
+        stays: one that is stopped does not start, and one that was deleted meanwhile is not created.
 
         :raises ConnectError: there is no such connector, or Connect is older (status 405).
         """
@@ -157,8 +159,9 @@ class ConnectClient:
         self._request("PUT", self._path(name, "stop"), missing_ok=True, seconds=seconds)
 
     def pause(self, name: str, seconds: float | None = None) -> None:
-        """Ask the connector to copy nothing until it is resumed. It keeps its tasks, so no rebalance is needed; Connect has
-        written it down when it answers."""
+        """Ask the connector to copy nothing until it is resumed. It keeps its tasks, so no rebalance is
+        needed; Connect has written it down when it answers.
+        """
         self._request("PUT", self._path(name, "pause"), missing_ok=True, seconds=seconds)
 
     def resume(self, name: str) -> None:

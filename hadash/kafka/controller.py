@@ -1,4 +1,6 @@
-"""The controller of a cluster with ZooKeeper, as its ZooKeeper says: brokers tell who it is, but not how often that has changed."""
+"""The controller of a cluster with ZooKeeper, as its ZooKeeper says: brokers tell who it is, but not how
+often that has changed.
+"""
 
 from __future__ import annotations
 

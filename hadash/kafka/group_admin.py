@@ -23,8 +23,8 @@ from kafka.protocol.admin.acl import DescribeAclsRequest
 from hadash.kafka.tls import context
 from hadash.kafka.values import Acl, ClusterAccess
 
-#: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in milliseconds; during a block
-#: nobody can wait long.
+#: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in
+#: milliseconds; during a block nobody can wait long.
 REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
 
 #: The part of it in which a cluster has to be reached: whoever waits for the rest of the time hears why it is not.
@@ -46,7 +46,9 @@ REFUSED = (
 
 
 class Admin(KafkaAdminClient):
-    """With what the library's public methods lack. (Its version is pinned, and ``tests/clusters`` try each of these.)"""
+    """With what the library's public methods lack. (Its version is pinned, and ``tests/clusters`` try each of
+    these.)
+    """
 
     def forget_coordinators(self) -> None:
         """Ask anew who coordinates which group: it would go on asking a broker that says that it does not."""
@@ -93,8 +95,9 @@ class Admin(KafkaAdminClient):
         return ".".join(map(str, self._manager.broker_version_data.broker_version))
 
     def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
-        """Groups as they are: the library makes texts of their errors, and fails at what members of other kinds than consumers say
-        of themselves."""
+        """Groups as they are: the library makes texts of their errors, and fails at what members of other
+        kinds than consumers say of themselves.
+        """
         found = {}
         for group in response.groups:
             error = errors.for_code(group.error_code)
@@ -155,7 +158,9 @@ def connect(config: Mapping[str, Any]) -> Admin:
 
 
 def _note_refusals(client: KafkaNetClient, refusals: list[errors.KafkaError]) -> None:
-    """Have each refusal of the account put into ``refusals``: where the time is over first, the library says that nobody answers."""
+    """Have each refusal of the account put into ``refusals``: where the time is over first, the library says
+    that nobody answers.
+    """
     connection_to = client._manager.get_connection
     known: WeakSet[KafkaConnection] = WeakSet()
 
@@ -173,8 +178,9 @@ def _note_refusals(client: KafkaNetClient, refusals: list[errors.KafkaError]) ->
 
 
 def hear_last_words(connection: KafkaConnection) -> None:
-    """Have what a broker said before it hung up delivered, then that it has: the library drops what it reads together with the end
-    of a connection, and a broker that refuses an account says so and hangs up."""
+    """Have what a broker said before it hung up delivered, then that it has: the library drops what it reads
+    together with the end of a connection, and a broker that refuses an account says so and hangs up.
+    """
     made = connection.connection_made
 
     def connection_made(transport: KafkaTCPTransport) -> None:

@@ -1,8 +1,8 @@
 """Consumer groups of one cluster, through kafka-python's admin client.
 
-Not through librdkafka's: when the connection to a coordinator breaks under a request, that reads memory it has freed, and the
-process dies or hangs (librdkafka#4605, open since 2.3; mended by its #5397, which is not released). A worker that looks at groups
-while their cluster dies is the very case that hadash exists for.
+Not through librdkafka's: when the connection to a coordinator breaks under a request, that reads memory it
+has freed, and the process dies or hangs (librdkafka#4605, open since 2.3; mended by its #5397, which is not
+released). A worker that looks at groups while their cluster dies is the very case that hadash exists for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from hadash.kafka.values import (
 
 log = logging.getLogger(__name__)
 
-#: Seconds until a question is asked again: loading its groups takes a coordinator that is moving some hundredths and more.
+#: Seconds until a question is asked again: loading its groups takes a coordinator that is moving some
+#: hundredths and more.
 AGAIN_SECONDS = 0.2
 
 #: Groups that are read with one call of the library, which asks brokers before 3.0 for one after the other.
@@ -104,7 +105,7 @@ class GroupsClient:
         self._connecting.shutdown(wait=False)
         self._requests.shutdown(wait=False)
 
-    # -- questions ----------------------------------------------------------------------------------------------
+    # -- questions ---------------------------------------------------------------------------------------------
 
     def describe(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator; ``Dead`` is the state of one that does not exist."""
@@ -124,7 +125,9 @@ class GroupsClient:
         return found
 
     def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
-        """By broker, what it has heard of the principals' rules about Topics: each enforces what it has heard itself."""
+        """By broker, what it has heard of the principals' rules about Topics: each enforces what it has heard
+        itself.
+        """
         wanted = sorted(set(principals))
         asked = {
             f"broker {broker}, {principal}": (
@@ -183,7 +186,7 @@ class GroupsClient:
         parts = [wanted[first : first + READ_AT_ONCE] for first in range(0, len(wanted), READ_AT_ONCE)]
         return self._ask({_listed(part): partial(ask, part) for part in parts}, what).values()
 
-    # -- changes ------------------------------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------------------
 
     def set_offsets(
         self, offsets: Mapping[str, Mapping[Partition, Committed]], fence: Callable[[], None] = nobody_else
@@ -202,15 +205,18 @@ class GroupsClient:
     def remove_offsets(
         self, partitions: Mapping[str, Iterable[Partition]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Remove committed offsets, and no others; a group that does not exist has none. Refused for Topics that the group's
-        members are subscribed to on this cluster. ``fence`` as of :meth:`set_offsets`."""
+        """Remove committed offsets, and no others; a group that does not exist has none. Refused for Topics
+        that the group's members are subscribed to on this cluster. ``fence`` as of :meth:`set_offsets`.
+        """
         removals = {
             f"group {group}": partial(_remove, group, sorted(wanted)) for group, wanted in partitions.items()
         }
         self._ask(removals, "could not remove offsets of", fence)
 
     def delete(self, names: Iterable[str], fence: Callable[[], None] = nobody_else) -> None:
-        """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
+        """Delete groups with all their offsets. One with members on this cluster refuses, as does one that
+        does not exist.
+        """
         self._ask({f"group {name}": _Deletion(name) for name in set(names)}, "could not delete", fence)
 
     def set_quotas(self, quotas: Quotas) -> None:
@@ -218,7 +224,7 @@ class GroupsClient:
         if quotas:
             self._ask({"its clients": partial(set_quotas, quotas)}, "could not set the quotas of")
 
-    # -- asking -------------------------------------------------------------------------------------------------
+    # -- asking ------------------------------------------------------------------------------------------------
 
     def _ask(
         self, requests: Mapping[str, Request[T]], what: str, fence: Callable[[], None] = nobody_else
@@ -273,7 +279,9 @@ class GroupsClient:
         return max(failed, key=lambda one: not isinstance(one[1], (*_MOVED, *_SILENT)), default=None)
 
     def _connected(self, deadline: float, what: str) -> Admin:
-        """The client of all threads. While there is none they wait for the same attempt to connect, each for its own time."""
+        """The client of all threads. While there is none they wait for the same attempt to connect, each for
+        its own time.
+        """
         with self._lock:
             if self._connection is None or (self._connection.done() and self._connection.exception()):
                 try:
@@ -287,7 +295,9 @@ class GroupsClient:
             self._fail(what, error)
 
     def _give_up(self, admin: Admin) -> None:
-        """Whoever asks from now on connects anew. Those who still wait for an answer through this one have their time."""
+        """Whoever asks from now on connects anew. Those who still wait for an answer through this one have
+        their time.
+        """
         with self._lock:
             connection = self._connection
             if connection is None or not connection.done() or connection.exception() is not None:
@@ -325,7 +335,7 @@ def _close_result(connection: Future[Admin]) -> None:
         connection.result().close()
 
 
-# -- requests ---------------------------------------------------------------------------------------------------------
+# -- requests ------------------------------------------------------------------------------------------------------
 
 
 def _described(names: list[str], admin: Admin) -> dict[str, GroupInfo]:
@@ -355,8 +365,9 @@ def _member(protocol_type: str, told: Any) -> GroupMember:
 
 
 def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
-    """What a member was given. (Members of other kinds than consumers have assignments of their own, and what one has that
-    cannot be read is its own matter.)"""
+    """What a member was given. (Members of other kinds than consumers have assignments of their own, and what
+    one has that cannot be read is its own matter.)
+    """
     if protocol_type != "consumer" or not assignment:
         return ()
     try:
@@ -447,7 +458,7 @@ def _raise_first(results: Mapping[TopicPartition, type[errors.KafkaError]]) -> N
             raise error(f"{p.topic}-{p.partition}")
 
 
-# -- words ------------------------------------------------------------------------------------------------------------
+# -- words ---------------------------------------------------------------------------------------------------------
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,6 @@
-"""Why a cluster cannot be reached over TLS, found out by one more handshake: client libraries say that it failed, and little more."""
+"""Why a cluster cannot be reached over TLS, found out by one more handshake: client libraries say that it
+failed, and little more.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from datetime import UTC, datetime
 from hadash.kafka.tls import context
 from hadash.kafka.values import ClusterAccess
 
-#: Seconds for one broker: this is asked for when a cluster has already failed to answer, and somebody waits for the sentence.
+#: Seconds for one broker: this is asked for when a cluster has already failed to answer, and somebody waits
+#: for the sentence.
 HANDSHAKE_SECONDS = 3.0
 
 #: Seconds in which a broker that does not accept hadash's certificate says so: the time to it and back.
@@ -26,7 +29,8 @@ Address = tuple[str, int]
 
 
 def tls_fault(access: ClusterAccess, more: Iterable[Address] = ()) -> str | None:
-    """A sentence that says what is wrong with TLS to a cluster and what to do; ``None`` when nothing is, or it has no TLS.
+    """A sentence that says what is wrong with TLS to a cluster and what to do; ``None`` when nothing is, or
+    it has no TLS.
 
     :param more: addresses of brokers beside the bootstrap servers.
     """

@@ -17,7 +17,8 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Survey:
-    """``configs`` of brokers by id, of Topics by name. ``lacking``: what could not be read although the cluster answers, for people.
+    """``configs`` of brokers by id, of Topics by name. ``lacking``: what could not be read although the
+    cluster answers, for people.
 
     ``acls`` are ``None`` where there is no authorizer. ``epoch`` of the controller is ``None`` where nobody tells it.
     """

@@ -1,4 +1,6 @@
-"""The last records of partitions, through a consumer that stays connected: the first fetch of a new one takes a second."""
+"""The last records of partitions, through a consumer that stays connected: the first fetch of a new one takes
+a second.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What TLS to a cluster needs: who issued its brokers' certificates, and hadash's own certificate there. Pure, but for :func:`context`.
+"""What TLS to a cluster needs: who issued its brokers' certificates, and hadash's own certificate there.
+Pure, but for :func:`context`.
 
 All of it is PEM text, as it lies in the database: a worker on any machine can use it, and new text is a new connection.
 """
@@ -33,8 +34,9 @@ class BadTls(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """``ca``: one or more authorities; empty for those of the machine. ``certificate``: hadash's own, with the authorities between it
-    and the root behind it, and ``key``; empty where brokers ask for none."""
+    """``ca``: one or more authorities; empty for those of the machine. ``certificate``: hadash's own, with
+    the authorities between it and the root behind it, and ``key``; empty where brokers ask for none.
+    """
 
     ca: str = ""
     certificate: str = ""
@@ -133,7 +135,9 @@ def librdkafka(tls: Tls) -> dict[str, str]:
 
 
 def java(tls: Tls) -> dict[str, str]:
-    """Settings of Kafka's own clients (KIP-651): the PEM texts themselves, so that no file has to be on their machine."""
+    """Settings of Kafka's own clients (KIP-651): the PEM texts themselves, so that no file has to be on their
+    machine.
+    """
     values: dict[str, str] = {}
     if tls.ca:
         values |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": tls.ca}

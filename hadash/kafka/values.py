@@ -21,7 +21,9 @@ class Partition:
 
 
 class Committed(NamedTuple):
-    """What a group has committed of a partition: the next offset to read, and the text that its client put beside it."""
+    """What a group has committed of a partition: the next offset to read, and the text that its client put
+    beside it.
+    """
 
     offset: int
     metadata: str = ""
@@ -87,8 +89,9 @@ class BrokerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What Kafka a cluster runs. ``version``: the release, as far as it tells (empty: it does not). ``controller`` and ``epoch``: the leader
-    of KRaft's quorum; ``None`` for a cluster with ZooKeeper."""
+    """What Kafka a cluster runs. ``version``: the release, as far as it tells (empty: it does not).
+    ``controller`` and ``epoch``: the leader of KRaft's quorum; ``None`` for a cluster with ZooKeeper.
+    """
 
     version: str
     controller: int | None = None
@@ -101,8 +104,10 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """``partitions``: those that it was assigned; ``topics``: those that it subscribes to, ``None`` where that cannot be read (consumers
-    only). ``instance_id``: its ``group.instance.id``; ``rack``: its ``client.rack``, as far as its library says it."""
+    """``partitions``: those that it was assigned; ``topics``: those that it subscribes to, ``None`` where
+    that cannot be read (consumers only). ``instance_id``: its ``group.instance.id``; ``rack``: its
+    ``client.rack``, as far as its library says it.
+    """
 
     member_id: str
     client_id: str
@@ -115,8 +120,9 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """A consumer group; ``state`` as Kafka names it, ``Dead`` for one that does not exist. ``protocol``: the assignor that its members
-    have agreed on."""
+    """A consumer group; ``state`` as Kafka names it, ``Dead`` for one that does not exist. ``protocol``: the
+    assignor that its members have agreed on.
+    """
 
     name: str
     state: str

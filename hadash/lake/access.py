@@ -1,7 +1,8 @@
 """Access reports: what somebody saw of clients, a row for each fact that has changed since the last report of it.
 
-One file a batch, ``access/date=2026-11-21/hour=17/<who reports>-<milliseconds>.parquet``, by the hour in which it was written. The name
-is what makes a batch one: the same name in two folders is one batch that came twice, and is counted once.
+One file a batch, ``access/date=2026-11-21/hour=17/<who reports>-<milliseconds>.parquet``, by the hour in
+which it was written. The name is what makes a batch one: the same name in two folders is one batch that came
+twice, and is counted once.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import pyarrow as pa
 from hadash.identity.names import file_name
 from hadash.lake.store import Store
 
-#: Goes up when a column is added. Columns are only added, never changed or removed: what was written before stays readable
-#: as it is, with nothing in the new ones.
+#: Goes up when a column is added. Columns are only added, never changed or removed: what was written before
+#: stays readable as it is, with nothing in the new ones.
 SCHEMA_VERSION = 3
 
 #: The columns. Counts are what was added since the last report of the same fact.
@@ -58,7 +59,8 @@ FIRST_COLUMNS = 19
 #: How something is used: a Topic is written to or read, and a group has a member.
 USES = ("produce", "consume", "group")
 
-#: Somebody asks for all Topics, as who subscribes to a pattern does: no use of any of them. Its resource is :data:`ALL_TOPICS`.
+#: Somebody asks for all Topics, as who subscribes to a pattern does: no use of any of them. Its resource is
+#: :data:`ALL_TOPICS`.
 LISTING = "list"
 ALL_TOPICS = "*"
 

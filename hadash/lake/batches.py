@@ -16,8 +16,8 @@ from hadash.lake.store import Store
 #: Where a file that was made of others says which: their names, as JSON.
 BATCHES_KEY = b"hadash.batches"
 
-#: Hours that are looked at beside each other: each file of an object store or of HDFS takes two or three round trips to it, and days have
-#: some hundred files.
+#: Hours that are looked at beside each other: each file of an object store or of HDFS takes two or three
+#: round trips to it, and days have some hundred files.
 HOURS_AT_ONCE = 16
 
 #: Files that were made of others begin so.
@@ -40,7 +40,9 @@ class ReportFile:
 
 @dataclass(slots=True)
 class Found:
-    """What is in some hours: ``files`` count, ``again`` hold only what others have too, ``broken`` cannot be read (why)."""
+    """What is in some hours: ``files`` count, ``again`` hold only what others have too, ``broken`` cannot be
+    read (why).
+    """
 
     files: list[ReportFile] = field(default_factory=list)
     again: list[ReportFile] = field(default_factory=list)
@@ -58,7 +60,8 @@ class Found:
 def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) -> Found:
     """Every file of some hours.
 
-    :param counted: batches that count elsewhere. :raises OSError: the lake cannot be read: nothing is wrong with the file then.
+    :param counted: batches that count elsewhere. :raises OSError: the lake cannot be read: nothing is wrong
+        with the file then.
     """
     found = Found()
     seen = set(counted)
@@ -77,8 +80,8 @@ def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) ->
 
 
 def batch_names(store: Store, hours: Iterable[Hour]) -> set[str] | None:
-    """The batches of some hours by the names of their files alone; ``None`` where one was made of others, which only the file itself
-    tells. (Files that are broken or no reports are among them.)
+    """The batches of some hours by the names of their files alone; ``None`` where one was made of others,
+    which only the file itself tells. (Files that are broken or no reports are among them.)
 
     :raises OSError: the lake cannot be read.
     """

@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 SETTLED_HOURS = 2
 #: Fewer files than this are left as they are: it would cost more than it saves.
 LEAST_FILES = 4
-#: Days that are looked through: what is older was compacted when it came, and looking costs the same each time. (After a longer pause
-#: it stays as it is, which only makes it slower to read.)
+#: Days that are looked through: what is older was compacted when it came, and looking costs the same each
+#: time. (After a longer pause it stays as it is, which only makes it slower to read.)
 DAYS = 7
 #: Rows that are held in memory at once: some tens of MiB.
 ROWS_AT_ONCE = 200_000

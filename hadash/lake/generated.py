@@ -1,4 +1,5 @@
-"""What generated clusters (``hadash_sandbox/fleet``) would answer: nobody can ask them, so a snapshot takes it from here.
+"""What generated clusters (``hadash_sandbox/fleet``) would answer: nobody can ask them, so a snapshot takes
+it from here.
 
 ``generated/<cluster>/<table>.parquet``, in the schemas of :data:`hadash.lake.snapshots.TABLES`.
 """

@@ -1,9 +1,10 @@
 """HDFS over HTTP (WebHDFS, which every NameNode serves): nothing of Hadoop has to be installed where hadash runs.
 
-``hdfs://namenode:8020/lake`` is what Spark is told; the rest talks to port 9870 of the same host. Behind a question mark: ``webhdfs``, the
-NameNodes' own HTTP addresses where that is not so (of a pair of them both, with a comma between, each with ``https://`` before it if it
-wants that), and ``kerberos=true``, which takes the ticket that ``kinit`` got. Without Kerberos it is HADOOP_USER_NAME, or whoever runs the
-program, as for all Hadoop clients.
+``hdfs://namenode:8020/lake`` is what Spark is told; the rest talks to port 9870 of the same host. Behind a
+question mark: ``webhdfs``, the NameNodes' own HTTP addresses where that is not so (of a pair of them both,
+with a comma between, each with ``https://`` before it if it wants that), and ``kerberos=true``, which takes
+the ticket that ``kinit`` got. Without Kerberos it is HADOOP_USER_NAME, or whoever runs the program, as for
+all Hadoop clients.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from pyarrow import fs
 #: Where a NameNode serves HTTP unless it was told otherwise (dfs.namenode.http-address).
 HTTP_PORT = 9870
 
-#: Seconds to connect, and without a byte, until a NameNode or a DataNode counts as away: WebHDFS waits for a DataNode that is
-#: away for a minute itself.
+#: Seconds to connect, and without a byte, until a NameNode or a DataNode counts as away: WebHDFS waits for a
+#: DataNode that is away for a minute itself.
 TIMEOUT_SECONDS = (10, 90)
 
 
@@ -54,7 +55,8 @@ def _with_scheme(server: str) -> str:
 
 
 class NameNodes(WebHDFS):
-    """WebHDFS as the lake needs it: it does not wait for ever, asks the NameNode that is active, and renames over what is there.
+    """WebHDFS as the lake needs it: it does not wait for ever, asks the NameNode that is active, and renames
+    over what is there.
 
     :param servers: ``http(s)://host:port`` of each NameNode.
     """

@@ -1,8 +1,9 @@
 """What cannot be counted is kept aside with the reason, where somebody can look at it; it never stops anything.
 
-``quarantine/files/<name>`` is a file that cannot be read, moved there as it came, with ``<name>.reason`` beside it.
-``quarantine/rows/date=…/part-….parquet`` are the rows of a day that make no sense, with one more column, ``reason``.
-``quarantine/lines/date=…/<batch>.json`` are the parts of what was imported that no report could be made of, with reasons.
+``quarantine/files/<name>`` is a file that cannot be read, moved there as it came, with ``<name>.reason``
+beside it. ``quarantine/rows/date=…/part-….parquet`` are the rows of a day that make no sense, with one more
+column, ``reason``. ``quarantine/lines/date=…/<batch>.json`` are the parts of what was imported that no report
+could be made of, with reasons.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ FILES, ROWS, LINES = f"{FOLDER}/files", f"{FOLDER}/rows", f"{FOLDER}/lines"
 
 _REASON = ".reason"
 
-#: Of what cannot be read so many characters and parts are kept: enough to see what is wrong; whoever sent it has all of it.
+#: Of what cannot be read so many characters and parts are kept: enough to see what is wrong; whoever sent it
+#: has all of it.
 MOST_TEXT, MOST_LINES = 10_000, 1000
 
 
@@ -67,7 +69,10 @@ def lines(store: Store) -> list[str]:
 
 
 def reasons(store: Store, files: Sequence[str], most: int) -> list[str]:
-    """Why parts of imported batches could not be read, each reason once, ``most`` of them at most. :param files: of :func:`lines`."""
+    """Why parts of imported batches could not be read, each reason once, ``most`` of them at most.
+
+    :param files: of :func:`lines`.
+    """
     found: dict[str, None] = {}
     for name in files:
         for line in store.read_json(name) or []:

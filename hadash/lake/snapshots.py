@@ -1,7 +1,9 @@
 """Snapshots: how clusters, and what hadash knows of them, were at one moment.
 
-One snapshot is a folder, ``snapshots/date=2026-11-21/time=170500000/`` (UTC, to the millisecond), with one Parquet file for each table of
-:data:`TABLES`. ``snapshot.json`` is written last and says that all of them are there: until then nobody reads any of it.
+One snapshot is a folder, ``snapshots/date=2026-11-21/time=170500000/`` (UTC, to the millisecond), with one
+Parquet file for each table of
+:data:`TABLES`. ``snapshot.json`` is written last and says that all of them are there: until then nobody reads
+    any of it.
 
 Of a cluster that did not answer there is a row in ``clusters`` with its ``fault``, and no row in any other table.
 """
@@ -88,8 +90,8 @@ TABLES: Mapping[str, pa.Schema] = {
     "groups": pa.schema(
         {"cluster": _TEXT, "group": _TEXT, "state": _TEXT, "protocol": _TEXT, "coordinator": _NUMBER}
     ),
-    # ``partitions``: those that it was assigned, as topic-partition. ``topics``: those that it subscribes to (of a pattern: those that
-    # it matched when the member joined); null where that is not known.
+    # ``partitions``: those that it was assigned, as topic-partition. ``topics``: those that it subscribes to
+    # (of a pattern: those that it matched when the member joined); null where that is not known.
     "members": pa.schema(
         {
             "cluster": _TEXT,
@@ -104,7 +106,7 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     # hadash's own on the clusters, and those of its mirrors: they move nowhere, and nothing is wrong with them.
     "own_users": pa.schema({"cluster": _TEXT, "user": _TEXT}),
-    # -- what hadash knows ------------------------------------------------------------------------------------------
+    # -- what hadash knows -----------------------------------------------------------------------------------------
     # ``rpo_seconds``: how late a mirror may be. ``settle_seconds``: for which a switch waits for consumers.
     "pairs": pa.schema(
         {

@@ -1,8 +1,10 @@
 """Where the lake is, and what can be done there: list, read, and write files that appear whole or not at all.
 
-The address is a path, or a URL of what pyarrow reaches: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``. An object store that is not
-Amazon's has its own address behind a question mark: ``s3a://bucket/lake?endpoint_override=minio:9000&scheme=http&region=us-east-1``; for HDFS
-see :mod:`hadash.lake.hdfs`. Names inside of it are relative, with slashes: ``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
+The address is a path, or a URL of what pyarrow reaches: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``.
+An object store that is not Amazon's has its own address behind a question mark:
+``s3a://bucket/lake?endpoint_override=minio:9000&scheme=http&region=us-east-1``; for HDFS see
+:mod:`hadash.lake.hdfs`. Names inside of it are relative, with slashes:
+``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ class Store:
     """
 
     def __init__(self, address: str) -> None:
-        #: As it was told, with how an object store is reached (what follows a question mark): another process makes a store of it.
+        #: As it was told, with how an object store is reached (what follows a question mark): another process
+        #: makes a store of it.
         self.url = address
         self.address = address.partition("?")[0].rstrip("/") or "/"
         try:
@@ -60,8 +63,9 @@ class Store:
 
     @property
     def options(self) -> dict[str, str]:
-        """What the address says of how it is reached: ``endpoint_override``, ``scheme``, ``region`` of an object store; ``webhdfs`` and
-        ``kerberos`` of HDFS."""
+        """What the address says of how it is reached: ``endpoint_override``, ``scheme``, ``region`` of an
+        object store; ``webhdfs`` and ``kerberos`` of HDFS.
+        """
         return dict(parse_qsl(self.url.partition("?")[2]))
 
     def files(self, folder: str, *, deep: bool = False) -> dict[str, int]:
@@ -91,7 +95,9 @@ class Store:
         return self.filesystem.open_input_file(self._path(name))
 
     def is_readable(self, name: str) -> bool:
-        """Whether all its bytes can be had: then what cannot be understood is the file's fault, and else perhaps the lake's."""
+        """Whether all its bytes can be had: then what cannot be understood is the file's fault, and else
+        perhaps the lake's.
+        """
         try:
             with self.open(name) as source:
                 while source.read(1 << 20):

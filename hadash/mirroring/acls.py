@@ -127,7 +127,9 @@ def covers(acl: Acl, name: str) -> bool:
 
 
 class Existing:
-    """Names of what there is, found by their beginnings: a pair may have very many Topics, and an AppID's rules name few of them."""
+    """Names of what there is, found by their beginnings: a pair may have very many Topics, and an AppID's
+    rules name few of them.
+    """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(names)

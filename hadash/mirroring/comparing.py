@@ -121,7 +121,9 @@ def _read(
 
 
 def _reached(span: tuple[int, int], ours: list[Record], theirs: list[Record], point: OffsetSync) -> int:
-    """How far both sides of a span were read: the limit of bytes can end one of them early, after one record at least."""
+    """How far both sides of a span were read: the limit of bytes can end one of them early, after one record
+    at least.
+    """
     if not ours or not theirs:
         return span[1]
     return min(ours[-1].offset, theirs[-1].offset - point.target + point.source) + 1
@@ -186,7 +188,8 @@ def fault_of(mirror: Mirror) -> str:
 
 
 def originals_of(mirror: Mirror) -> str:
-    """That of records which differ the standby may hold the originals, in words; empty if what differs there are copies.
+    """That of records which differ the standby may hold the originals, in words; empty if what differs there
+    are copies.
 
     Where a mirror was turned round it has its anchors: what lies before them may have been copied in the other
     direction. (It has also others since if it was counted again; then nobody knows.)

@@ -54,8 +54,9 @@ def _client(prefix: str, endpoint: Endpoint) -> dict[str, str]:
 
 
 def _tls(prefix: str, endpoint: Endpoint) -> dict[str, str]:
-    """As texts, not as files: those would have to be on the machine of each worker of Connect. Connect keeps the key where it keeps
-    the password, in its config Topic."""
+    """As texts, not as files: those would have to be on the machine of each worker of Connect. Connect keeps
+    the key where it keeps the password, in its config Topic.
+    """
     if not endpoint.security_protocol.endswith("SSL"):
         return {}
     return {f"{prefix}{name}": value for name, value in java(endpoint.tls).items()}

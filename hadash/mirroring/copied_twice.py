@@ -21,8 +21,9 @@ class CopiedTwice:
 
 
 def copied_twice(mirrors: Iterable[Mirror]) -> dict[int, list[CopiedTwice]]:
-    """By the id of each mirror, what it is known to have copied twice: to its target, and to its source before it was turned
-    round."""
+    """By the id of each mirror, what it is known to have copied twice: to its target, and to its source
+    before it was turned round.
+    """
     clusters = {mirror.pk: (mirror.source.name, mirror.target.name) for mirror in mirrors}
     found: dict[int, list[CopiedTwice]] = {pk: [] for pk in clusters}
     holding = Anchor.objects.filter(Q(source_repeated__gt=0) | Q(target_repeated__gt=0), mirror__in=clusters)

@@ -15,10 +15,10 @@ _CHANGING = ("transforms", "predicates")
 def drifted(wanted: Mapping[str, str], held: Mapping[str, str]) -> tuple[str, ...]:
     """The names of the settings that differ, in order. Never their values: some are passwords.
 
-    Keys that hadash does not set are an operator's own (a metrics reporter, ``tasks.max.enforce``) and stay, but for
-    those that make a mirror leave out or change records, and for how its clients sign in and what they trust: of a
-    cluster that was registered with another security protocol, or without the authority or certificate that it had, they
-    would go on to use what it had before.
+    Keys that hadash does not set are an operator's own (a metrics reporter, ``tasks.max.enforce``) and stay,
+    but for those that make a mirror leave out or change records, and for how its clients sign in and what
+    they trust: of a cluster that was registered with another security protocol, or without the authority or
+    certificate that it had, they would go on to use what it had before.
 
     >>> drifted({"topics": "a", "tasks.max": "1"}, {"topics": "a", "tasks.max": "4", "metric.reporters": "x"})
     ('tasks.max',)

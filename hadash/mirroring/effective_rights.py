@@ -1,7 +1,7 @@
 """What rights give, as Kafka's authorizer decides it, compared between two clusters. Pure.
 
-Two clusters may say the same in other words: ALL on one and READ and WRITE on the other let a client do its work on both. So what
-is compared is what the authorizer would answer, name by name, and not the rules.
+Two clusters may say the same in other words: ALL on one and READ and WRITE on the other let a client do its
+work on both. So what is compared is what the authorizer would answer, name by name, and not the rules.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from hadash.mirroring.acls import EVERYBODY, Existing, covers
 
 TOPIC, GROUP, TRANSACTIONAL_ID = "TOPIC", "GROUP", "TRANSACTIONAL_ID"
 
-#: What clients do with each kind of resource. Other operations are an administrator's: they count only where a rule names them.
+#: What clients do with each kind of resource. Other operations are an administrator's: they count only where
+#: a rule names them.
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     TOPIC: ("READ", "WRITE", "DESCRIBE"),
     GROUP: ("READ", "DESCRIBE"),
     TRANSACTIONAL_ID: ("WRITE", "DESCRIBE"),
 }
 
-#: Operations that are allowed to whoever may do one of some others. (It is not so with denials: only ALL denies another operation.)
+#: Operations that are allowed to whoever may do one of some others. (It is not so with denials: only ALL
+#: denies another operation.)
 _IMPLIED_BY = {
     "DESCRIBE": frozenset({"READ", "WRITE", "DELETE", "ALTER"}),
     "DESCRIBE_CONFIGS": frozenset({"ALTER_CONFIGS"}),
@@ -82,8 +84,9 @@ class Rules:
         yield from (rule for rule in self._patterns.get(resource_type, ()) if covers(rule, name))
 
     def names(self, resource_type: str, existing: Existing | None) -> Iterator[str]:
-        """What they are about. Of patterns it is what of ``existing`` they cover; where that is not known some name that they cover, and
-        no longer pattern does."""
+        """What they are about. Of patterns it is what of ``existing`` they cover; where that is not known
+        some name that they cover, and no longer pattern does.
+        """
         patterns = self._patterns.get(resource_type, ())
         named = (name for kind, name in self._named if kind == resource_type)
         if existing is None:
@@ -112,7 +115,8 @@ def beyond(
     """What a user may do on the first cluster only, and on the second one only.
 
     :param used: (type, name) of what the user was seen to use: rules for everybody may be all that allows it.
-    :param mirrored: Topics that are on both clusters. Of others nothing is said: they are on one cluster, and so may be who uses them.
+    :param mirrored: Topics that are on both clusters. Of others nothing is said: they are on one cluster, and
+        so may be who uses them.
     """
     known, only_first, only_second = set(used), set[Right](), set[Right]()
     for resource_type in OPERATIONS:
@@ -136,7 +140,9 @@ def _said(rules: Set[Acl]) -> set[tuple[str, str, str]]:
 
 
 def _beyond(resource_type: str, name: str, here: Set[Acl], there: Set[Acl]) -> set[Right]:
-    """What rules about one name allow here and not there. Who may not even describe something, of that it is not said besides."""
+    """What rules about one name allow here and not there. Who may not even describe something, of that it is
+    not said besides.
+    """
     both = here | there
     operations = {rule.operation for rule in both if rule.principal != EVERYBODY} - {"ALL"}
     found: set[Right] = set()

@@ -21,8 +21,8 @@ from hadash.mirroring.services import (
 def stop(mirror: Mirror, fence: Callable[[], None]) -> dict[Partition, int]:
     """Stop a mirror; where its writing has ended, as offsets on its target.
 
-    Connect commits what a mirror has copied when it stops, so this is exact: what the target holds beyond it is somebody
-    else's.
+    Connect commits what a mirror has copied when it stops, so this is exact: what the target holds beyond it
+    is somebody else's.
 
     :raises MirrorError: it has no connector, so nobody knows how far it has written; or it does not stop.
     """
@@ -49,8 +49,8 @@ def remove(mirror: Mirror, fence: Callable[[], None], no_way_back: Callable[[], 
 
     Without their offsets: a mirror of the same name that is created later would leave out what this one has copied.
 
-    :param no_way_back: called before whatever :func:`go_on` cannot take back: without its offsets a mirror that is resumed
-        copies everything a second time.
+    :param no_way_back: called before whatever :func:`go_on` cannot take back: without its offsets a mirror
+        that is resumed copies everything a second time.
     """
     connect = connect_client()
     for source in mirror.pair.clusters:

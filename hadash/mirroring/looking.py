@@ -47,9 +47,9 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
     :param moving: names of mirrors that a switch uses at this moment. Their settings are not mended: a connector
         that starts again would keep its clients waiting.
 
-    When a cluster does not answer, the others of this round only say so: each of them would wait for it as long as the first.
-    Who was not looked at for the longest time comes first, so the next round begins with them: if only one broker is
-    away, whose mirrors come last from then on.
+    When a cluster does not answer, the others of this round only say so: each of them would wait for it as
+    long as the first. Who was not looked at for the longest time comes first, so the next round begins with
+    them: if only one broker is away, whose mirrors come last from then on.
     """
     away, comparing_seconds = "", 0.0
     oldest_first = Mirror.objects.filter(pair=pair).order_by(F("looked_at").asc(nulls_first=True), "name")
@@ -68,7 +68,9 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
 
 
 def _note_unseen(mirror: Mirror, fault: str) -> None:
-    """Nobody knows how far it is, which is a sample, too. (When it was looked at last, and what was seen then, stays.)"""
+    """Nobody knows how far it is, which is a sample, too. (When it was looked at last, and what was seen
+    then, stays.)
+    """
     LagSample.objects.create(mirror=mirror, at=timezone.now(), state=Mirror.State.UNKNOWN)
     Mirror.objects.filter(pk=mirror.pk).update(
         state=Mirror.State.UNKNOWN, fault=fault, lag_records=None, lag_seconds=None

@@ -23,7 +23,8 @@ class Mirror(models.Model):
     name = models.SlugField(max_length=60)
     topics = models.JSONField(default=list)
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="mirrors_from")
-    #: A switch has sent the clients over and is about to turn it round: until then the target grows ahead of the source.
+    #: A switch has sent the clients over and is about to turn it round: until then the target grows ahead of
+    #: the source.
     turning = models.BooleanField(default=False)
     #: What the last look found, and why it is not running.
     state = models.CharField(max_length=10, choices=State.choices, default=State.UNKNOWN)
@@ -32,8 +33,8 @@ class Mirror(models.Model):
     lag_records = models.BigIntegerField(null=True)
     lag_seconds = models.FloatField(null=True)
     looked_at = models.DateTimeField(null=True)
-    #: Where the source ended when it was last seen, as ``[[topic, partition, end], ...]``, and when that was: all that is
-    #: known of a source that is lost.
+    #: Where the source ended when it was last seen, as ``[[topic, partition, end], ...]``, and when that was:
+    #: all that is known of a source that is lost.
     sighted = models.JSONField(default=list)
     sighted_at = models.DateTimeField(null=True)
     #: Its standby is being made again from the other side (see ``rebuild.py``). It counts as turning meanwhile.
@@ -75,8 +76,8 @@ class Anchor(models.Model):
     partition = models.PositiveIntegerField()
     source_offset = models.BigIntegerField()
     target_offset = models.BigIntegerField()
-    #: How many records each side holds twice before this point, because a mirror to it had copied them again: so much further
-    #: back than counting says can a record lie there.
+    #: How many records each side holds twice before this point, because a mirror to it had copied them again:
+    #: so much further back than counting says can a record lie there.
     source_repeated = models.PositiveBigIntegerField(default=0)
     target_repeated = models.PositiveBigIntegerField(default=0)
 

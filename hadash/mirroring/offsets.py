@@ -33,9 +33,9 @@ def mirrored_up_to(anchor: OffsetSync, target_end: int) -> int:
 def proved_up_to(anchor: OffsetSync, target_end: int, last_copied: int | None) -> int:
     """The source offset up to which it is proved that the mirror holds the records.
 
-    The target can hold more than that: records that a Connect worker copied twice because it died, or somebody else's. Each
-    counts in :func:`mirrored_up_to` as one that was copied. What Connect has committed was copied; what it has
-    not committed may have been.
+    The target can hold more than that: records that a Connect worker copied twice because it died, or
+    somebody else's. Each counts in :func:`mirrored_up_to` as one that was copied. What Connect has committed
+    was copied; what it has not committed may have been.
 
     :param last_copied: as of :func:`written_up_to`.
 
@@ -82,8 +82,9 @@ def translate(committed: int, ends: OffsetSync, source_start: int = 0, target_st
     """The committed offset on the target for ``committed`` on the source, with the tail proved equal.
 
     Both consumers then read the same record next. An offset before the source's first record (deleted by
-    retention) counts as that first record; one beyond the end as the end. Retention works on each side by itself:
-    where the target has deleted more, its first record is next (who must not lose what is between asks :func:`skipped`).
+    retention) counts as that first record; one beyond the end as the end. Retention works on each side by
+    itself: where the target has deleted more, its first record is next (who must not lose what is between
+    asks :func:`skipped`).
 
     >>> translate(95, OffsetSync(source=100, target=60))
     55
@@ -118,10 +119,11 @@ def before_repeats(
     repeated: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, int]]:
-    """Translated offsets, further back for groups that had not come to the anchor: before it the target holds records twice, and
-    whatever lies before those lies further back than counting from the anchor says.
+    """Translated offsets, further back for groups that had not come to the anchor: before it the target holds
+    records twice, and whatever lies before those lies further back than counting from the anchor says.
 
-    :param committed: where the groups stood on the source. :param repeated: as of :class:`hadash.mirroring.models.Anchor`.
+    :param committed: where the groups stood on the source. :param repeated: as of
+        :class:`hadash.mirroring.models.Anchor`.
 
     >>> end, at = OffsetSync(100, 105), {"p": OffsetSync(90, 95)}
     >>> before_repeats({"a": {"p": 25}, "b": {"p": 97}}, {"a": {"p": 20}, "b": {"p": 92}}, at, {"p": 5}, {"p": 0})
@@ -162,8 +164,9 @@ def skipped(
 def furthest_back(
     translated: Mapping[str, Mapping[Partition, int]], ends: Mapping[Partition, OffsetSync], count: int
 ) -> dict[Partition, OffsetSync]:
-    """Of each partition the point ``count`` records after the group that is furthest back; without those within ``count`` of
-    the end. If the records before such a point are the same on both sides, the mirror has copied once what comes after.
+    """Of each partition the point ``count`` records after the group that is furthest back; without those
+    within ``count`` of the end. If the records before such a point are the same on both sides, the mirror has
+    copied once what comes after.
 
     :param translated: offsets of groups on the target.
 
@@ -206,8 +209,9 @@ def to_try(
     standing: Mapping[str, Mapping[Partition, Committed]],
     starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, Committed]]:
-    """Commits whose writing on the target shows whether those of ``committed`` can be written there: the offsets of ``standing``, which
-    moves nobody, with the metadata that is to come. Only of a Topic on which a group has none there, the first ones.
+    """Commits whose writing on the target shows whether those of ``committed`` can be written there: the
+    offsets of ``standing``, which moves nobody, with the metadata that is to come. Only of a Topic on which a
+    group has none there, the first ones.
 
     :param starts: first offsets on the target.
     """

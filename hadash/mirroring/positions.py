@@ -17,11 +17,12 @@ from hadash.mirroring.models import GroupPosition, Mirror
 
 
 def note_positions(pair: Pair, clock: Callable[[], float] = time.monotonic) -> int:
-    """Note the committed offsets of groups that were seen lately, on the cluster that their Topics are mirrored from; how many
-    groups those are.
+    """Note the committed offsets of groups that were seen lately, on the cluster that their Topics are
+    mirrored from; how many groups those are.
 
-    Those that were noted longest ago come first, and what is not reached in ``HADASH_POSITION_NOTE_SECONDS`` is the next look's: a pair
-    may have very many groups, and each part that was read is kept whatever becomes of the others.
+    Those that were noted longest ago come first, and what is not reached in ``HADASH_POSITION_NOTE_SECONDS``
+    is the next look's: a pair may have very many groups, and each part that was read is kept whatever becomes
+    of the others.
 
     :raises KafkaError: a cluster does not answer. What was noted before stands.
     """
@@ -81,8 +82,9 @@ def _note_some(pair: Pair, cluster: Cluster, groups: list[str], mirrored: set[st
 def positions_of(
     pair: Pair, cluster: Cluster, groups: Iterable[str]
 ) -> tuple[dict[str, dict[Partition, Committed]], datetime | None]:
-    """What was noted last of ``groups`` on ``cluster``: commits by group (a group of which nothing is known is missing), and
-    the time of the oldest of these notes."""
+    """What was noted last of ``groups`` on ``cluster``: commits by group (a group of which nothing is known
+    is missing), and the time of the oldest of these notes.
+    """
     rows = list(GroupPosition.objects.filter(pair=pair, cluster=cluster, group__in=list(groups)))
     found = {
         row.group: {Partition(t, p): Committed(*commit) for t, p, *commit in row.offsets} for row in rows

@@ -90,7 +90,8 @@ def compare_tails(
 
 
 def same_next(source: Sequence[Record], target: Sequence[Record]) -> bool:
-    """Whether the next records of both sides are the same, as far as both were read. Where one side shows none, nobody knows.
+    """Whether the next records of both sides are the same, as far as both were read. Where one side shows
+    none, nobody knows.
 
     >>> a, b = Record(52, "a"), Record(53, "b")
     >>> same_next([a, b], [Record(12, "a")]), same_next([a, b], [Record(12, "b")]), same_next([], [Record(12, "a")])

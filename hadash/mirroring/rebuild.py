@@ -60,10 +60,11 @@ def rebuild(
 
     What ``lost`` held of them is gone, and with it the offsets of groups there.
 
-    :param reported: up to which offset it is known what ``lost`` holds, because the other side has it or a person has read
-        the report.
+    :param reported: up to which offset it is known what ``lost`` holds, because the other side has it or a
+        person has read the report.
     :raises NotReported: ``lost`` holds something beyond that.
-    :raises MirrorError: the mirror is being turned round, or it runs from ``lost`` again, or Topics do not go away.
+    :raises MirrorError: the mirror is being turned round, or it runs from ``lost`` again, or Topics do not go
+        away.
     :raises KafkaError, ConnectError: a server does not answer.
     """
     source = mirror.pair.other(lost)
@@ -209,8 +210,10 @@ def _rebuild(
 def _refuse_unreported(
     client: ClusterClient, topics: Sequence[str], reported: Mapping[Partition, int]
 ) -> None:
-    """:raises NotReported: a partition ends beyond what was reported of it, or nothing was and it is not empty. (A Topic that does
-    not exist holds nothing: an earlier attempt was cut off when it had deleted it.)"""
+    """:raises NotReported: a partition ends beyond what was reported of it, or nothing was and it is not
+    empty. (A Topic that does not exist holds nothing: an earlier attempt was cut off when it had deleted
+    it.)
+    """
     for partition, end in sorted(client.end_offsets(_partitions_known(client, topics)).items()):
         covered = reported.get(partition, 0)
         if end > covered:
@@ -221,10 +224,11 @@ def _refuse_unreported(
 
 
 def _refuse_originals(mirror: Mirror, written: Mapping[Partition, int] | None) -> None:
-    """:param written: the last record of each partition that the mirror has copied, as Connect has committed it when it
-        stopped; ``None`` while it runs, when Connect commits a moment after it has written.
-    :raises NotCopies: the standby ends beyond what the mirror has written there, or beyond what its source holds. (A Topic
-        that does not exist holds nothing, nor does a partition of which everything was deleted.)
+    """:param written: the last record of each partition that the mirror has copied, as Connect has committed
+        it when it stopped; ``None`` while it runs, when Connect commits a moment after it has written.
+    :raises NotCopies: the standby ends beyond what the mirror has written there, or beyond what its source
+        holds. (A Topic that does not exist holds nothing, nor does a partition of which everything was
+        deleted.)
     """
     here, there = cluster_client(mirror.source), cluster_client(mirror.target)
     known = _partitions_known(there, mirror.topics)
@@ -255,7 +259,8 @@ def _partitions_known(client: ClusterClient, topics: Sequence[str]) -> list[Part
 def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo]:
     """``topics`` as the cluster has them. All of its Topics are asked for: to ask for one by name can create it.
 
-    :raises TopicsUnknown: it does not know one. :raises KafkaError: it has no leader for a partition, or does not answer.
+    :raises TopicsUnknown: it does not know one. :raises KafkaError: it has no leader for a partition, or does
+        not answer.
     """
     found = client.topics()
     missing = tuple(sorted(set(topics) - set(found)))
@@ -299,8 +304,9 @@ def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
 
 
 def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
-    """Create Topics that were just deleted. A cluster with ZooKeeper goes on deleting when nobody sees them any more, and
-    takes them to exist as long as it does: it is asked again."""
+    """Create Topics that were just deleted. A cluster with ZooKeeper goes on deleting when nobody sees them
+    any more, and takes them to exist as long as it does: it is asked again.
+    """
     deadline = time.monotonic() + settings.MIRROR_DELETE_SECONDS
     while missing := set(topics) - set(client.topics()):
         client.create_topics({name: topics[name] for name in missing})
@@ -312,8 +318,8 @@ def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, M
 def tail_of(
     lost: Cluster, points: dict[Partition, OffsetSync], gone: Collection[str] = ()
 ) -> dict[Partition, tuple[int, int]]:
-    """What ``lost`` holds beyond ``points``: by partition the first and the end offset, where there is anything. A partition
-    that has no point was never mirrored: all of it.
+    """What ``lost`` holds beyond ``points``: by partition the first and the end offset, where there is
+    anything. A partition that has no point was never mirrored: all of it.
 
     :param gone: Topics that ``lost`` has lost for good; they have no tail.
     :raises TopicsUnknown: it does not know one of the others (yet). :raises KafkaError: the cluster does not answer.

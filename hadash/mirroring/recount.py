@@ -1,8 +1,9 @@
 """Where both sides of a mirror correspond again after it has copied records twice. Pure.
 
-A Connect worker that dies begins again at the last offset that it had committed, so MirrorMaker writes the last records a
-second time. From there on it goes on in order: the distance between both sides is another one, and constant again. That
-the records which are too many are such copies, and not somebody else's, is proved by going back record by record.
+A Connect worker that dies begins again at the last offset that it had committed, so MirrorMaker writes the
+last records a second time. From there on it goes on in order: the distance between both sides is another one,
+and constant again. That the records which are too many are such copies, and not somebody else's, is proved by
+going back record by record.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def _gaps(
     return {p: gap for p, gap in gaps.items() if gap is not None}
 
 
-# -- what a gap held ----------------------------------------------------------------------------------------------
+# -- what a gap held ---------------------------------------------------------------------------------------------
 
 
 def _entry(p: Partition, gap: Gap) -> dict[str, Any]:

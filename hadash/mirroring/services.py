@@ -104,7 +104,7 @@ def connector_of(mirror: Mirror, source: Cluster) -> str:
     return connector_name(mirror.pair.name, mirror.name, source.name, mirror.pair.other(source).name)
 
 
-# -- creating -----------------------------------------------------------------------------------------------------
+# -- creating ----------------------------------------------------------------------------------------------------
 
 
 def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster) -> Mirror:
@@ -113,8 +113,8 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     The Topics are created there with the same partitions and configs. One that exists must be empty: otherwise
     nobody knows which of its records correspond. May be repeated after it was cut off.
 
-    :raises MirrorError: a Topic is missing, is mirrored already, has other partitions there, is not empty there, or is compacted; or
-        the name is taken.
+    :raises MirrorError: a Topic is missing, is mirrored already, has other partitions there, is not empty
+        there, or is compacted; or the name is taken.
     """
     wanted = sorted(set(topics))
     target = pair.other(source)
@@ -233,10 +233,11 @@ def anchor(mirror: Mirror, partition: Partition, point: OffsetSync, **repeated: 
     )
 
 
-# -- running ------------------------------------------------------------------------------------------------------
+# -- running -----------------------------------------------------------------------------------------------------
 
 
-#: Raises when the caller may not act any more (see ``switching/execution/executor.py``). Called directly before each step.
+#: Raises when the caller may not act any more (see ``switching/execution/executor.py``). Called directly
+#: before each step.
 Fence = Callable[[], None]
 
 
@@ -320,8 +321,8 @@ def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = nobody_else) 
 
 
 def turn_on_record(mirror: Mirror, ends: Mapping[Partition, OffsetSync]) -> None:
-    """The half of :func:`reverse` that needs nobody, for a new source that is lost. Nothing copies: it counts as turning until
-    somebody rebuilds the other side.
+    """The half of :func:`reverse` that needs nobody, for a new source that is lost. Nothing copies: it counts
+    as turning until somebody rebuilds the other side.
 
     :param ends: as of :func:`reverse`.
     """
@@ -333,9 +334,10 @@ def turn_on_record(mirror: Mirror, ends: Mapping[Partition, OffsetSync]) -> None
 
 
 def hold(mirrors: Sequence[Mirror], active: Cluster, fence: Fence = nobody_else) -> None:
-    """Stop the connectors of mirrors whose source is lost, in both directions, and wait until their tasks are gone: a source that
-    comes back must not be copied behind what clients have written since, and what is left of a turn must not copy either. They count as turning until :func:`resume_unturned`, or until
-    somebody rebuilds the other side. Topics on ``active``, where clients write from now on, get what is meant for
+    """Stop the connectors of mirrors whose source is lost, in both directions, and wait until their tasks are
+    gone: a source that comes back must not be copied behind what clients have written since, and what is left
+    of a turn must not copy either. They count as turning until :func:`resume_unturned`, or until somebody
+    rebuilds the other side. Topics on ``active``, where clients write from now on, get what is meant for
     clients.
 
     :raises ConnectError: Connect does not answer. :raises MirrorError: a connector does not stop.

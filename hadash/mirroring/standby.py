@@ -65,7 +65,8 @@ def depending_on_hosts(
     groups: Iterable[str],
     hosts: Iterable[str],
 ) -> list[str]:
-    """The rules for single hosts on which the AppIDs' rights depend, each as a text; without those for one of ``hosts``.
+    """The rules for single hosts on which the AppIDs' rights depend, each as a text; without those for one of
+    ``hosts``.
 
     Those of several clusters as if they were one's: what the target lacks is copied to it.
     """
@@ -92,8 +93,9 @@ def deny_writes(
 ) -> int:
     """Keep everybody but the mirror from writing to standby ``topics`` on ``cluster``; how many rules it took.
 
-    :param made: rules that hadash has made, or was about to make, as the caller knows for sure: which of them are there is noted
-        again, because PostgreSQL may have forgotten it. A rule itself does not say whose it is.
+    :param made: rules that hadash has made, or was about to make, as the caller knows for sure: which of them
+        are there is noted again, because PostgreSQL may have forgotten it. A rule itself does not say whose
+        it is.
     :param before: is told which rules will be made, before there is one.
     """
     topics = list(topics)
@@ -144,8 +146,8 @@ def allow_writes(cluster: Cluster, topics: Iterable[str]) -> int:
 def late_brokers(cluster: Cluster, topics: Iterable[str], appids: Iterable[str]) -> list[int]:
     """The leaders of ``topics`` that have not heard of the rules of ``appids`` as they are now.
 
-    A broker enforces what it has heard, from ZooKeeper or from its controller. One that has lost both for a moment would go on denying
-    what is allowed, and a client that is refused does not try again.
+    A broker enforces what it has heard, from ZooKeeper or from its controller. One that has lost both for a
+    moment would go on denying what is allowed, and a client that is refused does not try again.
     """
     client = _client(cluster)
     leaders = {leader for info in client.topics(topics).values() for leader in info.leaders if leader >= 0}
@@ -169,8 +171,10 @@ def allowed_to_use(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> set[t
 
 
 class Rules:
-    """The rules of a cluster, while one question is answered: asked for by name as long as these are few, then read whole, once. (For each name a
-    cluster looks through all of its rules, of which it may have some hundred thousand.)"""
+    """The rules of a cluster, while one question is answered: asked for by name as long as these are few,
+    then read whole, once. (For each name a cluster looks through all of its rules, of which it may have some
+    hundred thousand.)
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

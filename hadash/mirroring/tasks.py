@@ -1,4 +1,6 @@
-"""The tasks of a mirror's connector over time. Connect says how each is now; how often one has restarted it does not say, so that is counted here. Pure."""
+"""The tasks of a mirror's connector over time. Connect says how each is now; how often one has restarted it
+does not say, so that is counted here. Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,15 @@ def unseen(before: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def counted(
     before: Sequence[Mapping[str, Any]], connector: str, status: ConnectorStatus | None, at: str
 ) -> list[dict[str, Any]]:
-    """What is kept of each task (``Mirror.tasks``): ``connector``, ``id``, ``state`` and ``worker`` as Connect has them, ``since`` when it is so; ``error``,
-    the first line of the last failure, and ``error_at``; ``restarts`` since ``counted_since``.
+    """What is kept of each task (``Mirror.tasks``): ``connector``, ``id``, ``state`` and ``worker`` as
+    Connect has them, ``since`` when it is so; ``error``, the first line of the last failure, and
+    ``error_at``; ``restarts`` since ``counted_since``.
 
-    A task has restarted when it runs and did not before, or runs on another worker. One that fails and runs again between two looks is not
-    counted.
+    A task has restarted when it runs and did not before, or runs on another worker. One that fails and runs
+    again between two looks is not counted.
 
-    :param before: what was kept at the look before. :param connector: its name: the other direction's tasks are others. :param status: ``None`` when
-        Connect knows no such connector.
+    :param before: what was kept at the look before. :param connector: its name: the other direction's tasks
+        are others. :param status: ``None`` when Connect knows no such connector.
     """
     if status is None:
         return []

@@ -60,8 +60,9 @@ def for_standby(active: Mapping[str, str], factor: float, request_limit: int) ->
 
 
 def new_configs(active: Mapping[str, str], standby: Mapping[str, str]) -> dict[str, str]:
-    """The configs with which a standby Topic is created: those of the active side, but for what hadash keeps. Without limits of
-    time, which are set when it is there: a broker that does not know one would create no Topic.
+    """The configs with which a standby Topic is created: those of the active side, but for what hadash keeps.
+    Without limits of time, which are set when it is there: a broker that does not know one would create no
+    Topic.
 
     :param active: what is set on the active side's Topic. :param standby: as of :func:`for_standby`.
     """

@@ -30,8 +30,9 @@ log = logging.getLogger(__name__)
 #: Connect's answer to a request that it does not know: before 3.8 it cannot change some settings and keep the others.
 _NOT_ALLOWED = 405
 
-#: Seconds after a mend in which tasks may still copy with the old settings: Connect says nothing of them when it goes on
-#: to say RUNNING. It needs one or two to start a connector's tasks again; while it rebalances, some more.
+#: Seconds after a mend in which tasks may still copy with the old settings: Connect says nothing of them when
+#: it goes on to say RUNNING. It needs one or two to start a connector's tasks again; while it rebalances,
+#: some more.
 SETTLED_SECONDS = 10.0
 
 
@@ -68,9 +69,10 @@ def keep(mirror: Mirror, mend: bool = True, thorough: bool = False) -> Kept:
     """
     if mirror.turning:
         return Kept()
-    # A switch holds a mirror back from its drain until it has turned it round. Connect knows that also where a PostgreSQL has
-    # forgotten it that has failed over: by then clients may write to what the row still calls the standby, and what it calls
-    # the active side may be set as a standby. So its Topics are left alone; its connector is not, which copies nothing.
+    # A switch holds a mirror back from its drain until it has turned it round. Connect knows that also where
+    # a PostgreSQL has forgotten it that has failed over: by then clients may write to what the row still
+    # calls the standby, and what it calls the active side may be set as a standby. So its Topics are left
+    # alone; its connector is not, which copies nothing.
     held_back = is_held_back(mirror)
     needed = _needs(mirror, thorough)
     topics = Kept() if held_back or needed is _known(mirror) else _topics(mirror, needed, mend)

@@ -1,4 +1,5 @@
-"""``/healthz``, ``/readyz`` and ``/metrics`` of the web server: before everything else, so that they need no session, no database and no name.
+"""``/healthz``, ``/readyz`` and ``/metrics`` of the web server: before everything else, so that they need no
+session, no database and no name.
 
 (Kubernetes asks by a pod's address, which is none of ``ALLOWED_HOSTS``.) Strangers hear the status and nothing more.
 """

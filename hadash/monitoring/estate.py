@@ -1,7 +1,7 @@
 """The figures of the whole installation: read from PostgreSQL, Redis and ZooKeeper when Prometheus asks a web process.
 
-Every web process says the same: take ``max`` over them. What cannot be read is missing, and ``hadash_estate_up`` says so: an old figure is
-never shown as one of now.
+Every web process says the same: take ``max`` over them. What cannot be read is missing, and
+``hadash_estate_up`` says so: an old figure is never shown as one of now.
 """
 
 from __future__ import annotations
@@ -217,8 +217,8 @@ def _outbox() -> Families:
     yield _gauge(
         "hadash_outbox_deliveries", "Messages that have not arrived yet.", counted, "transport", "state"
     )
-    # What no server has been asked about yet. (One mailbox that is full for a day is no outage; and where no mail server is named, mail is not late:
-    # nobody is to send it.)
+    # What no server has been asked about yet. (One mailbox that is full for a day is no outage; and where no
+    # mail server is named, mail is not late: nobody is to send it.)
     sent_by_us = rows if settings.SMTP_HOST else rows.exclude(transport=Transport.MAIL)
     oldest = sent_by_us.filter(wanted_at__lte=now, tries=0).aggregate(at=Min("wanted_at"))["at"]
     yield _gauge(
@@ -332,7 +332,9 @@ _PROBES = tuple(Probe(name, _reading(name), is_needed=False) for name in SOURCES
 
 
 def of_estate() -> bytes:
-    """In Prometheus' text format, after ``METRICS_SECONDS`` at the latest; who has not answered until then is missing."""
+    """In Prometheus' text format, after ``METRICS_SECONDS`` at the latest; who has not answered until then is
+    missing.
+    """
     answers = ask_all(_PROBES, settings.METRICS_SECONDS)
     up = [(answer.name, answer.holds is True) for answer in answers]
     registry = CollectorRegistry(auto_describe=False)

@@ -1,10 +1,12 @@
 """What ``/healthz`` and ``/readyz`` say. Pure but for the asking.
 
-``/healthz``: whether the process should be started again. It asks no server: that PostgreSQL is away is no reason to end every process, and
-a worker that is ended while it carries out a switch costs its clients seconds.
+``/healthz``: whether the process should be started again. It asks no server: that PostgreSQL is away is no
+reason to end every process, and a worker that is ended while it carries out a switch costs its clients
+seconds.
 
-``/readyz``: whether it can serve now. Only what it can do nothing without makes it *not ready*; what is away besides makes it *degraded*,
-which is told and still counts as ready: people open hadash because a cluster is away.
+``/readyz``: whether it can serve now. Only what it can do nothing without makes it *not ready*; what is away
+besides makes it *degraded*, which is told and still counts as ready: people open hadash because a cluster is
+away.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Counts what becomes of switches and requests when their rows are kept: the code that switches knows nothing of figures.
+"""Counts what becomes of switches and requests when their rows are kept: the code that switches knows nothing
+of figures.
 
 What is rolled back afterwards was counted all the same; a figure for a graph may be wrong by that.
 """

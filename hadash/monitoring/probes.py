@@ -1,7 +1,9 @@
-"""Asking servers whether they are there, within a time: a health page that hangs with the server it asks about tells nobody anything.
+"""Asking servers whether they are there, within a time: a health page that hangs with the server it asks
+about tells nobody anything.
 
-A question that is not answered in time goes on in its thread, and is not put a second time meanwhile. After a while it is given up, because a
-connection may hang for longer than its server was away; each probe has a few threads at most, however often the page is asked.
+A question that is not answered in time goes on in its thread, and is not put a second time meanwhile. After a
+while it is given up, because a connection may hang for longer than its server was away; each probe has a few
+threads at most, however often the page is asked.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 
-#: Seconds after which a question is put anew that has not been answered, and how many of one probe may be unanswered at once.
+#: Seconds after which a question is put anew that has not been answered, and how many of one probe may be
+#: unanswered at once.
 GIVEN_UP_SECONDS, UNANSWERED = 15.0, 4
 
 

@@ -19,7 +19,8 @@ from hadash.monitoring.metrics import of_process
 
 log = logging.getLogger(__name__)
 
-#: Seconds until it is tried again to listen where somebody else does: a worker that is ending has its address until it has ended.
+#: Seconds until it is tried again to listen where somebody else does: a worker that is ending has its address
+#: until it has ended.
 AGAIN_SECONDS = 5.0
 #: Seconds that those who read may take when the process ends.
 STOP_SECONDS = 1

@@ -40,7 +40,9 @@ class Consumer(Protocol):
 
 
 class Moves(NamedTuple):
-    """``could``: whether there is something to do and somebody free to do it, ``None`` when nobody can tell; ``done``: how much was."""
+    """``could``: whether there is something to do and somebody free to do it, ``None`` when nobody can tell;
+    ``done``: how much was.
+    """
 
     could: bool | None
     done: int

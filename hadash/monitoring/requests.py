@@ -43,7 +43,9 @@ class WithRequestId:
 
 
 class WithPerson:
-    """After the one that knows who is signed in. (A program's token is looked at later: ``hadash.api.authentication``.)"""
+    """After the one that knows who is signed in. (A program's token is looked at later:
+    ``hadash.api.authentication``.)
+    """
 
     def __init__(self, get_response: Answer) -> None:
         self._answer = get_response

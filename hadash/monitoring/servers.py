@@ -19,7 +19,9 @@ from hadash.monitoring.probes import NotFine, Probe
 
 
 def _postgresql() -> str:
-    """By a connection of its own: all of the pool may be busy, which is no reason to take the process out of service."""
+    """By a connection of its own: all of the pool may be busy, which is no reason to take the process out of
+    service.
+    """
     options = dict(connection.get_connection_params())
     for name in ("cursor_factory", "context", "prepare_threshold"):
         options.pop(name, None)

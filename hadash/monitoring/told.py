@@ -1,4 +1,6 @@
-"""What logs and traces tell of a request's address: not the query, in which people search and an identity provider sends its codes."""
+"""What logs and traces tell of a request's address: not the query, in which people search and an identity
+provider sends its codes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve
 
-#: What the instrumentation of Django notes of an address: whole, or its query. (OpenTelemetry's older and its newer names.)
+#: What the instrumentation of Django notes of an address: whole, or its query. (OpenTelemetry's older and its
+#: newer names.)
 _ADDRESSES = frozenset(("http.url", "http.target", "url.full", "url.path"))
 _QUERIES = frozenset(("url.query",))
 

@@ -1,4 +1,5 @@
-"""systemd starts a unit again that has not said for ``WatchdogSec=`` that it is well (``sd_notify(3)``, ``WATCHDOG=1``).
+"""systemd starts a unit again that has not said for ``WatchdogSec=`` that it is well (``sd_notify(3)``,
+``WATCHDOG=1``).
 
 Without it nothing would: systemd reads no health page, and a worker that hangs has not ended.
 """
@@ -44,7 +45,9 @@ class Watchdog:
         return cls(address, int(microseconds) / 1e6)
 
     def start(self, is_stuck: Callable[[], bool]) -> threading.Event:
-        """Say it until the process ends, also while it finishes its last tasks; not while ``is_stuck``. What comes back ends it, when it is set."""
+        """Say it until the process ends, also while it finishes its last tasks; not while ``is_stuck``. What
+        comes back ends it, when it is set.
+        """
         ended = threading.Event()
         if self.address:
             threading.Thread(target=self._go_on, args=(is_stuck, ended), name="watchdog", daemon=True).start()

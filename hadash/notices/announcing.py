@@ -23,7 +23,10 @@ def announce(
     actor: Any = None,
     detail: Sentence | None = None,
 ) -> bool:
-    """:param key: what makes it one and the same; ``False``: it was announced before. :param path: of the page that shows it."""
+    """:param key: what makes it one and the same; ``False``: it was announced before.
+
+    :param path: of the page that shows it.
+    """
     notice, is_new = Notice.objects.get_or_create(
         key=f"{kind}:{key}"[:200],
         defaults={

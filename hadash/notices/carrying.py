@@ -1,4 +1,6 @@
-"""Posts what is due: webhooks and channels of chats, each to a server of its own. (:mod:`hadash.outbox` knows how to send, and not what.)"""
+"""Posts what is due: webhooks and channels of chats, each to a server of its own. (:mod:`hadash.outbox` knows
+how to send, and not what.)
+"""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def _tell_person(found: Sequence[Pending], now: datetime) -> bool:
     with transaction.atomic():
         if not _take(found):
             return False
-        # (Between what has happened and its telling may lie a day: who has no access any more, or wants no mail any more, is told nothing.)
+        # (Between what has happened and its telling may lie a day: who has no access any more, or wants no
+        # mail any more, is told nothing.)
         notices = [notice for notice in notices if _may_still(user, notice)] if kept.by_mail else []
         if not notices:
             return False

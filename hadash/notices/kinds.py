@@ -39,8 +39,9 @@ class Urgency(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """``word``: as the pages call it. ``may``: whoever has this permission on the pair gets it; empty: nobody by a permission.
-    ``involved``: whoever has asked for it or decided on it gets it."""
+    """``word``: as the pages call it. ``may``: whoever has this permission on the pair gets it; empty: nobody
+    by a permission. ``involved``: whoever has asked for it or decided on it gets it.
+    """
 
     word: Any
     urgency: Urgency

@@ -42,13 +42,16 @@ class Notice(models.Model):
 
 
 class Incident(models.Model):
-    """Something that is not as it should be, since when it was first seen so; the row goes when it has been over for a while."""
+    """Something that is not as it should be, since when it was first seen so; the row goes when it has been
+    over for a while.
+    """
 
     key = models.CharField(max_length=200, unique=True)
     since = models.DateTimeField()
     #: Whether it has lasted long enough to be told.
     is_told = models.BooleanField(default=False)
-    #: Since when it is over; null: it is not. What comes again at once is the same: a mirror that swings around its RPO is one incident.
+    #: Since when it is over; null: it is not. What comes again at once is the same: a mirror that swings
+    #: around its RPO is one incident.
     over_since = models.DateTimeField(null=True)
 
     def __str__(self) -> str:

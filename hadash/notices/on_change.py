@@ -156,7 +156,8 @@ def _path_of(held: Any) -> str:
 class _Announced:
     """What is announced of one kind of request.
 
-    :param made: by status. :param times: tells apart the times that it comes to the same status: a switch may need somebody twice.
+    :param made: by status. :param times: tells apart the times that it comes to the same status: a switch may
+        need somebody twice.
     """
 
     made: Mapping[Any, Made]

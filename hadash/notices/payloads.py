@@ -12,7 +12,8 @@ from hadash.outbox.models import Transport
 
 #: Lines that a message in a chat has; it says how many more there are.
 MOST_LINES = 10
-#: Characters of a line and of a title: the link opens the rest. (A reason may have thousands, and chats refuse a message that is too long.)
+#: Characters of a line and of a title: the link opens the rest. (A reason may have thousands, and chats
+#: refuse a message that is too long.)
 ITEM_CHARACTERS, TITLE_CHARACTERS = 200, 150
 #: Slack: characters of a block (3,000); WeCom: bytes of a message (4,096). Some are kept for what is put around.
 SLACK_CHARACTERS, WECOM_BYTES = 2900, 4000
@@ -193,8 +194,8 @@ _MAKERS: dict[Transport, Callable[[Message, str, datetime], Post]] = {
 }
 
 
-#: What these say when they are asked too often, or are busy: it passes. (WeCom: global error codes -1, 45009, 45033; DingTalk: -1, 130101, 410100;
-#: Feishu: 9499, 11232, 11233.)
+#: What these say when they are asked too often, or are busy: it passes. (WeCom: global error codes -1, 45009,
+#: 45033; DingTalk: -1, 130101, 410100; Feishu: 9499, 11232, 11233.)
 _LATER: dict[Transport, frozenset[int]] = {
     Transport.DINGTALK: frozenset({-1, 130101, 410100}),
     Transport.WECOM: frozenset({-1, 45009, 45033}),
@@ -219,7 +220,8 @@ def passes(transport: Transport, answer: Any) -> bool:
 
 
 def refusal(transport: Transport, answer: Any) -> str:
-    """Why a channel that answers 200 has not taken it all the same: DingTalk, Feishu and WeCom say so in the answer. Empty: it has.
+    """Why a channel that answers 200 has not taken it all the same: DingTalk, Feishu and WeCom say so in the
+    answer. Empty: it has.
 
     >>> refusal(Transport.DINGTALK, {"errcode": 310000, "errmsg": "sign not match"})
     '310000 sign not match'

@@ -40,7 +40,9 @@ def route_new(now: datetime) -> int:
 
 
 def set_aside(now: datetime) -> int:
-    """After a restore: who was to be told when the dump was made may have been told since then; how many notices for somebody."""
+    """After a restore: who was to be told when the dump was made may have been told since then; how many
+    notices for somebody.
+    """
     Notice.objects.filter(routed_at=None).update(routed_at=now)
     return Pending.objects.all().delete()[0]
 

@@ -1,4 +1,6 @@
-"""Signatures of what is posted to others: Standard Webhooks (https://www.standardwebhooks.com), DingTalk and Feishu. Pure."""
+"""Signatures of what is posted to others: Standard Webhooks (https://www.standardwebhooks.com), DingTalk and
+Feishu. Pure.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 class Wish:
     """How somebody wants to be told.
 
-    ``gap``: at least so long between two messages: what happens meanwhile comes as one. ``digest``: whatever is not urgent waits for so long to be told
-    together. ``quiet``: from when to when, on clocks of ``zone``, only what is urgent is told; ``None`` for never. It may pass midnight.
+    ``gap``: at least so long between two messages: what happens meanwhile comes as one. ``digest``: whatever
+    is not urgent waits for so long to be told together. ``quiet``: from when to when, on clocks of ``zone``,
+    only what is urgent is told; ``None`` for never. It may pass midnight.
     """
 
     gap: timedelta

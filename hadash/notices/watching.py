@@ -1,4 +1,6 @@
-"""What nobody writes down when it happens, found by looking: mirrors, Gateways, jobs, new risks, requests that run out, switches that are slow."""
+"""What nobody writes down when it happens, found by looking: mirrors, Gateways, jobs, new risks, requests
+that run out, switches that are slow.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ LOOKED_BACK = timedelta(hours=6)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Something that is not as it should be at this look. ``sentence``: ``None`` when nobody knows; then it begins nothing, and ends nothing."""
+    """Something that is not as it should be at this look. ``sentence``: ``None`` when nobody knows; then it
+    begins nothing, and ends nothing.
+    """
 
     key: str
     kind: NoticeKind
@@ -50,7 +54,9 @@ class Seen:
 
 
 def look(now: datetime) -> int:
-    """Announce what is new; how much. What cannot be looked at (ZooKeeper is away) keeps nothing else from being told."""
+    """Announce what is new; how much. What cannot be looked at (ZooKeeper is away) keeps nothing else from
+    being told.
+    """
     announced = 0
     for part in (_lasting, _jobs, _findings, _expiring, _slow):
         try:
@@ -60,7 +66,7 @@ def look(now: datetime) -> int:
     return announced
 
 
-# -- what lasts ---------------------------------------------------------------------------------------------------
+# -- what lasts --------------------------------------------------------------------------------------------------
 
 
 def _lasting(now: datetime) -> int:
@@ -148,7 +154,7 @@ def _first_line(text: str) -> str:
     return text.splitlines()[0][:300] if text.strip() else ""
 
 
-# -- what happens once --------------------------------------------------------------------------------------------
+# -- what happens once -------------------------------------------------------------------------------------------
 
 
 def _jobs(now: datetime) -> int:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """``delays``: seconds between a try and the next. One try more than there are delays. ``jitter``: the largest share by which a delay is
-    longer, so that what failed together does not come back together."""
+    """``delays``: seconds between a try and the next. One try more than there are delays. ``jitter``: the
+    largest share by which a delay is longer, so that what failed together does not come back together.
+    """
 
     delays: Sequence[float]
     jitter: float = 0.0

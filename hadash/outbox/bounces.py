@@ -1,6 +1,8 @@
-"""What mail servers send back: reports of delivery (RFC 3464), in a Maildir of the machine that looks (:setting:`BOUNCES`), or one at a time on standard input.
+"""What mail servers send back: reports of delivery (RFC 3464), in a Maildir of the machine that looks
+(:setting:`BOUNCES`), or one at a time on standard input.
 
-hadash reads no mailbox of its own over the network: the mail server that delivers for ``MAIL_RETURN`` puts them there, or a program that fetches them.
+hadash reads no mailbox of its own over the network: the mail server that delivers for ``MAIL_RETURN`` puts
+them there, or a program that fetches them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from hadash.outbox import services
 
 log = logging.getLogger(__name__)
 
-#: The folder of the Maildir into which what is no report of a failure is moved: answers of people, and of their absence.
+#: The folder of the Maildir into which what is no report of a failure is moved: answers of people, and of
+#: their absence.
 OTHER = "other"
 
 
@@ -57,7 +60,9 @@ def bounce_of(raw: bytes) -> Bounce | None:
 
 
 def _failures(part: Message) -> Iterator[str]:
-    """Of each recipient that it has failed for, what the server said. (The first group of fields is about the message.)"""
+    """Of each recipient that it has failed for, what the server said. (The first group of fields is about the
+    message.)
+    """
     groups = part.get_payload()
     for fields in groups[1:] if isinstance(groups, list) else []:
         if isinstance(fields, Message) and str(fields.get("Action", "")).strip().lower() == "failed":
@@ -92,7 +97,9 @@ def note(raw: bytes, now: datetime) -> bool:
 
 
 def read(folder: Path, now: datetime) -> Counter[str]:
-    """Note what lies in a Maildir: how many were ``noted`` (they are removed), and how many were ``other`` mail (moved to the folder of that name)."""
+    """Note what lies in a Maildir: how many were ``noted`` (they are removed), and how many were ``other``
+    mail (moved to the folder of that name).
+    """
     box = mailbox.Maildir(folder, create=True)
     other = box.add_folder(OTHER)
     done: Counter[str] = Counter()
@@ -103,7 +110,8 @@ def read(folder: Path, now: datetime) -> Counter[str]:
         except (OperationalError, InterfaceError):
             raise  # PostgreSQL is away: it lies there for the next look
         except Exception:
-            # (Python's parser raises many kinds of errors over what some servers write; and the other mail must not wait for it.)
+            # (Python's parser raises many kinds of errors over what some servers write; and the other mail
+            # must not wait for it.)
             log.exception("mail %s that came back cannot be read; it lies in %s", key, OTHER)
             is_ours = False
         if is_ours:

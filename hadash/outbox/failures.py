@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 class Unavailable(Exception):
-    """There is no server that would take anything now: it does not answer, or wants another sign-in. No message is at fault."""
+    """There is no server that would take anything now: it does not answer, or wants another sign-in. No
+    message is at fault.
+    """
 
 
 class Deferred(Exception):

@@ -13,8 +13,8 @@ from typing import Any
 from hadash.outbox.addresses import in_ascii, sender_of
 from hadash.outbox.models import Content, ContentPart, Delivery
 
-#: Headers that stand on one line, however long it is: Python folds addresses in them as encoded words, which nobody has to decode there (RFC 2047, 5;
-#: RFC 2369, 2). A line may have 998 characters (RFC 5322).
+#: Headers that stand on one line, however long it is: Python folds addresses in them as encoded words, which
+#: nobody has to decode there (RFC 2047, 5; RFC 2369, 2). A line may have 998 characters (RFC 5322).
 _ON_ONE_LINE = frozenset({"list-unsubscribe", "list-id"})
 _LONG = SMTP.clone(max_line_length=998)
 
@@ -50,7 +50,8 @@ def message_of(
 ) -> EmailMessage:
     """What is handed to the server.
 
-    :param sender: ``hadash <hadash@example.org>``. :param unsubscribe_url: of this delivery; empty where nobody can unsubscribe.
+    :param sender: ``hadash <hadash@example.org>``. :param unsubscribe_url: of this delivery; empty where
+        nobody can unsubscribe.
     """
     message = EmailMessage(policy=POLICY)
     name, address = sender_of(sender)

@@ -1,4 +1,6 @@
-"""Tables: what is sent (once), to whom (a row for each recipient), and what became of it. Moved by :mod:`hadash.outbox.services` only."""
+"""Tables: what is sent (once), to whom (a row for each recipient), and what became of it. Moved by
+:mod:`hadash.outbox.services` only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One message over HTTP, to an address that somebody has typed: never into a network of our own, and never where a redirect leads."""
+"""One message over HTTP, to an address that somebody has typed: never into a network of our own, and never
+where a redirect leads.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from hadash.sentences import Sentence, say
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-#: The share of the whole time that connecting, and then TLS, may take each: who has not come so far has handed nothing over, and is told apart from
-#: one that does not answer.
+#: The share of the whole time that connecting, and then TLS, may take each: who has not come so far has
+#: handed nothing over, and is told apart from one that does not answer.
 CONNECTING = 1 / 3
 
 #: Bytes of an answer that are read.
@@ -108,9 +110,12 @@ def post(
 ) -> Answer:
     """Post to where ``url`` leads now: it is resolved once, and connected to at what it resolved to.
 
-    :param timeout: seconds in all: one that answers a byte at a time keeps nobody waiting for longer. :param verify: certificates, as httpx takes them.
-    :raises Refused: this address is not posted to, or the answer is no. :raises Gone: 410. :raises Deferred: later (408, 425, 429, 5xx).
-    :raises Unavailable: nobody is there. :raises Untold: no answer came. :raises NotOurs: as ``before_hand_over`` said.
+    :param timeout: seconds in all: one that answers a byte at a time keeps nobody waiting for longer. :param
+        verify: certificates, as httpx takes them.
+    :raises Refused: this address is not posted to, or the answer is no. :raises Gone: 410. :raises Deferred:
+        later (408, 425, 429, 5xx).
+    :raises Unavailable: nobody is there. :raises Untold: no answer came. :raises NotOurs: as
+        ``before_hand_over`` said.
     """
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -149,7 +154,8 @@ async def _exchange(
 ) -> tuple[httpx.Response, bytes]:
     """The answer, and the first ``MOST_ANSWER`` bytes of its body.
 
-    Asynchronous for its time-out: httpx has one for each step only, and a server that sends a byte now and then never reaches that.
+    Asynchronous for its time-out: httpx has one for each step only, and a server that sends a byte now and
+    then never reaches that.
     """
     steps = httpx.Timeout(timeout, connect=timeout * CONNECTING)
     async with (

@@ -10,7 +10,9 @@ from hadash.outbox.models import ContentPart
 
 
 def as_in_a_browser(html: str, parts: Iterable[ContentPart]) -> str:
-    """Pictures that it names by ``cid:`` become data; the link that unsubscribes, which is each reader's own, leads nowhere."""
+    """Pictures that it names by ``cid:`` become data; the link that unsubscribes, which is each reader's own,
+    leads nowhere.
+    """
     for part in parts:
         if part.cid:
             data = base64.b64encode(bytes(part.data)).decode()

@@ -67,9 +67,11 @@ def carry_due(
 ) -> Counter[State]:
     """Send all that is due of some transports; how many deliveries came to which state.
 
-    When a server is not there, the rest of what is due for it is deferred at once: nothing waits for one time-out after another, and one receiver
-    that is slow keeps no other waiting for longer than that. The same holds for one that does not say whether it has taken what it was given, a
-    few times in a row: what is not known is a few messages and not all of them."""
+    When a server is not there, the rest of what is due for it is deferred at once: nothing waits for one
+    time-out after another, and one receiver that is slow keeps no other waiting for longer than that. The
+    same holds for one that does not say whether it has taken what it was given, a few times in a row: what is
+    not known is a few messages and not all of them.
+    """
     services.release_expired_claims(clock())
     done: Counter[State] = Counter()
     #: By server (``None`` for the only one): why it is not there now, and how many in a row it may have taken or not.
@@ -99,12 +101,14 @@ def carry_due(
 def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -> None:
     """Send one, and note what became of it.
 
-    :raises Unavailable: its server is not there now: the next one would not be taken either. :raises Untold: the server has not said whether it has it.
+    :raises Unavailable: its server is not there now: the next one would not be taken either. :raises Untold:
+        the server has not said whether it has it.
     """
     try:
         said = carrier.send(delivery, clock(), lambda: services.hand_over(delivery, clock()))
     except Unavailable as error:
-        # (A whole mail server that is away is no message's fault; one endpoint of many that is away uses up its own tries.)
+        # (A whole mail server that is away is no message's fault; one endpoint of many that is away uses up
+        # its own tries.)
         services.defer(delivery, clock(), str(error), plan, counts=not carrier.one_server)
         log.warning("%s cannot be sent: %s", delivery.transport, error)
         raise

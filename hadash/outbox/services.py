@@ -1,4 +1,6 @@
-"""Queueing, claiming and settling deliveries. Every move is a compare-and-set: whoever finds another state than expected does nothing."""
+"""Queueing, claiming and settling deliveries. Every move is a compare-and-set: whoever finds another state
+than expected does nothing.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Unsubscribed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who gets it. ``asked_as``: what makes this message to this recipient one and the same, however often it is queued."""
+    """Who gets it. ``asked_as``: what makes this message to this recipient one and the same, however often it
+    is queued.
+    """
 
     address: str
     asked_as: str
@@ -65,7 +69,9 @@ def keep_content(
     language: str = "en",
     data: dict[str, Any] | None = None,
 ) -> Content:
-    """Keep what is to be sent, in the transaction of the caller. A subject that is too long is cut: the text has all of it."""
+    """Keep what is to be sent, in the transaction of the caller. A subject that is too long is cut: the text
+    has all of it.
+    """
     content = Content.objects.create(
         subject=_cut(subject, SUBJECT_KEPT),
         text=text,
@@ -174,8 +180,11 @@ def claim_due(
 
 
 def hand_over(delivery: Delivery, now: datetime) -> bool:
-    """Note that the server is about to have it, before it has; ``False``: it is not this sender's any more, and must not be sent."""
-    # (As long as a mail server may take for its answer: nobody else may call it not known before. A post has a total time of seconds.)
+    """Note that the server is about to have it, before it has; ``False``: it is not this sender's any more,
+    and must not be sent.
+    """
+    # (As long as a mail server may take for its answer: nobody else may call it not known before. A post has
+    # a total time of seconds.)
     is_mail = delivery.transport == Transport.MAIL
     answers = settings.SMTP_TAKING_SECONDS + settings.SMTP_TIMEOUT_SECONDS if is_mail else 0.0
     until = now + timedelta(seconds=max(settings.OUTBOX_CLAIM_SECONDS, answers))
@@ -207,8 +216,8 @@ def defer(
     """Try it again later; it fails when its tries are used up.
 
     :param at_least: seconds that the server has asked for.
-    :param counts: whether this was a try. It was none when there was no server at all: nothing is used up by that, and the longer it lasts
-        the longer is the pause.
+    :param counts: whether this was a try. It was none when there was no server at all: nothing is used up by
+        that, and the longer it lasts the longer is the pause.
     """
     tries = delivery.tries + counts
     if not counts:
@@ -222,7 +231,8 @@ def defer(
 
 
 def next_try(now: datetime, delay: float | None, expires_at: datetime | None) -> datetime | None:
-    """When it is tried again: after ``delay`` seconds, and for the last time ``OUTBOX_LAST_TRY_SECONDS`` before nobody needs it any more.
+    """When it is tried again: after ``delay`` seconds, and for the last time ``OUTBOX_LAST_TRY_SECONDS``
+    before nobody needs it any more.
 
     :param delay: ``None``: the plan has no further try.
     """
@@ -242,8 +252,9 @@ def bounce(key: uuid.UUID, now: datetime, said: str) -> bool:
 
 
 def release_expired_claims(now: datetime) -> tuple[int, int]:
-    """What senders that have ended have left: (back in the queue because nothing was handed over, or because who gets it twice knows it for
-    the same; uncertain)."""
+    """What senders that have ended have left: (back in the queue because nothing was handed over, or because
+    who gets it twice knows it for the same; uncertain).
+    """
     left = Delivery.objects.filter(claimed_until__lte=now)
     unsent = left.filter(state=State.SENDING).update(
         state=MACHINE.after(State.SENDING, Event.RELEASE), claim=None, claimed_until=None
@@ -259,14 +270,17 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
 
 
 def set_aside(now: datetime) -> int:
-    """After a restore: what was to be sent when the dump was made may have been sent since then. Nothing of it goes out by itself; how many."""
+    """After a restore: what was to be sent when the dump was made may have been sent since then. Nothing of
+    it goes out by itself; how many.
+    """
     said = "The database was put back from a dump: whether it was sent after that was made is not known."
     waiting = Delivery.objects.filter(state__in=MACHINE.allowing(Event.SET_ASIDE)).order_by("pk")
     return sum(_settle(each, Event.SET_ASIDE, now, said) for each in waiting.iterator(chunk_size=500))
 
 
 def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = None) -> bool:
-    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once. ``False``: there was nothing to do.
+    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once.
+    ``False``: there was nothing to do.
 
     :raises Unsubscribed: its recipient does not want it any more.
     """
@@ -290,7 +304,9 @@ def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = N
 
 
 def unsubscribe(delivery: Delivery) -> int:
-    """Its address does not get its topic any more; how many messages of the topic were still queued for it, and are cancelled."""
+    """Its address does not get its topic any more; how many messages of the topic were still queued for it,
+    and are cancelled.
+    """
     with transaction.atomic():
         if not unsubscribed(delivery.topic, [delivery.address]):
             Unsubscription.objects.get_or_create(address=delivery.address, topic=delivery.topic)
@@ -305,7 +321,9 @@ def unsubscribe(delivery: Delivery) -> int:
 
 
 def unsubscribed(topic: str, addresses: Collection[str]) -> set[str]:
-    """Which of these addresses do not want it any more, however they are written: mailboxes do not tell Olga@ from olga@."""
+    """Which of these addresses do not want it any more, however they are written: mailboxes do not tell Olga@
+    from olga@.
+    """
     if not topic:
         return set()
     asked = {address.lower() for address in addresses}
@@ -333,8 +351,8 @@ def _settle(delivery: Delivery, event: Event, now: datetime, said: str, **values
 
 
 def logged(log: Sequence[list[str]], entry: list[str], *, was_try: bool) -> list[list[str]]:
-    """With another entry (when, state, words). One that says the same as the last, and was no try, takes its place: a server that is away for a day
-    says so a hundred times.
+    """With another entry (when, state, words). One that says the same as the last, and was no try, takes its
+    place: a server that is away for a day says so a hundred times.
 
     >>> logged([["7:00", "deferred", "away"]], ["7:01", "deferred", "away"], was_try=False)
     [['7:01', 'deferred', 'away']]
@@ -357,7 +375,9 @@ def _move(delivery: Delivery, event: Event, **values: Any) -> bool:
 
 
 def switch_off(delivery: Delivery, why: str) -> None:
-    """The other side of its endpoint has said that it is gone: nothing is posted there any more until somebody switches it on again."""
+    """The other side of its endpoint has said that it is gone: nothing is posted there any more until
+    somebody switches it on again.
+    """
     if delivery.endpoint_id is not None:
         Endpoint.objects.filter(pk=delivery.endpoint_id).update(enabled=False, fault=why[:SAID_CHARACTERS])
 

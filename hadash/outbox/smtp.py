@@ -27,8 +27,10 @@ class Security(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """``ca_file``: certificates of authorities that the server's own is checked with; empty for the system's. ``timeout_seconds``: for each answer
-    but the one to the text, for which it is ``taking_seconds``: servers look through it before they say that they have it (RFC 5321, 4.5.3.2.6)."""
+    """``ca_file``: certificates of authorities that the server's own is checked with; empty for the system's.
+    ``timeout_seconds``: for each answer but the one to the text, for which it is ``taking_seconds``: servers
+    look through it before they say that they have it (RFC 5321, 4.5.3.2.6).
+    """
 
     host: str
     port: int
@@ -73,8 +75,10 @@ class Connection:
         """Send one message to one recipient; the server's words when it has taken it.
 
         :param before_hand_over: called when the server is ready for the text, before any of it is sent.
-        :raises Unavailable: nothing was handed over, and nothing would be now. :raises Deferred: nothing was taken.
-        :raises Refused: nor will it be. :raises Untold: the server may have it. :raises NotOurs: as ``before_hand_over`` said.
+        :raises Unavailable: nothing was handed over, and nothing would be now. :raises Deferred: nothing was
+            taken.
+        :raises Refused: nor will it be. :raises Untold: the server may have it. :raises NotOurs: as
+            ``before_hand_over`` said.
         """
         smtp = self._connected()
         try:
@@ -143,7 +147,8 @@ class Connection:
                 smtp.close()
             raise Unavailable(_said(error.smtp_code, _bytes(error.smtp_error))) from error
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
-            # (UnicodeError: a host that is no name. ssl's own, also of a file of authorities that cannot be read, are OSErrors.)
+            # (UnicodeError: a host that is no name. ssl's own, also of a file of authorities that cannot be
+            # read, are OSErrors.)
             if smtp is not None:
                 smtp.close()
             raise Unavailable(f"{server.host}:{server.port} does not take mail now: {error}") from error
@@ -199,7 +204,8 @@ def _sign_in(smtp: smtplib.SMTP, server: Server) -> None:
 
 _LEADING_DOT = re.compile(rb"(?m)^\.")
 
-#: "Sign in first", "encrypt first", "I do not know that command": of our settings or of the server's, not of one message.
+#: "Sign in first", "encrypt first", "I do not know that command": of our settings or of the server's, not of
+#: one message.
 _OF_THE_CONNECTION = frozenset({500, 501, 502, 503, 504, 530, 534, 535, 538})
 
 

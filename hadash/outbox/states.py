@@ -1,7 +1,8 @@
 """The states of a delivery and the moves between them. Pure. Nothing else may set a state.
 
-A message is never sent twice by itself. The one moment in which nobody can tell whether a server has taken it is between handing it over and
-the server's answer; it is noted *before* that moment, and a sender that dies in it leaves a delivery that is ``uncertain``: a person decides.
+A message is never sent twice by itself. The one moment in which nobody can tell whether a server has taken it
+is between handing it over and the server's answer; it is noted *before* that moment, and a sender that dies
+in it leaves a delivery that is ``uncertain``: a person decides.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ class State(StrEnum):
     SENDING = "sending"
     #: It is being handed over now: the server may have it.
     HANDED_OVER = "handed_over"
-    #: The server has taken it. (What the servers after that one do with it is told by what comes back, if anything does.)
+    #: The server has taken it. (What the servers after that one do with it is told by what comes back, if
+    #: anything does.)
     ACCEPTED = "accepted"
     #: It will be tried again: the server said "later", or there was none.
     DEFERRED = "deferred"
     #: The server refuses it for good, every try is used up, or its time is over.
     FAILED = "failed"
-    #: The sender ended, or the connection did, while the server was taking it; or the database was put back from a dump in which it still waits.
+    #: The sender ended, or the connection did, while the server was taking it; or the database was put back
+    #: from a dump in which it still waits.
     UNCERTAIN = "uncertain"
     #: A server has taken it, and a later one has sent it back.
     BOUNCED = "bounced"

@@ -1,4 +1,5 @@
-"""Spark applications of this worker: each a process, ``python -m spark serve``, that carries out one job after the other.
+"""Spark applications of this worker: each a process, ``python -m spark serve``, that carries out one job
+after the other.
 
 To start Spark takes longer than most jobs, so an application that has done its job waits a while for the next one
 (``HADASH_PIPELINE_IDLE_SECONDS``). It ends with this worker, however that ends: its standard input is a pipe from here.
@@ -34,8 +35,9 @@ LINES_KEPT = 50
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a job ended. ``code``: 0, or one of :mod:`spark.codes`; of a process that has died its own (``-9``: killed). ``said``: its last
-    word. ``died``: the process did not answer any more."""
+    """How a job ended. ``code``: 0, or one of :mod:`spark.codes`; of a process that has died its own (``-9``:
+    killed). ``said``: its last word. ``died``: the process did not answer any more.
+    """
 
     code: int
     said: str
@@ -149,7 +151,9 @@ class Applications:
 
     @contextmanager
     def lent(self, with_kafka: bool, environment: Mapping[str, str]) -> Iterator[Application]:
-        """An application for one job: one that waits, or a new one. One that has ended is not kept, and none after an exception."""
+        """An application for one job: one that waits, or a new one. One that has ended is not kept, and none
+        after an exception.
+        """
         application = self._take(with_kafka) or Application(with_kafka, environment)
         try:
             yield application

@@ -1,7 +1,7 @@
 """Who carries out a run: one worker, from when it takes it until its process has ended.
 
-Until Spark has started, which may take minutes (it fetches what it lacks, or waits for executors), a run still waits. A lock of the database
-says that somebody has taken it; it goes with the worker.
+Until Spark has started, which may take minutes (it fetches what it lacks, or waits for executors), a run
+still waits. A lock of the database says that somebody has taken it; it goes with the worker.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from contextlib import contextmanager
 import psycopg
 from django.db import connection
 
-#: The first half of the locks' keys, whose second half is the number of the run: no other lock of hadash's has two halves.
+#: The first half of the locks' keys, whose second half is the number of the run: no other lock of hadash's
+#: has two halves.
 _RUNS = 0x52756E
 
 

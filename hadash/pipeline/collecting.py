@@ -1,4 +1,6 @@
-"""A snapshot: how every cluster is, and what hadash knows, at one moment, into the lake (:mod:`hadash.lake.snapshots`)."""
+"""A snapshot: how every cluster is, and what hadash knows, at one moment, into the lake
+(:mod:`hadash.lake.snapshots`).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ Tables = dict[str, list[Row]]
 
 @dataclass(frozen=True)
 class Taken:
-    """``rows`` by table. ``away``: clusters that did not answer; ``lacking``: what else could not be learnt, in sentences."""
+    """``rows`` by table. ``away``: clusters that did not answer; ``lacking``: what else could not be learnt,
+    in sentences.
+    """
 
     at: datetime
     rows: dict[str, int]
@@ -41,12 +45,12 @@ class Taken:
 
 
 def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> Taken:
-    """Collect a snapshot and write it. Clusters are asked one after the other; one that does not answer is noted as away. Of one that is
-    generated the lake has what it would say.
+    """Collect a snapshot and write it. Clusters are asked one after the other; one that does not answer is
+    noted as away. Of one that is generated the lake has what it would say.
 
     :param tell: hears what is done now, how many clusters are done, and of how many.
-    :raises OSError: the lake cannot be written to. :raises StoreUnavailable: ZooKeeper does not answer, without which nobody knows
-        what is bound where. No snapshot is made then.
+    :raises OSError: the lake cannot be written to. :raises StoreUnavailable: ZooKeeper does not answer,
+        without which nobody knows what is bound where. No snapshot is made then.
     """
     at = timezone.now()
     before = snapshots.newest(store)
@@ -87,7 +91,7 @@ def _add(tables: Tables, more: Tables) -> None:
         tables[name] += rows
 
 
-# -- clusters -----------------------------------------------------------------------------------------------------
+# -- clusters ----------------------------------------------------------------------------------------------------
 
 
 def _zookeeper_of(cluster: Cluster) -> str:
@@ -192,7 +196,7 @@ def of_cluster(cluster: str, found: Survey, own_denials: set[tuple[str, str]]) -
     }
 
 
-# -- what hadash knows --------------------------------------------------------------------------------------------
+# -- what hadash knows -------------------------------------------------------------------------------------------
 
 
 def _known() -> Tables:

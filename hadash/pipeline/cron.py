@@ -35,7 +35,8 @@ def validated(text: str) -> str:
     if len(fields) != _FIELDS or len(text) > MAX_LENGTH:
         raise NoSuchTime(
             say(
-                "A time has five parts: minute, hour, day of the month, month, day of the week. %(example)s is every day at 02:30.",
+                "A time has five parts: minute, hour, day of the month, month, day of the week. %(example)s is "
+                "every day at 02:30.",
                 example="30 2 * * *",
             )
         )
@@ -45,14 +46,16 @@ def validated(text: str) -> str:
     except (ParseException, ValueError, KeyError, RuntimeError):
         raise NoSuchTime(
             say(
-                "%(time)s is no time that ever comes. Each part is *, a number, a range (1-5), a list (0,30) or a step (*/10).",
+                "%(time)s is no time that ever comes. Each part is *, a number, a range (1-5), a list (0,30) or a "
+                "step (*/10).",
                 time=cron,
             )
         ) from None
     return cron
 
 
-#: Answers of :func:`following` that a process remembers: every page asks whether a job is overdue, and to take a time apart costs more than a query.
+#: Answers of :func:`following` that a process remembers: every page asks whether a job is overdue, and to
+#: take a time apart costs more than a query.
 REMEMBERED = 256
 
 

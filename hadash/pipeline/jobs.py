@@ -14,8 +14,9 @@ Job = Run.Job
 
 
 class Need(Enum):
-    """What has to be there before a job can make anything: in the lake, or, of ``TOPIC``, in the settings. What is being made just
-    now (:data:`MAKES`) is waited for."""
+    """What has to be there before a job can make anything: in the lake, or, of ``TOPIC``, in the settings.
+    What is being made just now (:data:`MAKES`) is waited for.
+    """
 
     TOPIC = "topic"
     REPORTS = "reports"
@@ -38,8 +39,8 @@ class About:
     needs: tuple[Need, ...] = (Need.FACTS, Need.SNAPSHOT)
 
 
-#: All that there can be, in the order in which each needs what those before it have made. What is due at the same time is done in this order, in
-#: one Spark application.
+#: All that there can be, in the order in which each needs what those before it have made. What is due at the
+#: same time is done in this order, in one Spark application.
 JOBS: dict[Job, About] = {
     each.job: each
     for each in (
@@ -95,5 +96,7 @@ JOBS: dict[Job, About] = {
 
 
 def offered() -> dict[Job, About]:
-    """Those that there are in this installation: who has not said which Topic reports come on has no job that reads it."""
+    """Those that there are in this installation: who has not said which Topic reports come on has no job that
+    reads it.
+    """
     return {job: about for job, about in JOBS.items() if Need.TOPIC not in about.needs or settings.LAKE_TOPIC}

@@ -1,7 +1,8 @@
 """Carrying out one run of one job: in this process, or in one of Spark's (:mod:`hadash.pipeline.applications`).
 
-Whatever happens to the worker, the run ends: Spark's process ends with its standard input, the lock of the job goes with its connection
-to the database, and :func:`settle_dead` says of a run without the lock that it has failed.
+Whatever happens to the worker, the run ends: Spark's process ends with its standard input, the lock of the
+job goes with its connection to the database, and :func:`settle_dead` says of a run without the lock that it
+has failed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Outcome(Enum):
 
 
 def conninfo() -> str:
-    """How the jobs reach the database that Django uses, with everything that PostgreSQL's own library is told: certificates, too."""
+    """How the jobs reach the database that Django uses, with everything that PostgreSQL's own library is
+    told: certificates, too.
+    """
     known = {each.keyword.decode() for each in Conninfo.get_defaults()}
     told = connection.get_connection_params()
     return make_conninfo("", **{name: str(value) for name, value in told.items() if name in known and value})
@@ -88,7 +91,7 @@ def _fail(number: int, why: str) -> None:
     )
 
 
-# -- in this process ----------------------------------------------------------------------------------------------
+# -- in this process ---------------------------------------------------------------------------------------------
 
 
 def _snapshot(run: runs.Run, store: Store) -> Made:
@@ -135,7 +138,7 @@ def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
     return Outcome.PUBLISHED
 
 
-# -- with Spark ---------------------------------------------------------------------------------------------------
+# -- with Spark --------------------------------------------------------------------------------------------------
 
 
 def order(run: Run) -> list[str]:

@@ -39,13 +39,15 @@ FIRST_LOOK = timedelta(days=2)
 UNDER_WAY = (Run.State.WAITING, Run.State.RUNNING)
 
 
-# -- what there is ------------------------------------------------------------------------------------------------
+# -- what there is -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A job with what people want to know of it. ``under_way``: the run that waits or goes on. ``ended``: the one that ended last.
-    ``published``: the one that readers see. ``alarm``: what is wrong with it; ``None`` when nothing is."""
+    """A job with what people want to know of it. ``under_way``: the run that waits or goes on. ``ended``: the
+    one that ended last. ``published``: the one that readers see. ``alarm``: what is wrong with it; ``None``
+    when nothing is.
+    """
 
     about: About
     schedule: Schedule
@@ -57,7 +59,9 @@ class Scheduled:
 
 
 def known() -> dict[Job, Schedule]:
-    """The schedule of each job. One that is new is due at once: nobody wants to wait for tomorrow to see what it makes."""
+    """The schedule of each job. One that is new is due at once: nobody wants to wait for tomorrow to see what
+    it makes.
+    """
     jobs = offered()
     rows = {Job(row.job): row for row in Schedule.objects.select_related("changed_by")}
     if not jobs.keys() <= rows.keys():
@@ -107,8 +111,9 @@ def _next_at(schedule: Schedule) -> datetime | None:
 
 
 def _overdue(schedule: Schedule, published: Run | None) -> timedelta | None:
-    """For how long a run should have been announced that was not; ``None`` when all is well. (In a new installation a job stays due
-    until there is something to make it of.)"""
+    """For how long a run should have been announced that was not; ``None`` when all is well. (In a new
+    installation a job stays due until there is something to make it of.)
+    """
     if not schedule.enabled or published is None:
         return None
     late = timezone.now() - cron.following(schedule.cron, schedule.looked_at)
@@ -116,7 +121,8 @@ def _overdue(schedule: Schedule, published: Run | None) -> timedelta | None:
 
 
 def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None = None) -> Sentence | None:
-    """What is wrong with a job: it has failed and is not tried again, no worker takes it, it never ends, or nobody announces it.
+    """What is wrong with a job: it has failed and is not tried again, no worker takes it, it never ends, or
+    nobody announces it.
 
     What people see then is of the last run that was published.
     """
@@ -124,7 +130,8 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
         longest = timedelta(seconds=settings.PIPELINE_JOB_SECONDS)
         if timezone.now() - under_way.began_at > longest + timedelta(seconds=applications.END_SECONDS):
             return say(
-                "It has been running for %(minutes)s minutes, longer than a run may. Look at the worker of the queue pipeline.",
+                "It has been running for %(minutes)s minutes, longer than a run may. Look at the worker of the "
+                "queue pipeline.",
                 minutes=int((timezone.now() - under_way.began_at).total_seconds() // 60),
             )
     if under_way is not None and under_way.state == Run.State.WAITING:
@@ -143,7 +150,8 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
         return say("It has failed: %(fault)s", fault=ended.fault)
     if overdue is not None and under_way is None:
         return say(
-            "It has been due for %(minutes)s minutes, and nobody has announced it. Does beat run, and a worker for its tasks?",
+            "It has been due for %(minutes)s minutes, and nobody has announced it. Does beat run, and a worker "
+            "for its tasks?",
             minutes=int(overdue.total_seconds() // 60),
         )
     return None
@@ -162,7 +170,7 @@ def alarms() -> int:
     )
 
 
-# -- what people do -----------------------------------------------------------------------------------------------
+# -- what people do ----------------------------------------------------------------------------------------------
 
 
 def change(
@@ -201,7 +209,8 @@ def change(
 def run_now(user: Any, job: Job, hand_over: HandOver, address: str | None = None) -> Run:
     """A run of a job, as soon as a worker has time.
 
-    :raises PermissionDenied: ``user`` may not. :raises Refused: one is under way already, there is no lake, or the job is not offered.
+    :raises PermissionDenied: ``user`` may not. :raises Refused: one is under way already, there is no lake,
+        or the job is not offered.
     """
     if not may(user, RUN_JOB):
         raise PermissionDenied("You may not have jobs run.")
@@ -230,7 +239,7 @@ def _check_offered(job: Job) -> None:
         )
 
 
-# -- what beat does -----------------------------------------------------------------------------------------------
+# -- what beat does ----------------------------------------------------------------------------------------------
 
 
 def look(hand_over: HandOver) -> None:
@@ -264,8 +273,9 @@ def _waits_for(job: Job) -> set[Job]:
 
 
 def _announce(schedule: Schedule, now: datetime) -> None:
-    """A run that is due. While the one before goes on it is left out: it would only do the same again. And while there is nothing
-    to make anything of, it stays due."""
+    """A run that is due. While the one before goes on it is left out: it would only do the same again. And
+    while there is nothing to make anything of, it stays due.
+    """
     job = Job(schedule.job)
     if not _has_something(job):
         return

@@ -1,6 +1,7 @@
 """Who is connected through the Gateways, for pages about one pair.
 
-Gateways serve all pairs, and AppIDs are unique only in theirs: what a Gateway says of an AppID may be about another pair's.
+Gateways serve all pairs, and AppIDs are unique only in theirs: what a Gateway says of an AppID may be about
+another pair's.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class _Asking:
 
 
 def by_cluster(connections: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[str, int]]:
-    """(where a client is, with how many connections; where it has left some open that it does not use any more since it has moved).
+    """(where a client is, with how many connections; where it has left some open that it does not use any
+    more since it has moved).
 
     One that has not come anywhere else yet is where it was.
 

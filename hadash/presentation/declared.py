@@ -78,7 +78,9 @@ def of_pair(pair: Pair, query: str = "") -> list[Difference]:
 
 
 def file_of(pair: Pair, query: str = "", state: str = "") -> str:
-    """What is declared, as the file that can be imported; with a ``state`` the relations of that one, also seen ones."""
+    """What is declared, as the file that can be imported; with a ``state`` the relations of that one, also
+    seen ones.
+    """
     notes = selectors.declared(pair, query=query)
     found = [d.relation for d in of_pair(pair, query) if d.state == state] if state else sorted(notes)
     return written({relation: notes.get(relation, "") for relation in found})

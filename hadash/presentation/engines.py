@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 1.5
 #: Seconds for which pages share one look.
 SHARED_SECONDS = 0.25
-#: Seconds for which those who look at an overview share who is connected, and that one waits for it: Gateways with thousands of clients are
-#: asked for all of them.
+#: Seconds for which those who look at an overview share who is connected, and that one waits for it: Gateways
+#: with thousands of clients are asked for all of them.
 CONNECTED_SECONDS = 1.0
 CONNECTED_PATIENCE_SECONDS = 5.0
 
@@ -128,8 +128,9 @@ def look_at_gateways() -> Engines:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """Who is connected through the Gateways: the connections of each client (AppID, client.id, cluster), how many of these are parked, and the ids
-    of the Gateways that did not answer."""
+    """Who is connected through the Gateways: the connections of each client (AppID, client.id, cluster), how
+    many of these are parked, and the ids of the Gateways that did not answer.
+    """
 
     connections: dict[tuple[str, str, str], int] = field(default_factory=dict)
     parked: dict[tuple[str, str, str], int] = field(default_factory=dict)
@@ -152,8 +153,9 @@ _connected_now = SharedLook(_look_at_connected, CONNECTED_SECONDS)
 
 
 def look_at_connected() -> Connected:
-    """All clients of all Gateways: of everybody who looks within :data:`CONNECTED_SECONDS` one asks. Empty while ZooKeeper does not tell of any
-    Gateway."""
+    """All clients of all Gateways: of everybody who looks within :data:`CONNECTED_SECONDS` one asks. Empty
+    while ZooKeeper does not tell of any Gateway.
+    """
     try:
         return _connected_now.get(CONNECTED_PATIENCE_SECONDS)
     except TimeoutError:

@@ -173,7 +173,8 @@ ABOUT_WORDS: dict[About, Any] = {
     About.CLIENT: _("InstanceID"),
 }
 
-#: What one InstanceID is used for, where that is several things (``kinds`` of that finding's evidence); libraries have their own names.
+#: What one InstanceID is used for, where that is several things (``kinds`` of that finding's evidence);
+#: libraries have their own names.
 CLIENT_KIND_WORDS: dict[str, Any] = {
     "produce": pgettext_lazy("kind of client", "produce"),
     "consume": pgettext_lazy("kind of client", "consume"),

@@ -57,7 +57,9 @@ class Step:
 
     @property
     def expected(self) -> float:
-        """Seconds: as usual in this pair, and as the stage is meant to take while there are too few switches to tell."""
+        """Seconds: as usual in this pair, and as the stage is meant to take while there are too few switches
+        to tell.
+        """
         return STAGES[self.stage].expected_seconds if self.usual is None else self.usual
 
     @property
@@ -178,7 +180,9 @@ def _iso(at: datetime | None) -> str | None:
 
 
 def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
-    """The part of the snapshot that changes with the stages. ``digest``: of all the rest: the parts of the page that show it have it, too."""
+    """The part of the snapshot that changes with the stages. ``digest``: of all the rest: the parts of the
+    page that show it have it, too.
+    """
     found = {
         "key": switch.key,
         "status": switch.status,

@@ -1,4 +1,6 @@
-"""How rows of large tables are read: their keys first, so that the database joins the few that are shown and not all that fit."""
+"""How rows of large tables are read: their keys first, so that the database joins the few that are shown and
+not all that fit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ def first_of(rows: QuerySet[T], count: int) -> list[T]:
 
 
 def counted(rows: QuerySet[T], begin: int, end: int) -> tuple[list[T], int | None]:
-    """(the rows from one place to another, how many there are in all), for what has to look at every row anyway: it looks once.
+    """(the rows from one place to another, how many there are in all), for what has to look at every row
+    anyway: it looks once.
 
     ``None`` in place of the number when there is no row at these places.
     """

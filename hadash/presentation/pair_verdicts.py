@@ -54,8 +54,9 @@ def pair_views(
 ) -> list[PairView]:
     """Seven queries, however many mirrors there are.
 
-    :param pairs: with their clusters. :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs. :param workers: how many
-        there are that carry out switches.
+    :param pairs: with their clusters. :param silent: ids of Gateways that did not say who is connected.
+        :param standing: what runs have said of the pairs. :param workers: how many there are that carry out
+        switches.
     """
     rpos = policy.rpos(pairs)
     facts_of, worst = _mirrors(rpos), _worst(rpos)
@@ -95,8 +96,8 @@ def _holds(state: State) -> bool | None:
 
 
 def _mirrors(rpos: Mapping[int, float]) -> dict[int, list[MirrorFacts]]:
-    """What is known of the mirrors of each pair: those of which the same can be said stand together, as there may be thousands, and every overview asks
-    every two seconds.
+    """What is known of the mirrors of each pair: those of which the same can be said stand together, as there
+    may be thousands, and every overview asks every two seconds.
 
     :param rpos: of the pairs, in seconds.
     """

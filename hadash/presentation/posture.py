@@ -136,7 +136,9 @@ def _by_day(rows: Iterable[Posture]) -> dict[date, Day]:
 
 
 def daily(pairs: Iterable[str]) -> dict[str, Trend]:
-    """What was counted day by day (:mod:`hadash.inventory.daily`), by name: of these pairs together, or of the installation. One query."""
+    """What was counted day by day (:mod:`hadash.inventory.daily`), by name: of these pairs together, or of
+    the installation. One query.
+    """
     today = timezone.now().astimezone(UTC).date()
     first = today - timedelta(days=TREND_DAYS - 1)
     rows = DailyFigure.objects.filter(pair__in=["", *pairs], day__gte=first).order_by()
@@ -163,8 +165,10 @@ def _worst_of_days(run: Run, pairs: tuple[str, ...]) -> dict[date, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One figure. ``value``: as it stands there; empty when it is not known. ``of``: what it is a part of. ``says``: what it counts, in a few
-    words; ``without``: pairs of which it is not known, while it is of others. ``better``: whether a larger figure is ``"up"``, a smaller one ``"down"``, or neither."""
+    """One figure. ``value``: as it stands there; empty when it is not known. ``of``: what it is a part of.
+    ``says``: what it counts, in a few words; ``without``: pairs of which it is not known, while it is of
+    others. ``better``: whether a larger figure is ``"up"``, a smaller one ``"down"``, or neither.
+    """
 
     word: Any
     value: str

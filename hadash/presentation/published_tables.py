@@ -48,7 +48,9 @@ def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "")
 
 @lru_cache(maxsize=REMEMBERED)
 def count_of(model: Any, run: Run | None, pairs: tuple[str, ...]) -> int:
-    """How many rows the run has published for these pairs. Remembered: a published run does not change, and may have a million."""
+    """How many rows the run has published for these pairs. Remembered: a published run does not change, and
+    may have a million.
+    """
     return int(selectors.rows(model, run, pairs).count())
 
 
@@ -107,7 +109,9 @@ _NAMING = ("of_no_pair", "lacking", "broken", "lines_reasons", "unreadable_reaso
 
 
 def seen_by(user: Any) -> Callable[[Run], Run]:
-    """What shows a run as a user may see it: to whoever may see some pairs only it names no clusters of others. (It is not to be saved.)"""
+    """What shows a run as a user may see it: to whoever may see some pairs only it names no clusters of
+    others. (It is not to be saved.)
+    """
     if may(user, VIEW):
         return lambda run: run
     pairs = pairs_where(user).select_related("first", "second")

@@ -23,7 +23,8 @@ from hadash.switching.plan import Plan
 SHOWN_MEMBERS = 200
 
 
-#: Names that a form carries back, at most (a few hundred kilobytes); of a larger radius the page says only that it has changed.
+#: Names that a form carries back, at most (a few hundred kilobytes); of a larger radius the page says only
+#: that it has changed.
 CARRIED_NAMES = 2000
 
 
@@ -109,7 +110,9 @@ def chain_to(member: Member, by_key: Mapping[str, Member]) -> tuple[str, ...]:
 
 
 def carried(plan: Plan) -> str:
-    """What a plan moves, one node a line, for the form that asks for it: when it has changed by then, the page says how."""
+    """What a plan moves, one node a line, for the form that asks for it: when it has changed by then, the
+    page says how.
+    """
     names = sorted(_moved(plan))
     return "\n".join(names) if len(names) <= CARRIED_NAMES else ""
 
@@ -152,8 +155,9 @@ def _some(keys: set[str]) -> list[str]:
 
 
 def expected_pause(pair: Pair, kind: Kind = Kind.PLANNED) -> float:
-    """Seconds for which clients will wait: the median of the pair's last switches that went the same way, else what a healthy
-    stack takes."""
+    """Seconds for which clients will wait: the median of the pair's last switches that went the same way,
+    else what a healthy stack takes.
+    """
     way = (
         WAY if kind.spec.changes_nothing else kind.spec.way
     )  # a rehearsal tells what the switch itself would take
@@ -175,7 +179,9 @@ STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.ite
 
 
 def reads_from_mirrors(plan: Plan) -> bool:
-    """Whether it is a read split whose readers are on mirrors when it is done; else they come home, to where is written."""
+    """Whether it is a read split whose readers are on mirrors when it is done; else they come home, to where
+    is written.
+    """
     return (
         plan.kind.spec.readers_only
         and Mirror.objects.filter(

@@ -1,7 +1,7 @@
 """Whether clients of a pair can be switched now, in one sentence with its reasons. Pure.
 
-This is what every plan is checked for whatever it moves; what concerns some clients only (a Topic without a mirror, a finding) is said
-besides. What is not known is never taken for good.
+This is what every plan is checked for whatever it moves; what concerns some clients only (a Topic without a
+mirror, a finding) is said besides. What is not known is never taken for good.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from hadash.sentences import Sentence, say
 
 
 class Grade(IntEnum):
-    """How much a reason weighs, the gravest last. A ``NOTICE`` concerns some clients; ``UNKNOWN`` is what nobody could find out."""
+    """How much a reason weighs, the gravest last. A ``NOTICE`` concerns some clients; ``UNKNOWN`` is what
+    nobody could find out.
+    """
 
     READY = 0
     NOTICE = 1
@@ -60,8 +62,10 @@ class GatewayFacts:
 
 @dataclass(frozen=True, slots=True)
 class MirrorFacts:
-    """``fine``: ``None`` when nobody has looked lately. ``seconds``: how late it is; ``None`` when nobody knows. ``turning``: a switch is turning
-    it round. ``count``: so many mirrors of which the same can be said (on which side of the RPO they are, too); it is the one furthest behind."""
+    """``fine``: ``None`` when nobody has looked lately. ``seconds``: how late it is; ``None`` when nobody
+    knows. ``turning``: a switch is turning it round. ``count``: so many mirrors of which the same can be said
+    (on which side of the RPO they are, too); it is the one furthest behind.
+    """
 
     name: str
     fine: bool | None
@@ -72,9 +76,11 @@ class MirrorFacts:
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """What is known of a pair now. ``zookeeper_fault``: why ZooKeeper does not answer; empty when it does. ``blackout``: why nothing may be
-    switched now. ``workers``: how many are there that carry out switches. ``switching``: how many switches run. ``unmirrored``: AppIDs that use a Topic which no mirror copies, of ``appids``; ``None``
-    when no run has counted them. ``high``: findings of high severity that count."""
+    """What is known of a pair now. ``zookeeper_fault``: why ZooKeeper does not answer; empty when it does.
+    ``blackout``: why nothing may be switched now. ``workers``: how many are there that carry out switches.
+    ``switching``: how many switches run. ``unmirrored``: AppIDs that use a Topic which no mirror copies, of
+    ``appids``; ``None`` when no run has counted them. ``high``: findings of high severity that count.
+    """
 
     pair: str
     rpo_seconds: float
@@ -220,10 +226,12 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
     if late:
         seconds, name = max((mirror.seconds or 0.0, mirror.name) for mirror in late)
         why = (
-            say("Mirror %(mirror)s is %(seconds)s s behind (RPO %(rpo)s s).", mirror=name, seconds=round(seconds), rpo=f"{facts.rpo_seconds:g}")
+            say("Mirror %(mirror)s is %(seconds)s s behind (RPO "
+                "%(rpo)s s).", mirror=name, seconds=round(seconds), rpo=f"{facts.rpo_seconds:g}")
             if behind == 1
             else say(
-                "%(count)s of %(all)s mirrors are further behind than the RPO of %(rpo)s s, %(mirror)s most: %(seconds)s s.",
+                "%(count)s of %(all)s mirrors are further behind than the RPO of %(rpo)s s, %(mirror)s most: "
+                "%(seconds)s s.",
                 count=behind, all=of, rpo=f"{facts.rpo_seconds:g}", mirror=name, seconds=round(seconds),
             )
         )  # fmt: skip

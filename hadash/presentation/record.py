@@ -1,4 +1,6 @@
-"""A switch that has ended as a record: what was asked, who agreed, what was done when, and what proves that nothing was lost."""
+"""A switch that has ended as a record: what was asked, who agreed, what was done when, and what proves that
+nothing was lost.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ PROOF_COLUMNS = (
 class Proved:
     """One partition when its writers stood still and the mirror had caught up: both sides ended at the same record.
 
-    The source ends at ``source_end`` (its next offset), the target at ``target_end``: what clients wrote after the switch begins there.
+    The source ends at ``source_end`` (its next offset), the target at ``target_end``: what clients wrote
+    after the switch begins there.
     """
 
     topic: str
@@ -65,7 +68,9 @@ class Proved:
 
 
 def proof_of(facts: Mapping[str, Any], records: Iterable[StageRecord]) -> list[Proved]:
-    """By partition, in order; empty where no drain has proved both sides equal (:func:`hadash.presentation.live.proved_equal`)."""
+    """By partition, in order; empty where no drain has proved both sides equal
+    (:func:`hadash.presentation.live.proved_equal`).
+    """
     if not live.proved_equal(list(records)):
         return []
     rows = (

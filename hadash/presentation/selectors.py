@@ -49,7 +49,7 @@ def generated_pairs(user: Any) -> list[str]:
     return list(pairs_where(user).filter(first__generated=True).values_list("name", flat=True))
 
 
-# -- switches -----------------------------------------------------------------------------------------------------
+# -- switches ----------------------------------------------------------------------------------------------------
 
 
 def switches(user: Any) -> QuerySet[Switch]:
@@ -112,12 +112,14 @@ def name_of(user: Any) -> str:
 
 
 def retirements(user: Any, appid: AppID | None = None) -> list[Retirement]:
-    """Old Topics whose removal has not come to its end, the next one first; of one AppID those that it was moved with."""
+    """Old Topics whose removal has not come to its end, the next one first; of one AppID those that it was
+    moved with.
+    """
     found = open_of(pairs_where(user) if appid is None else [appid.pair_id])
     return [one for one in found if appid is None or appid.name in one.switch.the_plan().appids]
 
 
-# -- what the overview shows --------------------------------------------------------------------------------------
+# -- what the overview shows -------------------------------------------------------------------------------------
 
 
 #: Mirrors that a list of pairs has of each; all of them have a list of their own.
@@ -125,8 +127,9 @@ LISTED_MIRRORS = 20
 
 
 def pairs(user: Any) -> Sequence[Pair]:
-    """The pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS` by name) and ``mirror_count``.
-    Two queries."""
+    """The pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS`
+    by name) and ``mirror_count``. Two queries.
+    """
     found = list(
         pairs_where(user).select_related("first", "second", "default").annotate(mirror_count=Count("mirrors"))
     )
@@ -278,7 +281,7 @@ def estate_coverage(user: Any) -> tuple[int, int]:
     return observed.count(), observed.filter(Exists(registered)).count()
 
 
-# -- one AppID ----------------------------------------------------------------------------------------------------
+# -- one AppID ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

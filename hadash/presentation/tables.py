@@ -1,4 +1,6 @@
-"""The tables that jobs publish, as pages show them: columns with their words, how they can be sorted and what is looked for."""
+"""The tables that jobs publish, as pages show them: columns with their words, how they can be sorted and what
+is looked for.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ from hadash.governance.models import AdviceStep, Coverage, Edge, Island, LagDay,
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``kind``: text, name (of an AppID, with a link), number, percent (a share, 0 to 1), time, day, cluster, names, seconds, kind (of a thing) or use.
-    ``hint`` says what is counted; ``none`` stands where there is nothing to be counted."""
+    """``kind``: text, name (of an AppID, with a link), number, percent (a share, 0 to 1), time, day, cluster,
+    names, seconds, kind (of a thing) or use. ``hint`` says what is counted; ``none`` stands where there is
+    nothing to be counted.
+    """
 
     name: str
     word: Any
@@ -35,7 +39,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table. ``sort``: columns that order it at first, "-" before one turns it round. ``searched``: columns of names."""
+    """One table. ``sort``: columns that order it at first, "-" before one turns it round. ``searched``:
+    columns of names.
+    """
 
     name: str
     job: Run.Job
@@ -95,7 +101,8 @@ TABLES: dict[str, Table] = {
             Node,
             _("What moves together"),
             _(
-                "How many things would move with each, by InstanceIDs and by whole AppIDs: as the plan of a switch counts them."
+                "How many things would move with each, by InstanceIDs and by whole AppIDs: as the plan of a switch "
+                "counts them."
             ),
             (
                 _PAIR,
@@ -198,7 +205,8 @@ TABLES: dict[str, Table] = {
             AdviceStep,
             _("Work list"),
             _(
-                "Whose InstanceIDs to register first: each line says how many Topics and groups move together at most on an island, before and after; and how many with one of its critical AppIDs."
+                "Whose InstanceIDs to register first: each line says how many Topics and groups move together at "
+                "most on an island, before and after; and how many with one of its critical AppIDs."
             ),
             (
                 _PAIR,

@@ -32,8 +32,10 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Uncovered:
-    """An AppID with clients that are not registered. ``before`` and ``after``: how many things move together at most, as the work list counts registering
-    them; ``None``: it is not on the list, as it would break up nothing."""
+    """An AppID with clients that are not registered. ``before`` and ``after``: how many things move together
+    at most, as the work list counts registering them; ``None``: it is not on the list, as it would break up
+    nothing.
+    """
 
     pair: str
     appid: str
@@ -69,7 +71,8 @@ class Uncovered:
             )
             % {"missing": self.missing, "seen": self.seen, "appid": self.appid},
             _(
-                "Clients that are not registered can be switched to the other cluster only together with all that use the AppID."
+                "Clients that are not registered can be switched to the other cluster only together with all that "
+                "use the AppID."
             ),
         ]
         if self.before is not None and self.after is not None:
@@ -80,7 +83,8 @@ class Uncovered:
         if named := self.named:
             parts.append(
                 _(
-                    "Please confirm that each of these client.ids is one application that keeps its name when it starts again, so that we can register it:"
+                    "Please confirm that each of these client.ids is one application that keeps its name when it starts "
+                    "again, so that we can register it:"
                 )
             )
             parts.append("\n".join(f"- {client.name}" for client in named[:NAMED]))
@@ -89,14 +93,17 @@ class Uncovered:
         if self.nameless:
             parts.append(
                 _(
-                    "Some clients have no client.id. Please set client.id to a name that is theirs alone and stays the same."
+                    "Some clients have no client.id. Please set client.id to a name that is theirs alone and "
+                    "stays the same."
                 )
             )
         return "\n\n".join(parts)
 
     @property
     def mailto(self) -> str:
-        """The text as a mail; to the owner, where that is an address. Empty where it is longer than mail programs take."""
+        """The text as a mail; to the owner, where that is an address. Empty where it is longer than mail
+        programs take.
+        """
         to = self.owner if "@" in self.owner and " " not in self.owner else ""
         address = f"mailto:{quote(to)}?subject={quote(self.subject)}&body={quote(self.text)}"
         return address if len(address) <= MAX_MAILTO else ""

@@ -1,1 +1,3 @@
-"""What moves together: the graph of who uses what, its closure, its sizes and its parts. Pure, and without Django: Spark reads it, too."""
+"""What moves together: the graph of who uses what, its closure, its sizes and its parts. Pure, and without
+Django: Spark reads it, too.
+"""

@@ -1,12 +1,13 @@
 """Everything that has to move when one node moves, and why each of it does. Pure.
 
-Every rule has the form "if this moves, that moves": whoever uses a Topic moves with it, and brings along whatever it uses. So
-the rules are the edges of a graph, and what has to move is what can be reached in it. That is the smallest set which is
-closed, it does not depend on the order in which anything was observed, and the way to a member is the reason for it.
+Every rule has the form "if this moves, that moves": whoever uses a Topic moves with it, and brings along
+whatever it uses. So the rules are the edges of a graph, and what has to move is what can be reached in it.
+That is the smallest set which is closed, it does not depend on the order in which anything was observed, and
+the way to a member is the reason for it.
 
-Clients of an AppID move by themselves when their client.id is one of its *InstanceIDs*, and else with the whole AppID. A
-client without an InstanceID on a Topic (or in a group) that other clients of its AppID use by their InstanceIDs is
-*uncovered*: it would stay behind. It is named, or the whole AppID moves ("widen").
+Clients of an AppID move by themselves when their client.id is one of its *InstanceIDs*, and else with the
+whole AppID. A client without an InstanceID on a Topic (or in a group) that other clients of its AppID use by
+their InstanceIDs is *uncovered*: it would stay behind. It is named, or the whole AppID moves ("widen").
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ class Dimension(StrEnum):
 
 
 class Closure:
-    """What moves, in the order of its distance from what was asked for. Lists of names are made when they are wanted: half of
-    a large estate may hang together."""
+    """What moves, in the order of its distance from what was asked for. Lists of names are made when they are
+    wanted: half of a large estate may hang together.
+    """
 
     def __init__(
         self, graph: AccessGraph, order: Array, because: Array, there: Array | None, unknown: Sequence[Node]
@@ -208,7 +210,8 @@ class AccessGraph:
     def cut(
         self, is_there: Callable[[Node], bool] | None = None, *, there_by_default: bool = False
     ) -> tuple[csr_array, Array | None]:
-        """(what follows from what, without what follows from those who are there; which those are, ``None`` for nobody).
+        """(what follows from what, without what follows from those who are there; which those are, ``None``
+        for nobody).
 
         Both by the numbers of the nodes. Parameters as of :meth:`close`.
         """
@@ -226,7 +229,7 @@ class AccessGraph:
                 found[number] = is_there(self.nodes[number])
         return found if found.any() else None
 
-    # -- the rules ------------------------------------------------------------------------------------------------
+    # -- the rules -----------------------------------------------------------------------------------------------
 
     def _add_uses(self, rules: _Rules, uses: list[AccessEdge], widen: bool) -> None:
         instances = self._instances
@@ -343,7 +346,8 @@ def bound_topics(document: Document[Any], name: str) -> Node | None:
 
 
 def governing_of(use: AccessEdge, document: Document[Any] | None, registered: bool) -> Node:
-    """The identity whose binding says where a use goes, or would say so if it had one; as :mod:`hadash.identity.resolve`.
+    """The identity whose binding says where a use goes, or would say so if it had one; as
+    :mod:`hadash.identity.resolve`.
 
     A group's own binding is not asked: the clients that are its members read by their AppID, and move with it.
 

@@ -1,4 +1,6 @@
-"""Everything known of a pair of clusters that decides what moves together: access edges, bindings, InstanceIDs, mirrors. Pure."""
+"""Everything known of a pair of clusters that decides what moves together: access edges, bindings,
+InstanceIDs, mirrors. Pure.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def governing_node(use: AccessEdge, estate: Estate) -> Node:
 
 
 def used_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to); sorted texts."""
+    """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to);
+    sorted texts.
+    """
     names = {"group": set(groups)}
     wanted = set(topics)
     return sorted(

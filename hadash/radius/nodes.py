@@ -10,8 +10,9 @@ from hadash.identity.identity import Identity
 
 @dataclass(frozen=True, slots=True, order=True)
 class AccessEdge:
-    """A client uses something. ``kind`` is produce or consume (of a Topic), group (it is a member) or acl (it was never seen, but
-    may use the Topic)."""
+    """A client uses something. ``kind`` is produce or consume (of a Topic), group (it is a member) or acl (it
+    was never seen, but may use the Topic).
+    """
 
     appid: str
     client_id: str

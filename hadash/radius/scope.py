@@ -103,8 +103,8 @@ class Scope:
 class Member:
     """One node that moves, and the one that pulls it in; ``because`` is empty for what was asked for.
 
-    Both are texts of :func:`member_key`. ``use`` says how the two belong together: produce, consume, group, declared, acl, or
-    empty when one is part of the other.
+    Both are texts of :func:`member_key`. ``use`` says how the two belong together: produce, consume, group,
+    declared, acl, or empty when one is part of the other.
     """
 
     key: str

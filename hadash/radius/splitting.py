@@ -1,8 +1,9 @@
 """What is asked for, split into its smallest radii: each closed, no two with anything in common. Pure.
 
-Things that follow from one another belong together, and so do two that the same third one follows from. So the radii are the
-connected parts of the graph of :mod:`hadash.radius.closure`, as far as it is reached from what was asked for. (No two plans
-of one split overlap as :meth:`hadash.switching.plan.Plan.overlaps` says, so they can be carried out side by side.)
+Things that follow from one another belong together, and so do two that the same third one follows from. So
+the radii are the connected parts of the graph of :mod:`hadash.radius.closure`, as far as it is reached from
+what was asked for. (No two plans of one split overlap as :meth:`hadash.switching.plan.Plan.overlaps` says, so
+they can be carried out side by side.)
 """
 
 from __future__ import annotations
@@ -164,7 +165,9 @@ class _Split:
         return circles, first
 
     def _radius(self, part: Array, circles: Array, first: Array) -> Radius:
-        """``part`` with the fewest roots from which all of it is reached: one of each circle that nothing leads into."""
+        """``part`` with the fewest roots from which all of it is reached: one of each circle that nothing
+        leads into.
+        """
         best: dict[int, Node] = {}
         for number in part:
             node, circle = self.nodes[number], int(circles[number])

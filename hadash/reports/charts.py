@@ -1,7 +1,8 @@
-"""The charts of reports, drawn as SVG: in a mail they are rasterised (no mail program shows SVG), on the page and in the PDF they stay what they are.
+"""The charts of reports, drawn as SVG: in a mail they are rasterised (no mail program shows SVG), on the page
+and in the PDF they stay what they are.
 
-Pure. The colours are those of the pages in the light: a cluster's hue says which cluster it is and nothing else, all the rest is grey, and what is bad
-is marked as well as coloured.
+Pure. The colours are those of the pages in the light: a cluster's hue says which cluster it is and nothing
+else, all the rest is grey, and what is bad is marked as well as coloured.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def lines(
 ) -> str:
     """Lines over days.
 
-    :param labels: below the first and the last day. :param limit: a line with its name, such as the RPO. :param top: of the axis; ``None``: just above
-        the largest value.
+    :param labels: below the first and the last day. :param limit: a line with its name, such as the RPO.
+        :param top: of the axis; ``None``: just above the largest value.
     """
     ends = [(each, next((v for v in reversed(each.values) if v is not None), None)) for each in series]
     said = [

@@ -100,7 +100,9 @@ def built(kind: Kind, view: View, now: datetime, url: str, about: str = "") -> R
 
 
 def preview(kind: Kind, view: View, about: str = "") -> Report | None:
-    """What it would be now, in the language and zone that are active; ``None``: there is nothing that it could tell of."""
+    """What it would be now, in the language and zone that are active; ``None``: there is nothing that it
+    could tell of.
+    """
     try:
         return built(kind, view, timezone.now(), "", about)
     except NoSuchSwitch:

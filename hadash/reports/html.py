@@ -1,4 +1,6 @@
-"""A report as HTML mail: tables for Outlook, styles inlined for Gmail, and its own colours where a mail program asks for dark ones."""
+"""A report as HTML mail: tables for Outlook, styles inlined for Gmail, and its own colours where a mail
+program asks for dark ones.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from hadash.reports.report import Report
 @lru_cache(maxsize=1)
 def inliner() -> css_inline.CSSInliner:
     """For all mail."""
-    # The styles stay in the head, too: those for dark colours and narrow screens cannot be inlined. Nothing is loaded from anywhere.
+    # The styles stay in the head, too: those for dark colours and narrow screens cannot be inlined. Nothing
+    # is loaded from anywhere.
     return css_inline.CSSInliner(keep_style_tags=True, load_remote_stylesheets=False)
 
 

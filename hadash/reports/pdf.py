@@ -1,4 +1,6 @@
-"""A report on paper: typst sets it, without a browser and without the internet. Its template is ``paper/report.typ``."""
+"""A report on paper: typst sets it, without a browser and without the internet. Its template is
+``paper/report.typ``.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ _TEMPLATE = Path(__file__).parent / "paper" / "report.typ"
 def pdf_of(report: Report, language: str, printed: str, as_of: str) -> bytes:
     """In the language that is active.
 
-    :param language: as Django calls it (``zh-hans``). :param printed: the last line of each page. :param as_of: of which moment its figures tell,
-    in a sentence; empty when nobody knows."""
+    :param language: as Django calls it (``zh-hans``). :param printed: the last line of each page. :param
+        as_of: of which moment its figures tell, in a sentence; empty when nobody knows.
+    """
     files: dict[str, bytes] = {"main": _template()}
     for picture in report.pictures:
         files[f"{picture.name}.svg"] = picture.svg.encode()

@@ -20,7 +20,9 @@ from hadash.sentences import Sentence, say
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a reader sees, and how: readers of one view get the same edition. ``owner``: only what is this owner's; empty for all."""
+    """What a reader sees, and how: readers of one view get the same edition. ``owner``: only what is this
+    owner's; empty for all.
+    """
 
     language: str
     zone: str

@@ -1,5 +1,6 @@
-"""A report as data: what its mail, its page, its text and its PDF are made of. Pure; all texts are in the reader's language already, but for how
-many rows are not shown, which is said in the language that is active."""
+"""A report as data: what its mail, its page, its text and its PDF are made of. Pure; all texts are in the
+reader's language already, but for how many rows are not shown, which is said in the language that is active.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``value`` as it stands there; ``change`` with its sign, empty when there is none; ``is_worse``: the change is for the worse."""
+    """``value`` as it stands there; ``change`` with its sign, empty when there is none; ``is_worse``: the
+    change is for the worse.
+    """
 
     label: str
     value: str
@@ -53,8 +56,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """``is_short``: what stands below it is not broken into lines, such as a day. ``share``: how much of the width it gets on paper, beside
-    others."""
+    """``is_short``: what stands below it is not broken into lines, such as a day. ``share``: how much of the
+    width it gets on paper, beside others.
+    """
 
     text: str
     is_number: bool = False
@@ -119,8 +123,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``subject``: the verdict in one line. ``as_of``: the moment that its figures tell of; ``None`` when nothing is known. ``stale``: why they are
-    not today's, in a sentence; empty when they are. ``url``: its page."""
+    """``subject``: the verdict in one line. ``as_of``: the moment that its figures tell of; ``None`` when
+    nothing is known. ``stale``: why they are not today's, in a sentence; empty when they are. ``url``: its
+    page.
+    """
 
     kind: str
     title: str
@@ -143,7 +149,9 @@ class Report:
         return [s.table for s in self.sections if s.table is not None and s.table.csv_name]
 
     def to_json(self) -> dict[str, Any]:
-        """For keeping; read back by :func:`report_from_json`. Without the rows of the files, which are attached to the mail."""
+        """For keeping; read back by :func:`report_from_json`. Without the rows of the files, which are
+        attached to the mail.
+        """
         kept = asdict(self)
         for section in kept["sections"]:
             if section["table"] is not None:

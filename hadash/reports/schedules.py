@@ -46,7 +46,9 @@ class ScheduleRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WantedRecipient:
-    """As somebody typed it. ``value``: a user name, a role, a pair, an owner (empty: each of them), or an address, whose language and zone are said, too."""
+    """As somebody typed it. ``value``: a user name, a role, a pair, an owner (empty: each of them), or an
+    address, whose language and zone are said, too.
+    """
 
     way: Way
     value: str
@@ -129,7 +131,9 @@ def save(
 
 
 def pause(actor: Any, schedule: ReportSchedule, *, enabled: bool, address: str | None = None) -> None:
-    """Pause it, or let it go on. What is queued already is sent; what still waits to be made at its time is left out."""
+    """Pause it, or let it go on. What is queued already is sent; what still waits to be made at its time is
+    left out.
+    """
     _may(actor)
     with transaction.atomic():
         if not enabled:
@@ -190,7 +194,9 @@ def _newest_about(schedule: ReportSchedule) -> str:
 
 
 def newest_ended(switches: QuerySet[Switch]) -> str:
-    """Key of the last of them that was carried out and has ended; empty when there is none. (One that was declined has no record.)"""
+    """Key of the last of them that was carried out and has ended; empty when there is none. (One that was
+    declined has no record.)
+    """
     ended = switches.filter(status__in=[status.value for status in ENDED], started_at__isnull=False)
     return ended.exclude(ended_at=None).order_by("-ended_at").values_list("key", flat=True).first() or ""
 
@@ -198,7 +204,8 @@ def newest_ended(switches: QuerySet[Switch]) -> str:
 def announce_due(now: datetime) -> list[ReportIssue]:
     """The issues of schedules whose time has come; each is announced once, however many workers look.
 
-    Of several times that have passed the last one is made: after a weekend without workers Monday's, and not Saturday's.
+    Of several times that have passed the last one is made: after a weekend without workers Monday's, and not
+    Saturday's.
     """
     grace = timedelta(hours=settings.REPORT_EXPIRY_HOURS)
     found = []
@@ -229,7 +236,8 @@ def announce_due(now: datetime) -> list[ReportIssue]:
 def announce_switch(switch: Any) -> int:
     """A switch has ended: the issues of schedules that tell of it, in the transaction of its end; how many.
 
-    A batch of a thousand switches is no thousand mails: beyond ``REPORT_RECORDS_AN_HOUR`` the rows say that the records are on their pages.
+    A batch of a thousand switches is no thousand mails: beyond ``REPORT_RECORDS_AN_HOUR`` the rows say that
+    the records are on their pages.
     """
     of_pair = Q(pair=None) | Q(pair=switch.pair_id)
     wanted = ReportSchedule.objects.filter(of_pair, kind=Kind.SWITCH, enabled=True)
@@ -259,7 +267,9 @@ def too_many() -> Sentence:
 
 
 def make_waiting(now: datetime) -> int:
-    """Make the issues that wait and whose time has come; how many were queued. One that fails keeps no other waiting."""
+    """Make the issues that wait and whose time has come; how many were queued. One that fails keeps no other
+    waiting.
+    """
     queued = 0
     due = ReportIssue.objects.filter(state=ReportIssue.State.WAITING, due_at__lte=now)
     for issue in due.select_related("schedule__pair"):
@@ -269,8 +279,9 @@ def make_waiting(now: datetime) -> int:
 
 
 def set_aside(now: datetime) -> int:
-    """After a restore: what was due between the dump and now may have been made and sent. The next time of each schedule is after ``now``, and what waited
-    is left out; how many issues."""
+    """After a restore: what was due between the dump and now may have been made and sent. The next time of
+    each schedule is after ``now``, and what waited is left out; how many issues.
+    """
     for schedule in ReportSchedule.objects.select_for_update():
         schedule.next_at = _next(schedule, now)
         schedule.save(update_fields=["next_at"])
@@ -279,7 +290,9 @@ def set_aside(now: datetime) -> int:
 
 
 def awaits_record(issue: ReportIssue, now: datetime) -> bool:
-    """Whether what Gateways have seen of its switch is not kept yet: who asks all of them waits for those that are slow. For some time at most."""
+    """Whether what Gateways have seen of its switch is not kept yet: who asks all of them waits for those
+    that are slow. For some time at most.
+    """
     if not issue.about:
         return False
     since = now - timedelta(seconds=settings.REPORT_RECORD_SECONDS)
@@ -287,7 +300,9 @@ def awaits_record(issue: ReportIssue, now: datetime) -> bool:
 
 
 def awaits_figures(issue: ReportIssue, now: datetime) -> bool:
-    """Whether it is not made yet, since the jobs that make its figures may still publish today's. (What a person sends now goes now.)"""
+    """Whether it is not made yet, since the jobs that make its figures may still publish today's. (What a
+    person sends now goes now.)
+    """
     jobs = FIGURES[Kind(issue.schedule.kind)] if settings.LAKE else ()
     until = issue.due_at + timedelta(seconds=settings.REPORT_AWAIT_SECONDS)
     if issue.state != ReportIssue.State.WAITING or issue.asked_by_id is not None or not jobs:

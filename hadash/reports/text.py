@@ -1,4 +1,6 @@
-"""A report as plain text: the twin of its mail, and what a reader without pictures gets. Pure, in the language and the zone that are active."""
+"""A report as plain text: the twin of its mail, and what a reader without pictures gets. Pure, in the
+language and the zone that are active.
+"""
 
 from __future__ import annotations
 

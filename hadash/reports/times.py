@@ -1,6 +1,7 @@
 """When a schedule is due: cron in a time zone. Pure.
 
-A time that a clock skips in spring comes at the moment to which it is put forward, and one that comes twice in autumn comes once.
+A time that a clock skips in spring comes at the moment to which it is put forward, and one that comes twice
+in autumn comes once.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def following(cron: str, zone: ZoneInfo, after: datetime) -> datetime:
     >>> following("0 7 * * *", ZoneInfo("Europe/Berlin"), datetime(2026, 3, 28, 12, tzinfo=UTC)).isoformat()
     '2026-03-29T05:00:00+00:00'
     """
-    # What clocks show is told without a zone: cron is asked as if it were UTC, and the answer is read on the clocks of the zone.
+    # What clocks show is told without a zone: cron is asked as if it were UTC, and the answer is read on the
+    # clocks of the zone.
     shown = after.astimezone(zone).replace(tzinfo=UTC, fold=0)
     while True:
         shown = following_in_utc(cron, shown)
@@ -52,7 +54,8 @@ def following(cron: str, zone: ZoneInfo, after: datetime) -> datetime:
 
 
 def last(cron: str, zone: ZoneInfo, due_at: datetime, now: datetime, grace: timedelta) -> datetime:
-    """The last moment of ``cron`` until ``now``, from ``due_at`` on, which is one; ``due_at`` when none is within ``grace``.
+    """The last moment of ``cron`` until ``now``, from ``due_at`` on, which is one; ``due_at`` when none is
+    within ``grace``.
 
     >>> friday, monday = datetime(2026, 11, 27, 7, tzinfo=UTC), datetime(2026, 11, 30, 8, tzinfo=UTC)
     >>> last("0 7 * * *", ZoneInfo("UTC"), friday, monday, timedelta(hours=20)).isoformat()
@@ -107,5 +110,7 @@ def weeks(cron: str, zone: ZoneInfo, now: datetime, count: int) -> list[list[Day
 
 
 def missed(due_at: datetime, now: datetime, grace: timedelta) -> bool:
-    """Whether a report of ``due_at`` is not worth being made any more: yesterday's is not sent today because nothing ran in the night."""
+    """Whether a report of ``due_at`` is not worth being made any more: yesterday's is not sent today because
+    nothing ran in the night.
+    """
     return now - due_at > grace

@@ -1,8 +1,9 @@
 """What can be bound and unbound by hand: whatever leaves everybody on the cluster that serves them now. Pure.
 
-A binding is a function from a client's request to a cluster (:mod:`hadash.identity.resolve`). A change by hand keeps that
-function as it is, for those who were seen and for those who come tomorrow. So it is compared before and after the change for
-every request that the edited identities can have a part in; what is different is a switch, and is refused with whom it would move.
+A binding is a function from a client's request to a cluster (:mod:`hadash.identity.resolve`). A change by
+hand keeps that function as it is, for those who were seen and for those who come tomorrow. So it is compared
+before and after the change for every request that the edited identities can have a part in; what is different
+is a switch, and is refused with whom it would move.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Somebody who would go to another cluster. ``client_id`` is ``None`` for whoever has no InstanceID that is bound."""
+    """Somebody who would go to another cluster. ``client_id`` is ``None`` for whoever has no InstanceID that
+    is bound.
+    """
 
     appid: str
     client_id: str | None
@@ -82,14 +85,16 @@ class Move:
             return say("%(client)s would move from %(before)s to %(after)s.", client=who, **way)
         if self.topic is not None:
             return say(
-                "Who uses Topic %(topic)s as %(appid)s without a bound InstanceID would move from %(before)s to %(after)s.",
+                "Who uses Topic %(topic)s as %(appid)s without a bound InstanceID would move from %(before)s "
+                "to %(after)s.",
                 appid=self.appid,
                 topic=self.topic,
                 **way,
             )
         if self.group is not None:
             return say(
-                "Who is in group %(group)s as %(appid)s without a bound InstanceID would move from %(before)s to %(after)s.",
+                "Who is in group %(group)s as %(appid)s without a bound InstanceID would move from %(before)s "
+                "to %(after)s.",
                 appid=self.appid,
                 group=self.group,
                 **way,
@@ -159,7 +164,7 @@ def judge(document: BindingDocument, default: str, wanted: Wanted, known: Known)
     return Judgement(edits, document, after, tuple(faults), tuple(busy), moves)
 
 
-# -- names ------------------------------------------------------------------------------------------------------------
+# -- names ---------------------------------------------------------------------------------------------------------
 
 
 def _misnamed(appid: str, wanted: Wanted) -> Iterator[Sentence]:
@@ -243,7 +248,7 @@ def _in_two_lists(after: BindingDocument, identity: Identity) -> Sentence | None
     return None
 
 
-# -- who serves whom --------------------------------------------------------------------------------------------------
+# -- who serves whom -----------------------------------------------------------------------------------------------
 
 
 def served_by(document: BindingDocument, default: str, identity: Identity) -> dict[str, str]:
@@ -262,7 +267,8 @@ def served_by(document: BindingDocument, default: str, identity: Identity) -> di
 
 def _apart(identity: Identity, clusters: Mapping[str, str]) -> Sentence:
     return say(
-        "The Topics of %(identity)s are on different clusters: %(each)s. A list has one cluster: bind them in a list for each.",
+        "The Topics of %(identity)s are on different clusters: %(each)s. A list has one cluster: bind them "
+        "in a list for each.",
         identity=identity,
         each=[f"{topic}: {cluster}" for topic, cluster in sorted(clusters.items())],
     )
@@ -281,7 +287,7 @@ def _asks(use: Relation) -> dict[str, str]:
     return {"group": use.resource} if use.kind == GROUP else {"topic": use.resource}
 
 
-# -- who would move ---------------------------------------------------------------------------------------------------
+# -- who would move ------------------------------------------------------------------------------------------------
 
 
 def moved(
@@ -293,10 +299,10 @@ def moved(
 ) -> list[Move]:
     """Who goes to another cluster when ``before`` becomes ``after``, which differ in the bindings of ``edited`` only.
 
-    Those who are known, if there are any; else whoever could come. Empty means that nobody does, whoever comes: a request's binding
-    depends on whether its client.id is bound or names a Topic, and on the one Topic or group that it names. Only a client.id that is
-    edited itself, or names an edited Topic, can differ from an unknown client's; and a Topic or group that no document names is treated
-    as none.
+    Those who are known, if there are any; else whoever could come. Empty means that nobody does, whoever
+    comes: a request's binding depends on whether its client.id is bound or names a Topic, and on the one
+    Topic or group that it names. Only a client.id that is edited itself, or names an edited Topic, can differ
+    from an unknown client's; and a Topic or group that no document names is treated as none.
     """
     unbound = Binding(default)
 

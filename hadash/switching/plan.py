@@ -22,8 +22,9 @@ Owner = TypeVar("Owner")
 class Plan:
     """The radius of one switch.
 
-    ``identities`` are those whose bindings are written: never a wide one without the narrower ones that would stay behind.
-    ``members`` say why each node moves; they explain the radius, and are no part of what is approved.
+    ``identities`` are those whose bindings are written: never a wide one without the narrower ones that would
+    stay behind. ``members`` say why each node moves; they explain the radius, and are no part of what is
+    approved.
     """
 
     pair: str
@@ -96,8 +97,9 @@ class Plan:
         return frozenset((node.kind, node.appid, name) for node in nodes for name in node.names)
 
     def _stays(self, appid: str, client_id: str) -> bool:
-        """Whether a client.id has a binding of its own, or names a Topic that has one, and is not moved by this plan: one
-        that uses what moves is on the target already."""
+        """Whether a client.id has a binding of its own, or names a Topic that has one, and is not moved by
+        this plan: one that uses what moves is on the target already.
+        """
         if (INSTANCE, appid, client_id) in self._there_already:
             return True
         named = names_topic(client_id, appid)
@@ -177,8 +179,9 @@ class Plan:
 
 
 class PlanIndex(Generic[Owner]):
-    """Whose plan overlaps another one, without a comparison with each: a batch compares a thousand with a thousand, and nobody
-    else can ask for anything meanwhile."""
+    """Whose plan overlaps another one, without a comparison with each: a batch compares a thousand with a
+    thousand, and nobody else can ask for anything meanwhile.
+    """
 
     def __init__(self, plans: Iterable[tuple[Plan, Owner]]) -> None:
         self._owners: list[Owner] = []

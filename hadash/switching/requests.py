@@ -107,16 +107,19 @@ def submit(
     confirmed: str = "",
     ask_for_go: bool = False,
 ) -> Switch:
-    """Ask for a switch. It waits for approvals, or runs at once if its kind does (:data:`~hadash.switching.machines.switches.KINDS`).
+    """Ask for a switch. It waits for approvals, or runs at once if its kind does
+    (:data:`~hadash.switching.machines.switches.KINDS`).
 
     :param start: called after the commit with a switch that runs at once.
-    :param window: from when to when it may start; ``None`` for as soon as it is approved. Not of kinds that run at once.
+    :param window: from when to when it may start; ``None`` for as soon as it is approved. Not of kinds that
+        run at once.
     :param digest: of the plan that was shown; empty for whatever it is now.
-    :param confirmed: the cluster's name once more, where the kind asks for it: the person's word that the source is lost, or that
-        this cannot wait for an approval.
+    :param confirmed: the cluster's name once more, where the kind asks for it: the person's word that the
+        source is lost, or that this cannot wait for an approval.
     :param ask_for_go: whether it waits for somebody's go when all checks hold.
     :raises PermissionDenied: the user may not ask for a switch of this kind.
-    :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of it.
+    :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of
+        it.
     :raises Refused: the radius is not closed, a check does not hold, or the confirmation is missing.
     """
     spec = asked.kind.spec

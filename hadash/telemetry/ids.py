@@ -1,4 +1,5 @@
-"""What this thread works on: ids that stand in every log line, and go along with a task to the worker that carries it out.
+"""What this thread works on: ids that stand in every log line, and go along with a task to the worker that
+carries it out.
 
 >>> with bound(request="r1", person="olga"):
 ...     with bound(switch="sw-1"):
@@ -19,7 +20,8 @@ from contextvars import ContextVar
 #: What there are ids of. Others are not bound: whoever searches logs has to know the names.
 NAMES = ("request", "person", "task", "switch", "stage", "batch", "change", "run")
 
-#: Ids that others may send us (``X-Request-ID``): what a proxy makes, and nothing that could pass for another line or field.
+#: Ids that others may send us (``X-Request-ID``): what a proxy makes, and nothing that could pass for another
+#: line or field.
 _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 _ids: ContextVar[Mapping[str, str]] = ContextVar("hadash_ids", default={})  # noqa: B039 (it is never changed)
@@ -45,7 +47,8 @@ def bound(**ids: str | None) -> Iterator[None]:
 
 
 def add(**ids: str) -> None:
-    """These ids hold from here on, until what was bound around it ends: for what is known only later, such as whose token it is.
+    """These ids hold from here on, until what was bound around it ends: for what is known only later, such as
+    whose token it is.
 
     >>> with bound(request="r1"):
     ...     add(person="olga")

@@ -1,7 +1,9 @@
-"""Logs of every process: lines for people, or JSON for machines (``HADASH_LOG_FORMAT``), each with the ids of what it is about.
+"""Logs of every process: lines for people, or JSON for machines (``HADASH_LOG_FORMAT``), each with the ids of
+what it is about.
 
-One object a line in JSON: ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, the ids of :mod:`hadash.telemetry.ids`, ``trace`` and
-``span`` where traces are made, ``process``, and ``exception`` with the traceback as one text.
+One object a line in JSON: ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, the ids of
+:mod:`hadash.telemetry.ids`, ``trace`` and ``span`` where traces are made, ``process``, and ``exception`` with
+the traceback as one text.
 """
 
 from __future__ import annotations

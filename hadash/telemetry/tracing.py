@@ -1,8 +1,9 @@
 """Traces (OpenTelemetry): from a request over its task to each command of a stage. Off unless ``HADASH_TRACES`` is on.
 
-Where they go, and how many, is said in OpenTelemetry's own variables (``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_EXPORTER_OTLP_HEADERS``,
-``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``, …): https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
-A collector that is away costs spans, and nothing else: they are sent by a thread of their own, and dropped when too many wait.
+Where they go, and how many, is said in OpenTelemetry's own variables (``OTEL_EXPORTER_OTLP_ENDPOINT``,
+``OTEL_EXPORTER_OTLP_HEADERS``, ``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``, …):
+https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. A collector that is away
+costs spans, and nothing else: they are sent by a thread of their own, and dropped when too many wait.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class Change:
 
     epoch: int
     at: float
-    #: Bytes of the documents, the epoch and the change node; 0 if a document was written again before it could be looked
-    #: at. The journal adds some eighty.
+    #: Bytes of the documents, the epoch and the change node; 0 if a document was written again before it
+    #: could be looked at. The journal adds some eighty.
     size: int
 
 
@@ -60,7 +60,7 @@ class Changes:
                     found[gateway] = max(at - change.at, 0.0)
         return found
 
-    # -- in kazoo's threads ---------------------------------------------------------------------------------------
+    # -- in kazoo's threads --------------------------------------------------------------------------------------
 
     def _look(self, children: list[str]) -> None:
         for child in sorted(set(children) - self._seen):

@@ -101,11 +101,11 @@ class Batch:
         self.instances = instances
         self.switches = switches
 
-    # -- before -----------------------------------------------------------------------------------------------------
+    # -- before ----------------------------------------------------------------------------------------------------
 
     def await_all(self, target: str) -> None:
-        """Every InstanceID's client is connected, a plan for one of them moves all of them to ``target``, and the mirror
-        keeps up.
+        """Every InstanceID's client is connected, a plan for one of them moves all of them to ``target``, and
+        the mirror keeps up.
 
         :raises SandboxError: not in time.
         """
@@ -131,7 +131,7 @@ class Batch:
         """InstanceIDs that have a connection to some Gateway process."""
         return len({c["client_id"] for c in self.trial.ask_gateways("/clients", "clients", appid=APPID)})
 
-    # -- a switch ---------------------------------------------------------------------------------------------------
+    # -- a switch --------------------------------------------------------------------------------------------------
 
     def move(self, target: str, changes: Changes) -> bool:
         """One switch, with a row of each table; whether all are on ``target`` now (else they are where they were).
@@ -183,7 +183,7 @@ class Batch:
                 **{gateway: round(seconds, 3) for gateway, seconds in changes.applied(change).items()},
             )
 
-    # -- after ------------------------------------------------------------------------------------------------------
+    # -- after -----------------------------------------------------------------------------------------------------
 
     def pages(self) -> None:
         """How long hadash's own pages take with a plan of this size."""

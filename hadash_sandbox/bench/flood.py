@@ -1,7 +1,7 @@
 """``python -m hadash_sandbox.bench.flood``: a stranger that never signs in, as a process of its own.
 
-It opens connections, sends what nobody asked for, hangs up, and begins again. At its end it prints, as JSON, how many connections
-it opened and how many bytes it got rid of.
+It opens connections, sends what nobody asked for, hangs up, and begins again. At its end it prints, as JSON,
+how many connections it opened and how many bytes it got rid of.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""``make bench-fresh``: how soon a new demo shows all that jobs make, and how long it takes to make all of it again. On a demo of its own."""
+"""``make bench-fresh``: how soon a new demo shows all that jobs make, and how long it takes to make all of it
+again. On a demo of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 from hadash_sandbox.traffic.client import Pace
 
-#: Goals, in seconds on a machine with two cores: until every job has published for the first time since "Everything is up", and for all of them again.
+#: Goals, in seconds on a machine with two cores: until every job has published for the first time since
+#: "Everything is up", and for all of them again.
 GOAL_FRESH, GOAL_WARM = 90.0, 20.0
 #: Times that all of it is made again.
 TIMES = 3
@@ -55,7 +58,9 @@ def _fresh(person: Person, report: Report, up: float) -> None:
 
 
 def _warm(person: Person, report: Report) -> None:
-    """All jobs at once, as somebody asks for them who has changed something. Those that have begun by themselves are waited for first."""
+    """All jobs at once, as somebody asks for them who has changed something. Those that have begun by
+    themselves are waited for first.
+    """
     took = []
     for number in range(1, TIMES + 1):
         before = _await_rest(person)
@@ -76,7 +81,10 @@ def _warm(person: Person, report: Report) -> None:
 
 
 def _await_published(person: Person, known: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """By job, its run that is newer than the one that is known. :raises SandboxError: one has failed, or takes too long."""
+    """By job, its run that is newer than the one that is known.
+
+    :raises SandboxError: one has failed, or takes too long.
+    """
     deadline = time.monotonic() + LIMIT_SECONDS
     while True:
         jobs = person.call("GET", "jobs/")

@@ -99,7 +99,7 @@ class Bench:
             )
         catalogue.publish_pair(self.zookeeper, PairDescription("main", ("east", "west"), "east"))
 
-    # -- the Gateway ------------------------------------------------------------------------------------------------
+    # -- the Gateway -----------------------------------------------------------------------------------------------
 
     def start(self, workers: int = 1) -> None:
         """A fresh Gateway."""
@@ -158,7 +158,7 @@ class Bench:
         """Bytes that belong to the Gateway's processes alone."""
         return sum(p.memory_full_info().uss for p in self.processes())
 
-    # -- addresses --------------------------------------------------------------------------------------------------
+    # -- addresses -------------------------------------------------------------------------------------------------
 
     @property
     def direct(self) -> tuple[str, int]:

@@ -1,4 +1,6 @@
-"""``make bench-health``: what every health page and ``/metrics`` says while a server hangs, and how fast. On a demo of its own."""
+"""``make bench-health``: what every health page and ``/metrics`` says while a server hangs, and how fast. On
+a demo of its own.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from hadash_sandbox.traffic.client import Pace
 
 #: Seconds within which whoever asks has an answer: Kubernetes gives up after one.
 GOAL_SECONDS = 1.0
-#: Seconds after a server hangs until pages are asked at the latest (a cluster is looked at every 15 s), how often, and seconds between.
+#: Seconds after a server hangs until pages are asked at the latest (a cluster is looked at every 15 s), how
+#: often, and seconds between.
 SETTLED_SECONDS, ASKED, BETWEEN_SECONDS = 90.0, 10, 0.5
 #: Seconds that all need until they are well again, at most.
 WELL_SECONDS = 120.0
@@ -80,7 +83,8 @@ def bench_health() -> int:
 
 
 def expected(fault: str, process: str, path: str) -> int:
-    """The status of a page while something hangs: only what a process can do nothing without makes it "not ready" (docs/monitoring.md).
+    """The status of a page while something hangs: only what a process can do nothing without makes it "not
+    ready" (docs/monitoring.md).
 
     >>> expected("Redis", "web", "/readyz"), expected("Redis", "worker", "/readyz"), expected("Redis", "worker", "/healthz")
     (200, 503, 200)

@@ -1,8 +1,9 @@
 """``make bench-pipeline``: from access reports to facts, beside DuckDB on the same files.
 
-The reports are made (see :mod:`spark.estate.bulk`): thirty days of an estate in which one AppID has half of everything. First all days
-but the last are worked off, then the last one as it would come. DuckDB does the same to the same files: one row a day and fact, then one
-row a fact, both written as Parquet. Each runs in a process of its own, so that its memory can be told.
+The reports are made (see :mod:`spark.estate.bulk`): thirty days of an estate in which one AppID has half of
+everything. First all days but the last are worked off, then the last one as it would come. DuckDB does the
+same to the same files: one row a day and fact, then one row a fact, both written as Parquet. Each runs in a
+process of its own, so that its memory can be told.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from spark.estate import bulk
 SIZES = (10_000_000, 100_000_000)
 CORES = os.cpu_count() or 1
 
-#: Goals: times DuckDB's wall time for the full build, the share of one more day, GiB of any process tree, and how wall time grows.
+#: Goals: times DuckDB's wall time for the full build, the share of one more day, GiB of any process tree, and
+#: how wall time grows.
 TIMES_DUCKDB = 3.0
 ONE_MORE_DAY = 0.05
 GIB = 4.0
@@ -39,7 +41,8 @@ TIMES = 3
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "var" / "bench" / "pipeline"
-#: Seconds between two looks at how much memory is in use. (The system walks through all of it each time, which takes its part of two cores.)
+#: Seconds between two looks at how much memory is in use. (The system walks through all of it each time,
+#: which takes its part of two cores.)
 LOOK_SECONDS = 0.5
 
 DUCKDB = r"""
@@ -107,7 +110,8 @@ def _measure(reports: int, report: Report, keep: bool) -> dict[str, float]:
     duckdb, duckdb_gib = _run([sys.executable, "-c", DUCKDB, str(folder / "lake"), str(out)])
     build, build_gib = _facts(folder)
     aside.rename(day)
-    # It takes seconds, so that one measurement would say little; what counts is the median. (The tables of before are still there.)
+    # It takes seconds, so that one measurement would say little; what counts is the median. (The tables of
+    # before are still there.)
     before_it = store.read_json(manifest.NAME)
     days = []
     for _ in range(TIMES):

@@ -1,7 +1,8 @@
 """``make bench-plan``: how long it takes to find what moves together, and to move much at once (see ``batch.py``).
 
-The closure is measured in estates of a thousand to a hundred thousand AppIDs. The estate is made, not real: a client of an AppID uses a Topic of its own most of the time, and else one that others use
-too, a few of them very often (Zipf). So a large part of all AppIDs hangs together, as in a trial with real shapes.
+The closure is measured in estates of a thousand to a hundred thousand AppIDs. The estate is made, not real: a
+client of an AppID uses a Topic of its own most of the time, and else one that others use too, a few of them
+very often (Zipf). So a large part of all AppIDs hangs together, as in a trial with real shapes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """``make bench-gateway PARTS=stranger``: signed-in clients beside somebody who floods the Gateway without signing in.
 
-The Gateway has a core of its own; broker, client and stranger share the other one, and the stranger gets what the other two leave.
-A second client writes to the broker itself at the same time. The stranger knows nothing of that one, so what it waits longer is the
-machine's, and what the first waits longer than it is the Gateway's.
+The Gateway has a core of its own; broker, client and stranger share the other one, and the stranger gets what
+the other two leave. A second client writes to the broker itself at the same time. The stranger knows nothing
+of that one, so what it waits longer is the machine's, and what the first waits longer than it is the
+Gateway's.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ IDLE_PATIENCE_SECONDS = 30.0
 
 GATEWAY_CORE, OTHERS_CORE = 0, 1
 
-#: The real-time priority of Gateway, broker and client, when this process may give it: before the stranger, and before all else
-#: that runs on the machine. (What they start has none.)
+#: The real-time priority of Gateway, broker and client, when this process may give it: before the stranger,
+#: and before all else that runs on the machine. (What they start has none.)
 REAL_TIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK
 PRIORITY = 1
 

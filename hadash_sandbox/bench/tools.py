@@ -22,7 +22,8 @@ _PRODUCED = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB
 #: Seconds after which a tool is taken to hang.
 TOOL_SECONDS = 180
 
-#: Two windows of so many seconds are compared; the second may be less busy than the first by so many per cent of the processors.
+#: Two windows of so many seconds are compared; the second may be less busy than the first by so many per cent
+#: of the processors.
 CALM_WINDOW_SECONDS = 10.0
 CALM_PERCENT = 5.0
 CALM_PATIENCE_SECONDS = 120.0

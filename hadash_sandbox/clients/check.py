@@ -1,4 +1,6 @@
-"""``make clients-check``: each library, with equal and with shifted offsets, by AppID and by InstanceID, there and back."""
+"""``make clients-check``: each library, with equal and with shifted offsets, by AppID and by InstanceID,
+there and back.
+"""
 
 from __future__ import annotations
 

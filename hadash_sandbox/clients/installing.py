@@ -17,7 +17,8 @@ from hadash_sandbox.service import Log
 
 SOURCES = Path(__file__).resolve().parent
 
-#: Programs in Go: the folder of each, and the file that names the versions of its libraries (go.mod names the newest ones).
+#: Programs in Go: the folder of each, and the file that names the versions of its libraries (go.mod names the
+#: newest ones).
 GO_PROGRAMS = {
     "franz-go": ("franz-go", "go.mod"),
     "franz-go-range": ("franz-go", "go.mod"),

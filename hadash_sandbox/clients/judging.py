@@ -25,16 +25,18 @@ REFUSED = {
 #: Of each Topic.
 PARTITIONS = 3
 
-#: Records that one consumer may read again at each rebalance, whoever caused it. kafka-go's Reader hands out a record after its
-#: generation has ended, and commits it in the next one, which has begun before it. (On Kafka itself, without hadash: 5 records in
-#: 8 rebalances of two members.) The stream of @platformatic/kafka 2.12 keeps the commits of what it hands out while it rejoins, and
-#: when it has, sends them and asks for the committed offsets at the same time (``messages-stream.js``, ``#onConsumerGroupJoin``): it
-#: may begin before them. (On Kafka itself: 1 record in 16 quick rebalances, up to 19 in one in which another member was slow.) So
-#: many as one of each partition are let pass.
+#: Records that one consumer may read again at each rebalance, whoever caused it. kafka-go's Reader hands out
+#: a record after its generation has ended, and commits it in the next one, which has begun before it. (On
+#: Kafka itself, without hadash: 5 records in 8 rebalances of two members.) The stream of @platformatic/kafka
+#: 2.12 keeps the commits of what it hands out while it rejoins, and when it has, sends them and asks for the
+#: committed offsets at the same time (``messages-stream.js``, ``#onConsumerGroupJoin``): it may begin before
+#: them. (On Kafka itself: 1 record in 16 quick rebalances, up to 19 in one in which another member was slow.)
+#: So many as one of each partition are let pass.
 READS_AGAIN = {"kafka-go": 1, "platformatic": PARTITIONS}
 
-#: Whose producers change the order of what they send again, whatever has caused that: until 1.46 Sarama does so even with one request
-#: under way (IBM/sarama#2619, mended by its #3422). The table has the number; it is not counted against the switch.
+#: Whose producers change the order of what they send again, whatever has caused that: until 1.46 Sarama does
+#: so even with one request under way (IBM/sarama#2619, mended by its #3422). The table has the number; it is
+#: not counted against the switch.
 REORDERS = frozenset({"sarama-1.45", "sarama-1.40"})
 
 #: There and back.
@@ -93,8 +95,8 @@ class Cell:
     #: What kept this cell from being measured, or a switch from succeeding.
     fault: str = ""
     examples: list[str] = field(default_factory=list)
-    #: What the clients' programs said besides, of errors mostly: how often, by who and what. (No fault by itself: libraries
-    #: say each connection that ends.)
+    #: What the clients' programs said besides, of errors mostly: how often, by who and what. (No fault by
+    #: itself: libraries say each connection that ends.)
     said: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -201,8 +203,8 @@ def _unknown(
 ) -> set[tuple[str, int]]:
     """Records that a producer sent and was never answered for.
 
-    Programs in Go and JavaScript do not say which these are: they are in the log, or leave a hole in the numbers that were
-    answered.
+    Programs in Go and JavaScript do not say which these are: they are in the log, or leave a hole in the
+    numbers that were answered.
     """
     answered = acked | {(key, number) for key, number, _ in producer.failed}
     sent = {(key, number) for key, number, _ in producer.unknown} | {

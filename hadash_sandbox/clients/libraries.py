@@ -1,4 +1,6 @@
-"""Which libraries are tried, and the world in which they are: an AppID for each way to move, with Topics of every library."""
+"""Which libraries are tried, and the world in which they are: an AppID for each way to move, with Topics of
+every library.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,14 @@ LIBRARY_NAMES = (
 
 #: What a client needs besides its library's stock configuration, by library: of the producer, and of the consumer.
 _CONFIG: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # Before Kafka 3.0 a Java producer is not idempotent by itself, nor is Sarama's; with several requests under way these change
-    # the order of what they have to send again, whatever made them do so. Who wants order has set this.
+    # Before Kafka 3.0 a Java producer is not idempotent by itself, nor is Sarama's; with several requests
+    # under way these change the order of what they have to send again, whatever made them do so. Who wants
+    # order has set this.
     "java-2.8.2": (("enable.idempotence=true",), ()),
     "sarama": (("ordered=true",), ()),
     "franz-go-range": ((), ("assignor=range",)),
-    # As an application says it that runs with Kafka 2.8 or newer: then these choose METADATA 10 and FETCH 11 by themselves.
+    # As an application says it that runs with Kafka 2.8 or newer: then these choose METADATA 10 and FETCH 11
+    # by themselves.
     "sarama-1.45": (("version=2.8.0", "ordered=true"), ("version=2.8.0",)),
     "sarama-1.40": (("version=2.8.0", "ordered=true"), ("version=2.8.0",)),
 }

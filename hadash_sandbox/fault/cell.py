@@ -20,11 +20,12 @@ from hadash_sandbox.fault.scene import LOOK_SECONDS, Scene, patiently, where
 from hadash_sandbox.service import Log
 from hadash_sandbox.trial import Trial
 
-#: Seconds for consumers to have read what was acknowledged before a cell's end: more than the session timeout of a member (45 s), after
-#: which a group goes on without one that is gone.
+#: Seconds for consumers to have read what was acknowledged before a cell's end: more than the session timeout
+#: of a member (45 s), after which a group goes on without one that is gone.
 CATCH_UP_SECONDS = 90.0
 
-#: Seconds after a cell in which the next switch has to be possible: Connect, brokers and the looks at mirrors come back by themselves.
+#: Seconds after a cell in which the next switch has to be possible: Connect, brokers and the looks at mirrors
+#: come back by themselves.
 POSSIBLE_SECONDS = 60.0
 
 #: How often a cell is begun whose switch ended before its stage: the Gateway that was killed in the cell before lets
@@ -40,8 +41,8 @@ BROKEN = (SandboxError, BindingError, ConnectError, KafkaException, httpx.HTTPEr
 #: How often a person lets a stage run again before the switch counts as stuck.
 RETRIES = 3
 
-#: Seconds without progress that count as a standstill: far above the pause between two records (50 ms) on a busy machine, and below every
-#: pause that a fault makes.
+#: Seconds without progress that count as a standstill: far above the pause between two records (50 ms) on a
+#: busy machine, and below every pause that a fault makes.
 STANDSTILL_SECONDS = 1.0
 
 #: hadash's own processes: none may end because a server, or another one of them, did.

@@ -15,8 +15,9 @@ from hadash_sandbox.service import Service
 
 Act = Callable[[Scene], None]
 
-#: Seconds that a Gateway stays cut off while the switch remains in its stage: longer than a session of ZooKeeper (6 s) and than a
-#: block waits for a Gateway (10 s), shorter than a parked client's patience (30 s).
+#: Seconds that a Gateway stays cut off while the switch remains in its stage: longer than a session of
+#: ZooKeeper (6 s) and than a block waits for a Gateway (10 s), shorter than a parked client's patience (30
+#: s).
 CUT_SECONDS = 20.0
 
 #: By how much a clock jumps: longer than any lease or limit, forward and back.
@@ -36,8 +37,9 @@ def _nothing(scene: Scene) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``strike`` does it while the worker is held at the stage's point; then the worker goes on, ``mend`` brings back what
-    was taken, and ``tidy`` follows when the switch has ended."""
+    """``strike`` does it while the worker is held at the stage's point; then the worker goes on, ``mend``
+    brings back what was taken, and ``tidy`` follows when the switch has ended.
+    """
 
     name: str
     about: str
@@ -49,7 +51,7 @@ class Fault:
     clock: float = 0.0
 
 
-# -- what is killed -----------------------------------------------------------------------------------------------
+# -- what is killed ----------------------------------------------------------------------------------------------
 
 
 def _kill(process: Process) -> None:
@@ -97,7 +99,7 @@ def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
     return Fault(f"{side}-broker", f"SIGKILL of a leading broker of the {side}", kill, start)
 
 
-# -- what is paused, cut off, or wrong ----------------------------------------------------------------------------
+# -- what is paused, cut off, or wrong ---------------------------------------------------------------------------
 
 
 def _cut_off(scene: Scene) -> None:

@@ -71,8 +71,9 @@ class Row:
 
     @property
     def person(self) -> bool:
-        """Whether somebody was needed. Every server comes back within the limits of the stages here, so the design wants
-        nobody in any cell."""
+        """Whether somebody was needed. Every server comes back within the limits of the stages here, so the
+        design wants nobody in any cell.
+        """
         return self.outcome is Outcome.PERSON or bool(self.manual)
 
     @property
@@ -121,8 +122,8 @@ _SHORT = {
 
 
 def matrix(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """One line for each fault and one column for each stage: what the switch did, the seconds until all was well again, and
-    what is not as it should be.
+    """One line for each fault and one column for each stage: what the switch did, the seconds until all was
+    well again, and what is not as it should be.
 
     >>> matrix([Row("redis", "block", Outcome.RETURNED, recover=4.2), Row("redis", "drain", Outcome.SUCCEEDED, lost=1)])
     [{'fault': 'redis', 'block': 'returns 4 s', 'drain': 'goes on 0 s, 1 lost'}]

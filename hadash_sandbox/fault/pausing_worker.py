@@ -1,8 +1,10 @@
-"""A Celery worker that waits at a point of a stage until it is told to go on: ``celery -A hadash_sandbox.fault.pausing_worker``.
+"""A Celery worker that waits at a point of a stage until it is told to go on: ``celery -A
+hadash_sandbox.fault.pausing_worker``.
 
-See :mod:`hadash_sandbox.fault.points`; without its variable this is a worker like any other. The clock can be made to jump at
-the point. That is the clock of this process, as far as hadash and Celery ask it (``time.time``, ``timezone.now``, and by what
-Celery tells a task that has expired), not the machine's: the database and the Gateways keep theirs, as other machines would.
+See :mod:`hadash_sandbox.fault.points`; without its variable this is a worker like any other. The clock can be
+made to jump at the point. That is the clock of this process, as far as hadash and Celery ask it
+(``time.time``, ``timezone.now``, and by what Celery tells a task that has expired), not the machine's: the
+database and the Gateways keep theirs, as other machines would.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Points:
     def _file(self, name: str, what: str) -> Path:
         return self._folder / f"{name}.{what}"
 
-    # -- the harness ----------------------------------------------------------------------------------------------
+    # -- the harness ---------------------------------------------------------------------------------------------
 
     def arm(self, name: str, point: Point, clock: float = 0.0) -> None:
         """Hold the first executor that comes to ``point``.
@@ -105,7 +105,7 @@ class Points:
                 raise SandboxError(f"The worker held in {name} has not ended its run after {seconds:.0f} s.")
             time.sleep(LOOK_SECONDS)
 
-    # -- the worker -----------------------------------------------------------------------------------------------
+    # -- the worker ----------------------------------------------------------------------------------------------
 
     def hold(self, stage: str, command: str) -> tuple[str, float] | None:
         """Wait if this is the armed point and nobody was here before: (name, the clock's jump), ``None`` otherwise."""

@@ -1,4 +1,6 @@
-"""``make fault``: every fault in every stage, on the real stack under numbered load; writes ``var/bench/fault.json``."""
+"""``make fault``: every fault in every stage, on the real stack under numbered load; writes
+``var/bench/fault.json``.
+"""
 
 from __future__ import annotations
 

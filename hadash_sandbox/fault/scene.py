@@ -32,8 +32,8 @@ AWAY_SECONDS = 120.0
 #: Seconds for a switch to come to its stage: a whole switch on a slow machine.
 REACH_SECONDS = 120.0
 
-#: Seconds for a switch to end: its own limits in sum (a block of 10 s, forward, reverse and verify of 60 s each), a server that
-#: starts again, and a lease that runs out.
+#: Seconds for a switch to end: its own limits in sum (a block of 10 s, forward, reverse and verify of 60 s
+#: each), a server that starts again, and a lease that runs out.
 END_SECONDS = 300.0
 
 #: Statuses of a switch that has not ended.

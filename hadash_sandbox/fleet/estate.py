@@ -1,7 +1,8 @@
 """Who uses what in a generated estate. Pure, and the same for the same size and seed.
 
-Its shape is that of large estates: most AppIDs have a client or two, a few have hundreds; most Topics are one AppID's, some are read by
-many, very unevenly; AppIDs that read what others write hang together, so that by AppIDs half of the estate is one island.
+Its shape is that of large estates: most AppIDs have a client or two, a few have hundreds; most Topics are one
+AppID's, some are read by many, very unevenly; AppIDs that read what others write hang together, so that by
+AppIDs half of the estate is one island.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ WRITERS, OWN_TOPICS_USED = 0.45, 2
 SHARING_APPIDS, SHARED_TOPICS, SHARING = 0.5, 0.2, 1.1
 #: Shared Topics that one AppID reads, at most.
 MOST_SHARED = 5
-#: Of all AppIDs: those whose clients are registered, and over how many days that was done; those that somebody has called critical; those
-#: whose clients have new names at each start, those with a client without a name, those one of whose clients runs twice.
+#: Of all AppIDs: those whose clients are registered, and over how many days that was done; those that
+#: somebody has called critical; those whose clients have new names at each start, those with a client without
+#: a name, those one of whose clients runs twice.
 REGISTERED, REGISTERED_WITHIN, CRITICAL, CHANGING, NAMELESS, TWICE = 0.6, 60, 0.01, 0.02, 0.03, 0.02
 #: Of the AppIDs that share nothing, those that have been switched to the second cluster.
 SWITCHED = 0.12
 #: Of all clients, those that are younger than the days looked back on, and those that have ended within the last week.
 YOUNG, ENDED = 0.1, 0.03
-#: Of the AppIDs that share nothing, those with a mirror of their own (at most so many); and, of the others, those whose Topics mirrors carry
-#: together, with how many AppIDs in one.
+#: Of the AppIDs that share nothing, those with a mirror of their own (at most so many); and, of the others,
+#: those whose Topics mirrors carry together, with how many AppIDs in one.
 OWN_MIRROR, MOST_OWN_MIRRORS, TOGETHER, TOGETHER_APPIDS = 0.04, 1500, 0.6, 40
 
 DOMAINS = (
@@ -97,8 +99,8 @@ class Side:
 class Estate:
     """AppIDs, clients, Topics and groups have numbers; ``…_names`` say what they are called.
 
-    Uses are columns of equal length: ``appid``, ``client``, ``kind`` and ``resource`` (the number of a Topic, or of a group), with the days
-    ago on which each was seen first and last (``since``, ``until``).
+    Uses are columns of equal length: ``appid``, ``client``, ``kind`` and ``resource`` (the number of a Topic,
+    or of a group), with the days ago on which each was seen first and last (``since``, ``until``).
     """
 
     def __init__(self, size: Size) -> None:
@@ -127,7 +129,7 @@ class Estate:
         self._add_uses(random)
         self._add_mirrors(random)
 
-    # -- who uses what ------------------------------------------------------------------------------------------------
+    # -- who uses what -----------------------------------------------------------------------------------------------
 
     def _add_uses(self, random: np.random.Generator) -> None:
         owner = np.repeat(np.arange(self.size.appids), self.clients)
@@ -171,7 +173,7 @@ class Estate:
             _columns(writer, self.first_client[writer], PRODUCE, written),
         ]
 
-    # -- names ----------------------------------------------------------------------------------------------------------
+    # -- names ---------------------------------------------------------------------------------------------------------
 
     @cached_property
     def appid_names(self) -> list[str]:
@@ -211,7 +213,7 @@ class Estate:
     def owner(self, appid: int) -> str:
         return OWNERS[appid * 3 % len(OWNERS)]
 
-    # -- mirrors --------------------------------------------------------------------------------------------------------
+    # -- mirrors -------------------------------------------------------------------------------------------------------
 
     def _add_mirrors(self, random: np.random.Generator) -> None:
         alone = np.flatnonzero(~self.shares)
@@ -233,7 +235,7 @@ class Estate:
             [np.arange(self.first_topic[n], self.first_topic[n] + self.topics[n]) for n in appids]
         )
 
-    # -- what can be asked of it ------------------------------------------------------------------------------------------
+    # -- what can be asked of it ---------------------------------------------------------------------------------------
 
     def seen_on(self, age: int) -> Flags:
         """Which uses there were so many days ago."""

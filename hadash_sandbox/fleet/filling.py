@@ -1,5 +1,7 @@
-"""A generated estate, from nothing to tables that pages can be looked at: reports and snapshots of its last days, day by day, and the jobs
-of the pipeline on some of these days, so that there is something to compare today with."""
+"""A generated estate, from nothing to tables that pages can be looked at: reports and snapshots of its last
+days, day by day, and the jobs of the pipeline on some of these days, so that there is something to compare
+today with.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ Tell = Callable[[str], None]
 
 
 def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Tell = print) -> None:
-    """Make the estate of today, unless there is one of this size: that stays, and its history ends on the day on which it was made.
+    """Make the estate of today, unless there is one of this size: that stays, and its history ends on the day
+    on which it was made.
 
     :param looked_at: how many days ago jobs ran. 0: today's jobs, too, which a running pipeline does by itself.
     :raises SandboxError: there is one of another size or one that was not finished, or a job has failed.
@@ -66,7 +69,10 @@ def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Te
 
 
 def take(found: Any, wanted: Mapping[str, Any], tell: Tell) -> None:
-    """:param found: the mark of the estate that is there; ``None``: it was not finished. :raises SandboxError: it is another one."""
+    """:param found: the mark of the estate that is there; ``None``: it was not finished.
+
+    :raises SandboxError: it is another one.
+    """
     if found is None:
         raise SandboxError(
             "The generated estate that is there was not finished. make demo-reset removes it; then start again."

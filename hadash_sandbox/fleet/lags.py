@@ -1,4 +1,6 @@
-"""How late the mirrors of a generated estate are: a second or two, more at noon, with an incident now and then. Pure."""
+"""How late the mirrors of a generated estate are: a second or two, more at noon, with an incident now and
+then. Pure.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ UNKNOWN = 0.001
 
 
 def samples(estate: Estate, names: Side, begin: datetime, end: datetime, minutes: int) -> pa.Table:
-    """The columns of ``lag`` in a snapshot: of each mirror a sample every so many minutes, after ``begin`` and until ``end``."""
+    """The columns of ``lag`` in a snapshot: of each mirror a sample every so many minutes, after ``begin``
+    and until ``end``.
+    """
     count = int((end - begin) / timedelta(minutes=minutes))
     moments = np.arange(1, count + 1) * minutes
     mirrors = len(estate.mirrors)

@@ -1,4 +1,6 @@
-"""What the clusters of a generated estate would answer: the tables of a snapshot (:mod:`hadash.lake.snapshots`), for each cluster. Pure."""
+"""What the clusters of a generated estate would answer: the tables of a snapshot
+(:mod:`hadash.lake.snapshots`), for each cluster. Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``python -m hadash_sandbox.recording.kafka_python BOOTSTRAP FILE``: clients of whichever kafka-python is first in PYTHONPATH, until SIGTERM.
+"""``python -m hadash_sandbox.recording.kafka_python BOOTSTRAP FILE``: clients of whichever kafka-python is
+first in PYTHONPATH, until SIGTERM.
 
 The file has a client a line, as Clients.java reads it; names of settings are kafka-python's.
 """

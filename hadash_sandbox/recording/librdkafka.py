@@ -1,4 +1,5 @@
-"""``python -m hadash_sandbox.recording.librdkafka BOOTSTRAP FILE``: librdkafka's clients that are recorded, in one process until SIGTERM.
+"""``python -m hadash_sandbox.recording.librdkafka BOOTSTRAP FILE``: librdkafka's clients that are recorded,
+in one process until SIGTERM.
 
 The file has a client a line, as Clients.java reads it.
 """

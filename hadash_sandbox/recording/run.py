@@ -1,4 +1,6 @@
-"""``python -m hadash_sandbox record``: a demo whose Gateway sees every client of :mod:`hadash_sandbox.recording.ways`, and the fixture of it."""
+"""``python -m hadash_sandbox record``: a demo whose Gateway sees every client of
+:mod:`hadash_sandbox.recording.ways`, and the fixture of it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ from spark.estate.recorded.recording import record
 
 #: Seconds in which a client has to have done what is to be reported of it, and between two looks.
 SEEN_SECONDS, LOOK_SECONDS = 30.0, 0.5
-#: Seconds between two batches of the Gateway's reports, and from the last client to the end: two samples of every mirror's lag, too.
+#: Seconds between two batches of the Gateway's reports, and from the last client to the end: two samples of
+#: every mirror's lag, too.
 LAKE_SECONDS, AFTER_SECONDS = 5.0, 25.0
 ACL_SECONDS = 30.0
 #: Of these all clients run until the snapshot is taken: it has their groups with their members.
@@ -107,7 +110,8 @@ def record_demo(out: Path, keep: Path | None = None) -> int:
 def _run_all(
     demo: Demo, known: Iterable[Way], java: Java, files: Mapping[str, Sequence[Path]], staying: list[Process]
 ) -> dict[str, list[str]]:
-    """Let clients run until the Gateway has seen them, those of a few libraries beside each other; what it has not seen of them.
+    """Let clients run until the Gateway has seen them, those of a few libraries beside each other; what it
+    has not seen of them.
 
     :param files: of a library its jars or its folder. :param staying: the processes that go on.
     """
@@ -238,7 +242,10 @@ def _allow(demo: Demo) -> None:
 
 
 def _kafka_python(library: str) -> Path:
-    """The folder of an older kafka-python, beside the one that hadash has. :raises SandboxError: it cannot be fetched."""
+    """The folder of an older kafka-python, beside the one that hadash has.
+
+    :raises SandboxError: it cannot be fetched.
+    """
     version = library.removeprefix(OLD_KAFKA_PYTHON)
     folder = cache_dir() / library
     if not folder.is_dir():

@@ -11,8 +11,8 @@ from hadash_sandbox.world import DEMO, World
 TOPIC = "recorded.orders"
 PREFIX = "recorded."
 
-#: Versions of Kafka's own client: on either side of what the rules about versions ask for (and before 2.4, from which on a client says what
-#: it is).
+#: Versions of Kafka's own client: on either side of what the rules about versions ask for (and before 2.4,
+#: from which on a client says what it is).
 JAVA_VERSIONS = (
     "2.0.1",
     "2.3.1",
@@ -51,8 +51,8 @@ PROGRAMS = (
 class Way:
     """One client. Its AppID is its alone: so every report says which client made it.
 
-    ``role`` is produce, transact, consume (subscribes), assign (chooses its partitions itself) or pattern (subscribes to a pattern);
-    ``named`` whether its client.id is set, or its library's default.
+    ``role`` is produce, transact, consume (subscribes), assign (chooses its partitions itself) or pattern
+    (subscribes to a pattern); ``named`` whether its client.id is set, or its library's default.
     """
 
     library: str
@@ -168,7 +168,9 @@ def ways(java: Iterable[str] = JAVA_VERSIONS, programs: Iterable[str] = PROGRAMS
 
 
 def world(recorded: Iterable[Way]) -> World:
-    """The demo's own, and an AppID for each client that is recorded besides. (What these may, :mod:`~hadash_sandbox.recording.run` says.)"""
+    """The demo's own, and an AppID for each client that is recorded besides. (What these may,
+    :mod:`~hadash_sandbox.recording.run` says.)
+    """
     appids = [way.appid for way in recorded]
     return World(
         topics={**DEMO.topics, TOPIC: 3},

@@ -41,9 +41,11 @@ class Pace(StrEnum):
 
     #: At the rate, whatever has become of those before: as many under way as the library lets.
     RATE = "rate"
-    #: As soon as the one before it is acknowledged (150 a second and more), whatever the rate: pauses are seen to some hundredths of a second.
+    #: As soon as the one before it is acknowledged (150 a second and more), whatever the rate: pauses are
+    #: seen to some hundredths of a second.
     CLOSED_LOOP = "closed-loop"
-    #: At the rate, and not before the one before it is acknowledged: librdkafka changes no order then, also without idempotence.
+    #: At the rate, and not before the one before it is acknowledged: librdkafka changes no order then, also
+    #: without idempotence.
     ONE_AT_A_TIME = "one-at-a-time"
 
 
@@ -77,7 +79,9 @@ def configuration(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
-    """Send numbered records until told to stop, at a steady rate or in a closed loop; then wait for the last acknowledgements."""
+    """Send numbered records until told to stop, at a steady rate or in a closed loop; then wait for the last
+    acknowledgements.
+    """
     config = configuration(options)
     config["error_cb"] = lambda error: journal.note(str(error))
     producer = Producer(config)
@@ -99,7 +103,9 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
     interval, pace = 1.0 / options.rate, Pace(options.pace)
 
     def is_early(sent: bool, due: float) -> bool:
-        """Whether the next record has to wait for its time. (What was refused is not sent again in a closed loop without a pause.)"""
+        """Whether the next record has to wait for its time. (What was refused is not sent again in a closed
+        loop without a pause.)
+        """
         return time.monotonic() < due and not (pace is Pace.CLOSED_LOOP and sent)
 
     def awaits_answer(sent: bool) -> bool:
@@ -139,8 +145,9 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
         while True:
             answer_is_due = awaits_answer(sent) and not is_early(sent, due)
             left = FLUSH_SECONDS if answer_is_due else max(due - time.monotonic(), 0)
-            # It returns with each acknowledgement, long before the next record is due. And it cuts off parts of a millisecond:
-            # without one more, the last of each wait would be spent on asking again and again.
+            # It returns with each acknowledgement, long before the next record is due. And it cuts off parts
+            # of a millisecond: without one more, the last of each wait would be spent on asking again and
+            # again.
             producer.poll(min(left + POLL_STEP_SECONDS, FLUSH_SECONDS) if left else 0)
             if time.monotonic() - flushed > FLUSH_SECONDS:
                 journal.flush()
@@ -203,7 +210,8 @@ def main() -> None:
         "--pace",
         choices=[pace.value for pace in Pace],
         default=Pace.RATE.value,
-        help="of librdkafka's producer: at the rate; in a closed loop, whatever the rate; or at the rate, one at a time",
+        help="of librdkafka's producer: at the rate; in a closed loop, whatever the rate; or at the rate, "
+        "one at a time",
     )
     parser.add_argument("--config", action="append", default=[], help="librdkafka setting, name=value")
     parser.add_argument("--library", default="librdkafka", help="see hadash_sandbox.traffic.libraries")

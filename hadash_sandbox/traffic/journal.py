@@ -2,19 +2,20 @@
 
 ``{"client": {...}}`` comes first and names the process. Then:
 
-- ``{"acked": [key, first, last, at_first, at_last]}``: records of a key that the cluster acknowledged, as a run of
-  consecutive numbers (a producer).
+- ``{"acked": [key, first, last, at_first, at_last]}``: records of a key that the cluster acknowledged, as a
+  run of consecutive numbers (a producer).
 - ``{"read": [key, first, last, at_first, at_last]}``: the same of a consumer, in the order of reading.
-- ``{"gap": [began, ended]}``: a time between two acknowledgements (two records), of all keys together: each that is
-  longer than
+- ``{"gap": [began, ended]}``: a time between two acknowledgements (two records), of all keys together: each
+  that is longer than
   :data:`GAP_SECONDS`, and the longest one since the last flush, however short.
 - ``{"failed": [key, number, error]}``: a record that the client gave up: the application saw an error.
 - ``{"unknown": [key, number, why]}``: a record that was sent, and the client ended its wait for an answer.
-- ``{"unfinished": text}``: the client ended before it had an answer for all that it had sent, and cannot name those
-  records.
-- ``{"stranger": [topic, partition, offset, value]}``: a record that none of the demo's producers has written, with
-  the beginning of its value (a consumer).
-- ``{"damaged": [key, number, what]}``: a record that was not read as it was written (key "" and -1: nobody knows which).
+- ``{"unfinished": text}``: the client ended before it had an answer for all that it had sent, and cannot name
+  those records.
+- ``{"stranger": [topic, partition, offset, value]}``: a record that none of the demo's producers has written,
+  with the beginning of its value (a consumer).
+- ``{"damaged": [key, number, what]}``: a record that was not read as it was written (key "" and -1: nobody
+  knows which).
 - ``{"restart": why}``: the client's program ended by itself and was started again.
 - ``{"note": text}``: anything else that the application saw, such as an error event.
 

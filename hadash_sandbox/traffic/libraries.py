@@ -1,4 +1,6 @@
-"""Producers and consumers of other libraries, each with its stock configuration; what they did goes into the journal."""
+"""Producers and consumers of other libraries, each with its stock configuration; what they did goes into the
+journal.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from hadash_sandbox.traffic.tool import END_SECONDS, LOOK_SECONDS
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
 
-# -- Kafka's own tools --------------------------------------------------------------------------------------------
+# -- Kafka's own tools -------------------------------------------------------------------------------------------
 
 
 class JavaTool:
@@ -107,7 +109,9 @@ class JavaTool:
         )
 
     def _config_option(self, earlier: str) -> str:
-        """Since 4.2 all tools have the same option (KIP-1147); of the earlier one they say that it is deprecated, among the records."""
+        """Since 4.2 all tools have the same option (KIP-1147); of the earlier one they say that it is
+        deprecated, among the records.
+        """
         since = tuple(map(int, self.version.split(".")[:2])) >= (4, 2)
         return "--command-config" if since else earlier
 
@@ -126,7 +130,7 @@ class JavaTool:
             journal.progress(*place(self.options.topic[0], number))
 
 
-# -- kafka-python -------------------------------------------------------------------------------------------------
+# -- kafka-python ------------------------------------------------------------------------------------------------
 
 
 def _python_config(options: argparse.Namespace) -> dict[str, Any]:
@@ -229,7 +233,7 @@ def _flushing(journal: Writer) -> Iterator[None]:
         thread.join()
 
 
-# -- aiokafka -----------------------------------------------------------------------------------------------------
+# -- aiokafka ----------------------------------------------------------------------------------------------------
 
 
 def aiokafka(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:

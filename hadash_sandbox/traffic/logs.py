@@ -73,8 +73,8 @@ def judge_logs(sides: Mapping[str, Logs], told: CopiedTwice | None = None) -> Lo
     key, for the first time, is out of order. Both sides have to hold the same records, partition by partition and in
     the same order, with the same keys, values, headers and timestamps; offsets may differ.
 
-    A Connect worker that dies makes its mirror copy records a second time. Those are set aside before, when hadash tells of
-    exactly as many in that partition as there are.
+    A Connect worker that dies makes its mirror copy records a second time. Those are set aside before, when
+    hadash tells of exactly as many in that partition as there are.
 
     :param sides: by cluster, the whole logs of the same Topics.
     """

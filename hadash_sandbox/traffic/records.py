@@ -1,5 +1,6 @@
-"""What the demo's clients of all libraries write: numbered records whose value and header say which one each is, so that damage
-shows, and others' records can be told apart. Pure."""
+"""What the demo's clients of all libraries write: numbered records whose value and header say which one each
+is, so that damage shows, and others' records can be told apart. Pure.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def damage(number: int, headers: Mapping[str, Value] | Iterable[tuple[str, Value
     return "" if found == header_of(number) else f"header {found!r}"
 
 
-# -- numbers --------------------------------------------------------------------------------------------------------
+# -- numbers -------------------------------------------------------------------------------------------------------
 
 #: Bytes that fill a record up.
 _FILL = 100

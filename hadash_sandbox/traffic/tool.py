@@ -26,7 +26,8 @@ def run(
 ) -> int | None:
     """Run a program until ``wanted`` says to stop; ``None`` then, else the exit code with which it has ended by itself.
 
-    :param hear: takes each line of its output; one for which it raises ValueError becomes a note, as what it says of errors.
+    :param hear: takes each line of its output; one for which it raises ValueError becomes a note, as what it
+        says of errors.
     """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None

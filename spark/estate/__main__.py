@@ -1,4 +1,5 @@
-"""``python -m spark.estate --lake FOLDER``: writes a made-up estate into a lake, and prints what the rules have to find in it.
+"""``python -m spark.estate --lake FOLDER``: writes a made-up estate into a lake, and prints what the rules
+have to find in it.
 
 For whoever wants to try jobs and pages without clusters of their own, or wants to know how they do with a large estate.
 """

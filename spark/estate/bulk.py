@@ -1,7 +1,7 @@
 """Access reports in bulk, for tests of size and for the benchmark.
 
-A made-up estate: AppIDs that share Topics as estates do (a few Topics have very many users), each with some clients, and one AppID
-that owns half of all traffic. Reports are drawn from its facts, hour by hour.
+A made-up estate: AppIDs that share Topics as estates do (a few Topics have very many users), each with some
+clients, and one AppID that owns half of all traffic. Reports are drawn from its facts, hour by hour.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""An estate in which nothing is wrong: pairs, Topics that are shared as unevenly as in real ones, applications with good habits."""
+"""An estate in which nothing is wrong: pairs, Topics that are shared as unevenly as in real ones,
+applications with good habits.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ SAMPLE_MINUTES = 5
 RPO_SECONDS, SETTLE_SECONDS = 60.0, 45.0
 LEAST_SESSION_MS, MOST_SESSION_MS = 6_000, 1_800_000
 
-#: Recorded clients that nothing is wrong with: of each library one that writes, one that reads, and one that does not wait for all
-#: replicas (of a Topic that has one).
+#: Recorded clients that nothing is wrong with: of each library one that writes, one that reads, and one that
+#: does not wait for all replicas (of a Topic that has one).
 SOUND = (
     ("java-3.9.2.writes-safely", "java-3.9.2.reads-named", "java-3.9.2.writes-acks-1"),
     ("java-3.2.3.writes-safely", "java-3.2.3.reads-named", "java-3.2.3.writes-acks-1"),
@@ -62,7 +64,7 @@ class Builder:
         for pair in self.pairs:
             self._reach_back(pair)
 
-    # -- pairs ------------------------------------------------------------------------------------------------------
+    # -- pairs -----------------------------------------------------------------------------------------------------
 
     def add_pair(self, pair: str, number: int, topics: int) -> None:
         first, second = f"east-{number}", f"west-{number}"
@@ -132,7 +134,9 @@ class Builder:
             )
 
     def add_mirror(self, pair: str, topics: Sequence[str]) -> dict[str, Any]:
-        """Topics on both clusters, and their mirror, whose lag is well under the RPO but for one short incident a day."""
+        """Topics on both clusters, and their mirror, whose lag is well under the RPO but for one short
+        incident a day.
+        """
         first, second = self.sides(pair)
         self._mirrors += 1
         name = f"mirror-{self._mirrors}"
@@ -157,7 +161,7 @@ class Builder:
             fault="",
         )
 
-    # -- applications -------------------------------------------------------------------------------------------------
+    # -- applications ------------------------------------------------------------------------------------------------
 
     def any_pair(self) -> str:
         return self.random.choice(self.pairs)
@@ -270,7 +274,8 @@ class Builder:
         # Replicas read the same: one that is registered would otherwise seem to be on many Topics.
         read = sorted({self.any_topic(pair) for _ in range(self.random.randint(1, 4))})
         for number, host in enumerate(hosts, 1):
-            # Replicas have numbers where a number is all that sets them apart; readers that are registered share one name.
+            # Replicas have numbers where a number is all that sets them apart; readers that are registered
+            # share one name.
             writer = f"{appid}-writer-{number}"
             reader = f"{appid}-reader" if registered else f"{appid}-reader-{number}"
             for topic in sorted({self.any_topic(pair) for _ in range(self.random.randint(0, 3))}):
@@ -299,7 +304,9 @@ class Builder:
             self.estate.add("declarations", pair=pair, appid=appid, name=name, kind=kind, resource=resource)
 
     def _add_members(self, pair: str, group: str, topics: Sequence[str], hosts: Sequence[str]) -> None:
-        """All subscribe to the same. Two members share the three partitions of each Topic by range as 2 and 1, so these do not."""
+        """All subscribe to the same. Two members share the three partitions of each Topic by range as 2 and
+        1, so these do not.
+        """
         protocol = "cooperative-sticky" if len(hosts) == 2 else "range"
         self.add_group(self.sides(pair)[0], group, [topics] * len(hosts), protocol, hosts)
 
@@ -311,7 +318,9 @@ class Builder:
         protocol: str = "range",
         hosts: Sequence[str] = (),
     ) -> None:
-        """A group whose assignor has given its members what they subscribe to: those of each Topic by range, or all evenly."""
+        """A group whose assignor has given its members what they subscribe to: those of each Topic by range,
+        or all evenly.
+        """
         self.estate.add(
             "groups", cluster=cluster, group=group, state="Stable", protocol=protocol, coordinator=1
         )

@@ -55,8 +55,9 @@ class Answer(NamedTuple):
 
 @dataclass
 class Estate:
-    """``answers`` are all that there is to find. ``earlier`` are snapshots before the last one: how many hours before, and what was
-    in them."""
+    """``answers`` are all that there is to find. ``earlier`` are snapshots before the last one: how many
+    hours before, and what was in them.
+    """
 
     newest_day: str
     facts: list[Fact] = field(default_factory=list)

@@ -1,7 +1,8 @@
-"""Reports → facts: counts each batch once, puts aside what makes no sense, and works off only the days that have changed.
+"""Reports → facts: counts each batch once, puts aside what makes no sense, and works off only the days that
+have changed.
 
-Spark hands the work out: files of a day to one task, a bucket of facts to another. Tasks share nothing and write to places of their own,
-so nothing is shuffled, however large one AppID is.
+Spark hands the work out: files of a day to one task, a bucket of facts to another. Tasks share nothing and
+write to places of their own, so nothing is shuffled, however large one AppID is.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ BUCKETS = 16
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run did. ``malformed`` are rows by reason, ``broken`` files by name, ``again`` files that hold only what was counted,
-    ``ahead`` days that have not come yet: a clock is wrong; ``too_late`` days of which something came when no fact remembered them any
-    more."""
+    """What a run did. ``malformed`` are rows by reason, ``broken`` files by name, ``again`` files that hold
+    only what was counted, ``ahead`` days that have not come yet: a clock is wrong; ``too_late`` days of which
+    something came when no fact remembered them any more.
+    """
 
     days: tuple[str, ...] = ()
     rows: int = 0
@@ -68,7 +70,8 @@ def run(
     """Bring the facts up to what is in the lake. Run again, it does nothing.
 
     :param pairs: the pair of each cluster. :param today: another day than today's.
-    :raises OSError: the lake cannot be read or written to. :raises Overtaken: another run was quicker. Nothing has changed then.
+    :raises OSError: the lake cannot be read or written to. :raises Overtaken: another run was quicker.
+        Nothing has changed then.
     """
     now = manifest.read(store)
     manifest.clean(store, now, datetime.now(UTC))
@@ -108,8 +111,9 @@ def run(
 def _to_look_at(
     store: Store, now: Manifest, late_days: int, today: date, late: Container[str]
 ) -> tuple[list[str], list[str]]:
-    """(the days that may have something new: the newest ones, those that were never counted, and those of which somebody notes that
-    something has come late, as after an import of what is old; those that have not come yet, beyond what time zones and clocks excuse).
+    """(the days that may have something new: the newest ones, those that were never counted, and those of
+    which somebody notes that something has come late, as after an import of what is old; those that have not
+    come yet, beyond what time zones and clocks excuse).
     """
     last = f"{today + timedelta(days=1):%Y-%m-%d}"
     known = access.days(store)
@@ -128,7 +132,9 @@ def _to_look_at(
 
 
 def _changed(store: Store, now: Manifest, known: Iterable[str]) -> tuple[dict[str, Found], Found]:
-    """(of the days that are ``known`` those whose batches are others than those that were counted, and what is wrong in any)."""
+    """(of the days that are ``known`` those whose batches are others than those that were counted, and what
+    is wrong in any).
+    """
     changed: dict[str, Found] = {}
     wrong = Found()
     counted: set[str] = set()
@@ -151,7 +157,7 @@ def _digest(batches: Iterable[str]) -> str:
     return hashlib.blake2b("\n".join(sorted(batches)).encode(), digest_size=16).hexdigest()
 
 
-# -- days -----------------------------------------------------------------------------------------------------------
+# -- days ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +218,8 @@ def _make_days(
 
 
 def _shares(files: Sequence[ReportFile], cores: int) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Files of as many rows as the next share has, and of no more than a task holds at once; a larger one is a share by itself.
+    """Files of as many rows as the next share has, and of no more than a task holds at once; a larger one is
+    a share by itself.
 
     (Shares of the same size: of a single day none is left for the end, while other cores have nothing to do.)
 
@@ -251,7 +258,9 @@ def _work_off(share: _Share) -> _Worked:
 
 
 def _reports(store: Store, names: Iterable[str], torn: dict[str, str]) -> Iterator[pa.Table]:
-    """The rows of some files, as many as are held at once. (When one of them is torn, the whole day is made again without it.)"""
+    """The rows of some files, as many as are held at once. (When one of them is torn, the whole day is made
+    again without it.)
+    """
     waiting: list[pa.Table] = []
     rows = 0
     for name in names:
@@ -306,12 +315,14 @@ def _write_buckets(store: Store, name: str, buckets: Sequence[pa.Table]) -> None
             writer.write_table(table, row_group_size=max(1, table.num_rows))
 
 
-# -- facts ------------------------------------------------------------------------------------------------------------
+# -- facts ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """What one task merges: one bucket of the facts before, and of days (their files, age, whether they are taken out)."""
+    """What one task merges: one bucket of the facts before, and of days (their files, age, whether they are
+    taken out).
+    """
 
     lake: str
     bucket: int
@@ -379,7 +390,8 @@ def read_days(spark: SparkSession, store: Store, days: Iterable[Day]) -> DataFra
         .withColumn("date", F.lit(day.place.rpartition("date=")[2]).cast("date"))
         for day in days
     ]
-    # (Days were made by different runs, each in a place of its own: Spark takes no partitions from several places at once.)
+    # (Days were made by different runs, each in a place of its own: Spark takes no partitions from several
+    # places at once.)
     return reduce(DataFrame.unionByName, of_each)
 
 

@@ -1,7 +1,8 @@
 """A Kafka Topic of access reports → the lake, through Spark's own Kafka connector.
 
-Each record is one batch (:mod:`hadash.lake.importers.messages`) and becomes the file of that name, so it does not matter how often it is
-read. How far the Topic has been read stands in the lake, as the checkpoint of a query that ends when it has read what there is.
+Each record is one batch (:mod:`hadash.lake.importers.messages`) and becomes the file of that name, so it does
+not matter how often it is read. How far the Topic has been read stands in the lake, as the checkpoint of a
+query that ends when it has read what there is.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str
     """Read what has come since the last run.
 
     :param options: how the cluster is reached, as Spark wants it: ``kafka.bootstrap.servers`` and so on.
-    :raises pyspark.errors.StreamingQueryException: the Topic cannot be read, or the lake not be written to; what was read is
-        read again.
+    :raises pyspark.errors.StreamingQueryException: the Topic cannot be read, or the lake not be written to;
+        what was read is read again.
     """
     url = store.url
     counts: Counter[str] = Counter()
@@ -104,7 +105,8 @@ def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[Outcome]:
     store = Store(address)
     counts: Counter[str] = Counter()
     reasons: dict[str, None] = {}
-    # What is no batch at all, of a partition and day: a file for each would be very many, when somebody else writes to the Topic.
+    # What is no batch at all, of a partition and day: a file for each would be very many, when somebody else
+    # writes to the Topic.
     strange: dict[tuple[int, date], list[Unreadable]] = defaultdict(list)
     first: dict[tuple[int, date], int] = {}
     for row in rows:
@@ -113,7 +115,8 @@ def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[Outcome]:
             imported = _write_one(store, bytes(row["value"] or b""))
         except ImportRefused as error:
             text = bytes(row["value"] or b"")[:MOST_TEXT].decode(errors="replace")
-            # (The time of a record is what a client's clock said: what lies on a day that has not come yet would not be removed.)
+            # (The time of a record is what a client's clock said: what lies on a day that has not come yet
+            # would not be removed.)
             key = (row["partition"], min(row["timestamp"].date(), datetime.now(UTC).date()))
             first.setdefault(key, row["offset"])
             strange[key].append(Unreadable(text, f"Offset {row['offset']}: {error}"))

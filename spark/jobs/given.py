@@ -1,4 +1,6 @@
-"""What the jobs that publish are made from: the facts and the newest snapshot, read once for all jobs of one application."""
+"""What the jobs that publish are made from: the facts and the newest snapshot, read once for all jobs of one
+application.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ class NothingYet(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``window_days``: what was seen within so many days counts as use. ``coverage_days``: in which new client.ids are counted.
-    ``kept``: how many published runs stay."""
+    """``window_days``: what was seen within so many days counts as use. ``coverage_days``: in which new
+    client.ids are counted. ``kept``: how many published runs stay.
+    """
 
     window_days: int = 7
     coverage_days: int = 7
@@ -76,8 +79,9 @@ class Given:
 
 
 class Reader:
-    """Reads what jobs are made from, and remembers it until there is something newer: of jobs that are due together only the first one
-    reads."""
+    """Reads what jobs are made from, and remembers it until there is something newer: of jobs that are due
+    together only the first one reads.
+    """
 
     def __init__(self, spark: SparkSession, store: Store) -> None:
         self._spark = spark

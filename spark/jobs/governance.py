@@ -39,7 +39,8 @@ PARTS_AT_ONCE = 4
 #: The state of a mirror that nobody could look at (:class:`hadash.mirroring.models.Mirror`).
 UNKNOWN = "unknown"
 
-#: A table in parts, by name, of which each is made by itself: a plan of all of them together takes longer to make than to carry out.
+#: A table in parts, by name, of which each is made by itself: a plan of all of them together takes longer to
+#: make than to carry out.
 Parts = Mapping[str, Callable[[], DataFrame]]
 
 Tables = Mapping[str, DataFrame | Parts]
@@ -111,8 +112,9 @@ def run(
     """Make the tables of a job, and publish them as one run; its number, and the rows of each table.
 
     :param number: of the run, if it has been announced.
-    :raises Busy: the same job is running. :raises NotWaiting: run ``number`` does not wait. :raises NothingYet: there are no facts or no snapshot. Then, and whatever else goes
-        wrong, the last published run stays.
+    :raises Busy: the same job is running. :raises NotWaiting: run ``number`` does not wait. :raises
+        NothingYet: there are no facts or no snapshot. Then, and whatever else goes wrong, the last published
+        run stays.
     """
     with runs.begun(database, job, asked_by, number) as current:
         begun = time.monotonic()
@@ -154,7 +156,9 @@ def _write_part(given: Given, make: Callable[[], DataFrame], place: str) -> None
 
 
 def _write_frame(given: Given, frame: DataFrame, place: str) -> None:
-    """(For a few rows Spark's way of writing files, which lets no task write one twice, takes longer than to make them.)"""
+    """(For a few rows Spark's way of writing files, which lets no task write one twice, takes longer than to
+    make them.)
+    """
     if given.held.small:
         given.store.write_table(f"{place}/part-0.parquet", _plain(frame).toArrow())
     else:
@@ -162,7 +166,9 @@ def _write_frame(given: Given, frame: DataFrame, place: str) -> None:
 
 
 def _tidy_up(store: Store, places: Iterable[str]) -> None:
-    """Remove what the database has now. (What cannot be removed is when it is abandoned: :func:`spark.manifest.clean`.)"""
+    """Remove what the database has now. (What cannot be removed is when it is abandoned:
+    :func:`spark.manifest.clean`.)
+    """
     for place in places:
         try:
             store.delete_folder(place)
@@ -205,8 +211,10 @@ def _quality(given: Given) -> dict[str, object]:
 
 
 def _undecided(given: Given) -> frozenset[tuple[str, str]]:
-    """What could not be looked at may be as it was: for the pairs of clusters that were away the rules that look at clusters, and for
-    those of mirrors of which nobody knows how they are (their Connect does not answer) the rules about these."""
+    """What could not be looked at may be as it was: for the pairs of clusters that were away the rules that
+    look at clusters, and for those of mirrors of which nobody knows how they are (their Connect does not
+    answer) the rules about these.
+    """
     pairs = snapshots.read(given.store, given.snapshot, "pairs").to_pylist()
     hit = {row["pair"] for row in pairs if given.away & {row["first"], row["second"]}}
     mirrors = snapshots.read(given.store, given.snapshot, "mirrors").to_pylist()

@@ -1,5 +1,6 @@
-"""Lag samples → one row a mirror and day. Each day is worked off by itself, and kept in the lake as a file of its own: what one more
-day costs does not depend on how many there are."""
+"""Lag samples → one row a mirror and day. Each day is worked off by itself, and kept in the lake as a file of
+its own: what one more day costs does not depend on how many there are.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ def roll_up(lag: DataFrame, pairs: DataFrame) -> DataFrame:
 
 
 def bring_up(spark: SparkSession, store: Store, pairs: DataFrame) -> DataFrame:
-    """All days, of which those are made (again) that are not there or may have got more samples. Run again, it does the same."""
+    """All days, of which those are made (again) that are not there or may have got more samples. Run again,
+    it does the same.
+    """
     there = {name.rsplit("/", 1)[-1].removesuffix(".parquet") for name in store.files(_FOLDER)}
     # The first snapshot of a day has what was sampled on the day before, too.
     whole = snapshots.whole(store)

@@ -1,4 +1,6 @@
-"""Findings over runs: they open, stay, get worse, are resolved, and come up again. Within the transaction that publishes a run."""
+"""Findings over runs: they open, stay, get worse, are resolved, and come up again. Within the transaction
+that publishes a run.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ IN_FORCE = (
 #: How much of it a finding of a run says there is; null where its rule counts nothing.
 _MEASURE = r"CASE WHEN evidence ->> rules.measure ~ '^[0-9]+(\.[0-9]+)?$' THEN (evidence ->> rules.measure)::float8 END"
 
-#: Whether a finding that was open is worse now: its rule has become graver, or there is much more of it, which is said once a day at most. (False
-#: where nobody knows.)
+#: Whether a finding that was open is worse now: its rule has become graver, or there is much more of it,
+#: which is said once a day at most. (False where nobody knows.)
 _WORSE = (
     "coalesce(excluded.weight > known.weight OR"
     " (excluded.measure >= known.least + %(by)s AND excluded.measure >= known.least * %(times)s"
@@ -34,7 +36,8 @@ def carry_on(cursor: psycopg.Cursor[Any], run: int, undecided: frozenset[tuple[s
     :param undecided: (pair, code) of what nobody could look at: what is open there stays open.
     """
     cursor.execute(
-        "CREATE TEMPORARY TABLE rules (code text PRIMARY KEY, weight smallint NOT NULL, measure text NOT NULL) ON COMMIT DROP"
+        "CREATE TEMPORARY TABLE rules (code text PRIMARY KEY, weight smallint NOT NULL, measure text NOT "
+        "NULL) ON COMMIT DROP"
     )
     cursor.executemany(
         "INSERT INTO rules VALUES (%s, %s, %s)",

@@ -1,5 +1,6 @@
-"""How each pair stands today, in figures, for lines over months: runs and their rows are gone by then. Within the transaction that
-publishes a run."""
+"""How each pair stands today, in figures, for lines over months: runs and their rows are gone by then. Within
+the transaction that publishes a run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One run of one job, from its first second to its last: nobody else runs the same job meanwhile, and readers see all of it or nothing."""
+"""One run of one job, from its first second to its last: nobody else runs the same job meanwhile, and readers
+see all of it or nothing.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +53,11 @@ class NotWaiting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a job has made: ``tables`` by name, each a folder of Parquet files in the lake; what from, and how good it is.
+    """What a job has made: ``tables`` by name, each a folder of Parquet files in the lake; what from, and how
+    good it is.
 
-    ``undecided``: (pair, code) of rules that could not look this time: what they found before stays as it is. ``rows``: of what stands
-    elsewhere than in these tables, by name.
+    ``undecided``: (pair, code) of rules that could not look this time: what they found before stays as it is.
+    ``rows``: of what stands elsewhere than in these tables, by name.
     """
 
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -130,7 +133,9 @@ class Run:
         return tell
 
     def _forget_old(self, cursor: psycopg.Cursor[Any], kept: Kept) -> None:
-        """The published runs that are not kept, with their rows; failed ones stay as long as a published one before them."""
+        """The published runs that are not kept, with their rows; failed ones stay as long as a published one
+        before them.
+        """
         cursor.execute(
             "SELECT id, stays FROM (SELECT id, row_number() OVER (ORDER BY id DESC) <= %(runs)s OR (row_number() OVER"
             " (PARTITION BY (ended_at AT TIME ZONE 'UTC')::date ORDER BY id DESC) = 1 AND ended_at > now() - %(days)s *"
@@ -153,7 +158,8 @@ class Run:
     def fail(self, why: str) -> None:
         """The last one that is published stays what readers see; so does this one, if it has been published already."""
         self._teller.execute(
-            "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE id = %s AND state = 'running'",
+            "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE id = %s AND state "
+            "= 'running'",
             [why[:MAX_FAULT], self.number],
         )
 
@@ -212,7 +218,9 @@ def _locked(holder: psycopg.Connection[Any], job: str) -> bool:
 
 
 def _unlock(holder: psycopg.Connection[Any], job: str) -> None:
-    """Let the next one begin at once. (The lock goes with the connection anyway, when the server has heard that it is closed.)"""
+    """Let the next one begin at once. (The lock goes with the connection anyway, when the server has heard
+    that it is closed.)
+    """
     with suppress(psycopg.Error):
         holder.rollback()
         holder.execute("SELECT pg_advisory_unlock(%s)", [_key(job)])
@@ -229,7 +237,8 @@ def _settle_dead(connection: psycopg.Connection[Any], job: str) -> int:
 
 def _announced(teller: psycopg.Connection[Any], number: int) -> int:
     row = teller.execute(
-        "UPDATE governance_run SET state = 'running', began_at = now() WHERE id = %s AND state = 'waiting' RETURNING id",
+        "UPDATE governance_run SET state = 'running', began_at = now() WHERE id = %s AND state = 'waiting' "
+        "RETURNING id",
         [number],
     ).fetchone()
     if row is None:

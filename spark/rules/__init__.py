@@ -1,1 +1,3 @@
-"""The rules of governance over a whole estate, one small function each. What they are called and say: ``hadash/governance/catalogue/``."""
+"""The rules of governance over a whole estate, one small function each. What they are called and say:
+``hadash/governance/catalogue/``.
+"""

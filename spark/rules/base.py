@@ -20,10 +20,11 @@ SHOWN = 5
 class Inputs:
     """An estate as it was seen, and as it stands.
 
-    ``facts`` are those that count as use (:data:`spark.schemas.FACTS`), without what is no use (``listings``: who asks for all Topics);
-    ``remembered`` are all uses that facts still know of, however long ago.
-    ``bindings`` and ``applications`` are made of others, see :mod:`spark.rules.prepared`. The rest are tables of the newest snapshot
-    (:data:`hadash.lake.snapshots.TABLES`), but ``controllers`` and ``lag``, which reach back a day: the first have ``at`` besides, which sorts by time.
+    ``facts`` are those that count as use (:data:`spark.schemas.FACTS`), without what is no use (``listings``:
+    who asks for all Topics); ``remembered`` are all uses that facts still know of, however long ago.
+    ``bindings`` and ``applications`` are made of others, see :mod:`spark.rules.prepared`. The rest are tables
+    of the newest snapshot (:data:`hadash.lake.snapshots.TABLES`), but ``controllers`` and ``lag``, which
+    reach back a day: the first have ``at`` besides, which sorts by time.
     """
 
     facts: DataFrame
@@ -94,7 +95,8 @@ def finding(
     )
 
 
-# As SQL: what is built of columns costs Python a dozen questions to the JVM each, and forty rules build it a hundred times.
+# As SQL: what is built of columns costs Python a dozen questions to the JVM each, and forty rules build it a
+# hundred times.
 _NOBODY = "''"
 _TEXT = "coalesce(cast({value} AS string), '')"
 #: A name that the table can hold: of a longer one (Topics have up to 249 characters) its beginning and a digest.

@@ -68,11 +68,12 @@ def min_in_sync_unknown(inputs: Inputs) -> DataFrame:
 
 
 def _waiting_for(inputs: Inputs, holds: Column) -> DataFrame:
-    """Of the Topics whose writers ask for acks of all replicas those for which something ``holds`` of ``least``: how many have to be in
-    sync, and null where nobody can tell.
+    """Of the Topics whose writers ask for acks of all replicas those for which something ``holds`` of
+    ``least``: how many have to be in sync, and null where nobody can tell.
 
-    (A Topic's own configs are those that were set on it. Whichever broker leads a partition decides for all others. A broker that can be read
-    says what is in effect, Kafka's default too, so one that says nothing could not be read.)
+    (A Topic's own configs are those that were set on it. Whichever broker leads a partition decides for all
+    others. A broker that can be read says what is in effect, Kafka's default too, so one that says nothing
+    could not be read.)
     """
     said = F.col("configs")[_MIN_IN_SYNC].cast("int")
     known = (F.min(said) == 1) | F.every(said.isNotNull())
@@ -113,10 +114,12 @@ def idempotent(inputs: Inputs) -> DataFrame:
 
 @rule(Code.NO_RETRIES)
 def no_retries(inputs: Inputs) -> DataFrame:
-    """(Libraries tell what they are since KIP-511: Java since 2.4, when it retried already. So of Java only a file can say that it is so
-    old, and what a Gateway hears of such a client is that it says nothing; some say it on their first connection only, so what
-    the same client says on its host counts. Brokers and files say nothing of many that retry. Idempotent producers always retry:
-    libraries refuse to be both idempotent and without retries.)"""
+    """(Libraries tell what they are since KIP-511: Java since 2.4, when it retried already. So of Java only a
+    file can say that it is so old, and what a Gateway hears of such a client is that it says nothing; some
+    say it on their first connection only, so what the same client says on its host counts. Brokers and files
+    say nothing of many that retry. Idempotent producers always retry: libraries refuse to be both idempotent
+    and without retries.)
+    """
     here = {"place": F.coalesce("host", F.lit(""))} | _key_columns()
     writers = inputs.facts.where("kind = 'produce'").withColumns(here)
     says = inputs.facts.where((F.col("source") == GATEWAY) & (F.col("library") != "")).withColumns(here)
@@ -136,7 +139,9 @@ def no_retries(inputs: Inputs) -> DataFrame:
 
 
 def _members(facts: DataFrame) -> DataFrame:
-    """Uses of a group by its members, as :attr:`hadash.governance.findings.Seen.is_member`: others only commit there."""
+    """Uses of a group by its members, as :attr:`hadash.governance.findings.Seen.is_member`: others only
+    commit there.
+    """
     return facts.where("kind = 'group' AND (member = 1 OR session_timeout_ms IS NOT NULL)")
 
 
@@ -240,7 +245,9 @@ def session_bounds(inputs: Inputs) -> DataFrame:
 
 @rule(Code.SKEWED)
 def skewed(inputs: Inputs) -> DataFrame:
-    """(Who subscribes to more Topics has more partitions, and means to. Of whom it is not known, that is compared among themselves.)"""
+    """(Who subscribes to more Topics has more partitions, and means to. Of whom it is not known, that is
+    compared among themselves.)
+    """
     by_range = inputs.groups.where("protocol = 'range'").select("cluster", "group")
     shares = inputs.members.select(
         "cluster",
@@ -262,7 +269,8 @@ def skewed(inputs: Inputs) -> DataFrame:
         )
         .join(sides(inputs.pairs), "cluster")
     )
-    # (A group may be skewed among several sets of members, or on both sides for a moment when it has moved: it is one finding.)
+    # (A group may be skewed among several sets of members, or on both sides for a moment when it has moved:
+    # it is one finding.)
     worst = F.max(F.struct(F.col("most") - F.col("least"), "members", "most", "least"))
     one = found.groupBy("pair", "group").agg(worst.alias("worst")).select("pair", "group", "worst.*")
     return finding(one, "group", group="group", members="members", most="most", least="least")

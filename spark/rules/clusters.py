@@ -73,7 +73,9 @@ def offsets_partitions(inputs: Inputs) -> DataFrame:
 
 @rule(Code.BROKER_IDS)
 def broker_ids(inputs: Inputs) -> DataFrame:
-    """(A Gateway that redirects names the brokers as they are; any other gives them numbers of its own: :mod:`hadash.gateway.virtual.nodes`.)"""
+    """(A Gateway that redirects names the brokers as they are; any other gives them numbers of its own:
+    :mod:`hadash.gateway.virtual.nodes`.)
+    """
     redirected = inputs.pairs.where(F.col("dialect") == _REDIRECTED).select("pair")
     ids = inputs.brokers.groupBy("cluster").agg(F.collect_set(F.col("broker").cast("string")).alias("ids"))
     both = F.array_intersect("first_ids", "second_ids")
@@ -199,9 +201,11 @@ def over_rpo(inputs: Inputs) -> DataFrame:
 
 
 def _lasting(lag: DataFrame) -> DataFrame:
-    """The samples with ``lasting``: the seconds until the next one. Of the last one they are those of the one before it.
+    """The samples with ``lasting``: the seconds until the next one. Of the last one they are those of the one
+    before it.
 
-    (While a cluster does not answer there are fewer samples, because each waits for it; before a switch there are more.)
+    (While a cluster does not answer there are fewer samples, because each waits for it; before a switch there
+    are more.)
     """
     of_mirror = Window.partitionBy("pair", "mirror").orderBy("at")
     at = F.col("at").cast("double")
@@ -236,7 +240,9 @@ def stalled(inputs: Inputs) -> DataFrame:
 
 
 def _later(inputs: Inputs) -> DataFrame:
-    """pair, mirror, ``later``: seconds by which it got later within the last minutes of its samples, ``over`` how many seconds."""
+    """pair, mirror, ``later``: seconds by which it got later within the last minutes of its samples, ``over``
+    how many seconds.
+    """
     seen = _supposed(inputs.lag)
     last = seen.groupBy("pair", "mirror").agg(F.max("at").alias("last"))
     recent = seen.join(last, ["pair", "mirror"], how="inner").where(
@@ -249,8 +255,9 @@ def _later(inputs: Inputs) -> DataFrame:
 
 
 def _supposed(lag: DataFrame) -> DataFrame:
-    """The samples with ``seconds`` also where nobody could tell: as late as when it was last known (or 0 when it never was), and later
-    by all the time since."""
+    """The samples with ``seconds`` also where nobody could tell: as late as when it was last known (or 0 when
+    it never was), and later by all the time since.
+    """
     before = Window.partitionBy("pair", "mirror").orderBy("at").rowsBetween(Window.unboundedPreceding, 0)
     known = F.when(F.col("seconds").isNotNull(), F.struct("seconds", "at"))
     first = F.struct(F.lit(0.0).alias("seconds"), F.first("at").over(before).alias("at"))

@@ -1,4 +1,6 @@
-"""Comparing the rights of one pair's AppIDs in one task: rows in, rows out. What rights give is :mod:`hadash.mirroring.effective_rights`."""
+"""Comparing the rights of one pair's AppIDs in one task: rows in, rows out. What rights give is
+:mod:`hadash.mirroring.effective_rights`.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ def _texts(*names: str) -> StructType:
     return StructType([StructField(name, StringType(), True) for name in names])
 
 
-#: ``what`` says which columns mean something: a ``rule`` of an AppID (``*``: of everybody) on a cluster, a ``use`` (AppID, type, name), a
-#: Topic that is ``mirrored``, and the ``pair`` itself with its two clusters.
+#: ``what`` says which columns mean something: a ``rule`` of an AppID (``*``: of everybody) on a cluster, a
+#: ``use`` (AppID, type, name), a Topic that is ``mirrored``, and the ``pair`` itself with its two clusters.
 COMPARED = _texts(
     "pair", "what", "appid", "cluster", "resource_type", "resource", "pattern", "principal", "host", "operation",
     "permission", "first", "second",

@@ -17,8 +17,9 @@ from hadash.lake.snapshots import TABLES, Snapshot
 from hadash.lake.store import Store
 from spark.session import is_small
 
-#: Bytes of one table's files up to which it is looked at whether its rows are few; and bytes of these rows (names compress to a tenth and
-#: less) up to which they are sent along with each plan: then no task has to read them.
+#: Bytes of one table's files up to which it is looked at whether its rows are few; and bytes of these rows
+#: (names compress to a tenth and less) up to which they are sent along with each plan: then no task has to
+#: read them.
 FILES_AT_HAND, BYTES_AT_HAND = 4 << 20, 8 << 20
 
 #: Files that are read at once. An object store answers each after some hundredths of a second.
@@ -58,7 +59,9 @@ class Held:
         return cached
 
     def hold_small(self, frame: DataFrame) -> DataFrame:
-        """The same rows, and in memory only if they are few: of a large table the rules that want it read what they need."""
+        """The same rows, and in memory only if they are few: of a large table the rules that want it read
+        what they need.
+        """
         return self.hold(frame) if self.small else frame
 
     def release(self) -> None:

@@ -57,9 +57,10 @@ def _binding_rows(pair: str, appid: str, content: str) -> Iterator[dict[str, str
 def applications(facts: DataFrame) -> DataFrame:
     """:data:`spark.schemas.APPLICATIONS`: of the clients that somebody has named, which are one application.
 
-    Clients whose names differ only in what is made anew for each process and in words for a role are one (a Deployment that reads and
-    one that writes), and so are those that run on one host, and those in one consumer group, which share its work. A name that
-    says nothing but a role is nobody's. AppIDs whose clients all have the same name are left out: they are one application.
+    Clients whose names differ only in what is made anew for each process and in words for a role are one (a
+    Deployment that reads and one that writes), and so are those that run on one host, and those in one
+    consumer group, which share its work. A name that says nothing but a role is nobody's. AppIDs whose
+    clients all have the same name are left out: they are one application.
     """
     group = F.when(F.col("kind") == "group", F.col("resource"))
     named = facts.where(is_named()).withColumn("stem", stem(F.col("client_id")))
@@ -86,7 +87,8 @@ def _applications(rows: pa.Table) -> pa.Table:
 
 
 def _joined(places: Iterable[tuple[str, str | None, str | None]]) -> dict[str, str]:
-    """Each stem's application: the first, in order, of the stems that hang together by their words, hosts or groups.
+    """Each stem's application: the first, in order, of the stems that hang together by their words, hosts or
+    groups.
 
     >>> _joined([("web-*", "a", None), ("cart-*", "a", None), ("job-*", "b", None)])
     {'cart-*': 'cart-*', 'job-*': 'job-*', 'web-*': 'cart-*'}

@@ -21,7 +21,9 @@ _EVERYBODY = "User:*"
 
 @rule(Code.SUPER_USER)
 def super_user(inputs: Inputs) -> DataFrame:
-    """(Brokers do not tell their super.users. But where others have rights to a Topic, nobody else uses it without one.)"""
+    """(Brokers do not tell their super.users. But where others have rights to a Topic, nobody else uses it
+    without one.)
+    """
     operation = F.when(F.col("kind") == "produce", F.lit("WRITE")).otherwise(F.lit("READ"))
     used = (
         inputs.facts.where("kind != 'group'")
@@ -47,7 +49,9 @@ def super_user(inputs: Inputs) -> DataFrame:
 
 
 def _exploded(acls: DataFrame) -> DataFrame:
-    """cluster, appid (``*``: everybody), resource, pattern, operation (READ or WRITE): what somebody may do with Topics."""
+    """cluster, appid (``*``: everybody), resource, pattern, operation (READ or WRITE): what somebody may do
+    with Topics.
+    """
     both = F.array(F.lit("READ"), F.lit("WRITE"))
     operations = F.when(F.col("operation") == "ALL", both).otherwise(F.array("operation"))
     return (
@@ -116,7 +120,9 @@ def of_topics(rights: DataFrame, topics: DataFrame) -> DataFrame:
 
 @rule(Code.ACL_DRIFT)
 def acl_drift(inputs: Inputs) -> DataFrame:
-    """One pair is worked off by one task: what an AppID may do hangs on the rules for everybody, and on what is mirrored."""
+    """One pair is worked off by one task: what an AppID may do hangs on the rules for everybody, and on what
+    is mirrored.
+    """
     found = (
         _compared(inputs)
         .groupBy("pair")
@@ -130,9 +136,11 @@ def acl_drift(inputs: Inputs) -> DataFrame:
 
 
 def _compared(inputs: Inputs) -> DataFrame:
-    """:data:`spark.rules.drift.COMPARED`: the rules of each pair that has both its clusters, what its AppIDs use, and what is mirrored.
+    """:data:`spark.rules.drift.COMPARED`: the rules of each pair that has both its clusters, what its AppIDs
+        use, and what is mirrored.
 
-    AppIDs whose rules are the same on both sides are left out, where those for everybody are, too: that is nearly all of them.
+    AppIDs whose rules are the same on both sides are left out, where those for everybody are, too: that is
+    nearly all of them.
     """
     both = _both_answered(inputs)
     rules = (
@@ -184,7 +192,9 @@ def _one_sided(rules: DataFrame) -> DataFrame:
 
 
 def of_users(inputs: Inputs) -> DataFrame:
-    """The rights of all users on the clusters of each pair, without hadash's own users, and without what hadash has made."""
+    """The rights of all users on the clusters of each pair, without hadash's own users, and without what
+    hadash has made.
+    """
     return (
         inputs.acls.where(~F.coalesce("by_hadash", F.lit(False)) & F.col("principal").startswith(_USER))
         .where(F.col("principal") != _EVERYBODY)
@@ -199,8 +209,9 @@ def _of_appids(inputs: Inputs) -> DataFrame:
 
 
 def _both_answered(inputs: Inputs) -> DataFrame:
-    """The pairs of which both clusters were there and have rights: what is not seen on one that is away may well be there, and
-    where there is no authorizer nobody is refused."""
+    """The pairs of which both clusters were there and have rights: what is not seen on one that is away may
+    well be there, and where there is no authorizer nobody is refused.
+    """
     with_rights = inputs.clusters.where("coalesce(authorizer, true)")
     there = sides(inputs.pairs).join(answered(with_rights), "cluster")
     return there.groupBy("pair").agg(F.count(F.lit(1)).alias("n")).where("n = 2").select("pair")

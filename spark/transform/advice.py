@@ -1,7 +1,8 @@
 """Which AppIDs' InstanceIDs to register first, so that less moves together. Pure.
 
-Where AppIDs are shared, a few of them hold an estate together; :mod:`spark.transform.cutting` finds them. What each step brings is
-then found as the plan of a switch would find it: with what is declared, allowed and bound.
+Where AppIDs are shared, a few of them hold an estate together; :mod:`spark.transform.cutting` finds them.
+What each step brings is then found as the plan of a switch would find it: with what is declared, allowed and
+bound.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ Known = TypeVar("Known")
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Register the InstanceIDs of ``appid``, which are ``clients``: on its island ``before`` Topics and groups move together at
-    most, and ``after`` then, when what is advised before it is done. ``critical_before`` and ``critical_after`` are the same of the
-    radii that take a critical AppID's along; ``None`` where there is none on the island."""
+    """Register the InstanceIDs of ``appid``, which are ``clients``: on its island ``before`` Topics and
+    groups move together at most, and ``after`` then, when what is advised before it is done.
+    ``critical_before`` and ``critical_after`` are the same of the radii that take a critical AppID's along;
+    ``None`` where there is none on the island.
+    """
 
     appid: str
     before: int
@@ -46,8 +49,8 @@ def advise(
     cannot: Container[str] = (),
     critical: Set[str] = frozenset(),
 ) -> list[Advice]:
-    """What to register, the most urgent first: islands with critical AppIDs, then the largest; on each in the order in which it is
-    to be done, which begins with what shrinks the radii of the critical ones.
+    """What to register, the most urgent first: islands with critical AppIDs, then the largest; on each in the
+    order in which it is to be done, which begins with what shrinks the radii of the critical ones.
 
     Whoever has no InstanceID moves with the whole AppID here ("widen"): nobody is left behind to make a radius small.
 
@@ -66,7 +69,9 @@ def advise(
 
 @dataclass(slots=True)
 class _Part:
-    """What hangs together now: an estate of its own. ``critical`` are the Topics and groups that critical AppIDs use."""
+    """What hangs together now: an estate of its own. ``critical`` are the Topics and groups that critical
+    AppIDs use.
+    """
 
     island: Island
     estate: Estate
@@ -170,8 +175,9 @@ def _steps(part: _Part, most: int, least_radius: int) -> list[Advice]:
 
 
 def _largest_radii(estate: Estate, critical: Set[str]) -> tuple[int, int | None]:
-    """How many Topics and groups move together at most, whichever way; and how many when one of ``critical`` does. (InstanceIDs do
-    not count: registering them makes more of them.)"""
+    """How many Topics and groups move together at most, whichever way; and how many when one of ``critical``
+    does. (InstanceIDs do not count: registering them makes more of them.)
+    """
     graph = AccessGraph(estate.uses, estate.documents, estate.instances, widen=True)
     counts = np.zeros(len(graph.nodes), bool)
     for kind in (TOPIC, GROUP):

@@ -18,16 +18,17 @@ SURE_DAYS = 2
 _CLIENT = ("pair", "appid", "client_id")
 
 
-#: AppIDs of a pair that the map of coverage has, those with the most unregistered clients, and Topics of each: more than anybody goes
-#: through, and few enough to be stored with each run of a pair with 100,000 AppIDs.
+#: AppIDs of a pair that the map of coverage has, those with the most unregistered clients, and Topics of
+#: each: more than anybody goes through, and few enough to be stored with each run of a pair with 100,000
+#: AppIDs.
 CELL_APPIDS, CELL_TOPICS = 1000, 40
 
 
 def known_clients(
     facts: DataFrame, instances: DataFrame, daily: DataFrame | None = None, *, days: int
 ) -> DataFrame:
-    """One row a client, with how well it is known: pair, appid, client_id, ``days`` on which it was seen, and the flags (0 or 1)
-    ``registered``, ``nameless``, ``new``, ``twice``, ``bypassing``.
+    """One row a client, with how well it is known: pair, appid, client_id, ``days`` on which it was seen, and
+    the flags (0 or 1) ``registered``, ``nameless``, ``new``, ``twice``, ``bypassing``.
 
     :param facts: those that count as use.
     :param instances: the registered InstanceIDs: pair, appid, name.
@@ -76,9 +77,11 @@ def coverage(clients: DataFrame, facts: DataFrame, mirrors: DataFrame, *, days: 
 
 
 def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.COVERAGE_CELLS`: how well the clients are known that use a Topic, of the AppIDs that need it most.
+    """:data:`spark.schemas.COVERAGE_CELLS`: how well the clients are known that use a Topic, of the AppIDs
+        that need it most.
 
-    :param clients: of :func:`known_clients`. :param changing: pair and appid of those whose client.ids are made anew at each start.
+    :param clients: of :func:`known_clients`. :param changing: pair and appid of those whose client.ids are
+        made anew at each start.
     """
     unknown = clients.groupBy("pair", "appid").agg(F.sum(1 - F.col("registered")).alias("unknown"))
     worst = Window.partitionBy("pair").orderBy(F.desc("unknown"), "appid")
@@ -130,7 +133,9 @@ def _flag(holds: Column) -> Column:
 
 
 def _is_new(days: int) -> Column:
-    """Seen on exactly one day, and on one of the newest: a client.id that is made anew at each start comes and goes so."""
+    """Seen on exactly one day, and on one of the newest: a client.id that is made anew at each start comes
+    and goes so.
+    """
     recent = F.lit((1 << days) - 1)
     return (F.bit_count("days") == 1) & (F.col("days").bitwiseAND(recent) != 0)
 
@@ -139,8 +144,9 @@ def twice_at_once(daily: DataFrame) -> DataFrame:
     """The client.ids that ran on two hosts at once for longer than :data:`OVERLAP_SECONDS` on some day: pair, appid,
     client_id, ``twice`` (1).
 
-    Of a day it is known when a host saw a client first and last, and not what was in between. So one that was on a host before and
-    after it was on another may have moved there and back: it counts when that is so on :data:`SURE_DAYS`.
+    Of a day it is known when a host saw a client first and last, and not what was in between. So one that was
+    on a host before and after it was on another may have moved there and back: it counts when that is so on
+    :data:`SURE_DAYS`.
     """
     by_host = (
         daily.where(F.coalesce("client_id", F.lit("")) != "")

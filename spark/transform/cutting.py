@@ -1,10 +1,11 @@
 """Which shared AppIDs hold an island together. Pure.
 
-Think of each AppID that can be registered as a hub to which its clients are tied, and of each client as tied to the Topics and groups
-that it uses. To register the clients is to take the hub away. The hubs to take are those through which most ways between
-Topics lead: they are taken one after the other until the island has fallen into halves; then those are put back that turn out not
-to have been needed, because without them the halves stay apart as well. What is left is the cut. (To look at hubs one by one
-is not enough: where two hold the same parts together, taking either changes nothing.)
+Think of each AppID that can be registered as a hub to which its clients are tied, and of each client as tied
+to the Topics and groups that it uses. To register the clients is to take the hub away. The hubs to take are
+those through which most ways between Topics lead: they are taken one after the other until the island has
+fallen into halves; then those are put back that turn out not to have been needed, because without them the
+halves stay apart as well. What is left is the cut. (To look at hubs one by one is not enough: where two hold
+the same parts together, taking either changes nothing.)
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-#: Topics from which ways are followed, each time that a hub is chosen: the hubs that matter are on very many ways, so that some will do.
+#: Topics from which ways are followed, each time that a hub is chosen: the hubs that matter are on very many
+#: ways, so that some will do.
 SAMPLES = 16
-#: Hubs that are taken at most, for each that may be advised, before an island is given up as one that does not fall apart.
+#: Hubs that are taken at most, for each that may be advised, before an island is given up as one that does
+#: not fall apart.
 TRIES = 3
 #: Times that a cut is looked for, from other Topics: the smallest is kept.
 ATTEMPTS = 3
-#: Ties between things up to which an island is looked at so closely. In a larger one fewer ways are followed, hubs are taken several at a time,
-#: and the first cut is kept: else the time would grow with its square, and an estate of 100,000 AppIDs would take hours.
+#: Ties between things up to which an island is looked at so closely. In a larger one fewer ways are followed,
+#: hubs are taken several at a time, and the first cut is kept: else the time would grow with its square, and
+#: an estate of 100,000 AppIDs would take hours.
 LARGE, SAMPLES_OF_LARGE, AT_ONCE_OF_LARGE, ATTEMPTS_OF_LARGE = 200_000, 4, 6, 1
 #: An island is cut until its largest part has at most this share of it.
 SHARE = 0.5
@@ -34,8 +38,9 @@ Numbers = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Island:
-    """Things by the resources (Topics and groups) that they use. ``fixed`` are those that stay as they are, ``shared`` AppIDs
-    whose clients can be registered."""
+    """Things by the resources (Topics and groups) that they use. ``fixed`` are those that stay as they are,
+    ``shared`` AppIDs whose clients can be registered.
+    """
 
     fixed: list[set[str]] = field(default_factory=list)
     shared: dict[str, dict[str, set[str]]] = field(default_factory=dict)
@@ -44,10 +49,12 @@ class Island:
 def cut(
     island: Island, most: int, least: int = 1, *, of: Set[str] = frozenset(), without: Iterable[str] = ()
 ) -> list[str]:
-    """The AppIDs to register, in order, ``most`` at most: what makes two of the island first, then what makes two of each part.
+    """The AppIDs to register, in order, ``most`` at most: what makes two of the island first, then what makes
+    two of each part.
 
     :param least: parts with fewer resources are left whole.
-    :param of: only parts with one of these resources in them are cut; empty for all parts. :param without: AppIDs that are taken already.
+    :param of: only parts with one of these resources in them are cut; empty for all parts. :param without:
+        AppIDs that are taken already.
     """
     graph = _Graph(island, of)
     for appid in without:
@@ -137,14 +144,16 @@ class _Graph:
         return int(self._parts()[1].max(initial=0))
 
     def busiest(self) -> list[str]:
-        """The hub in the largest part that matters through which most ways from what matters there lead (in a large island the first
-        few of them); none when there is none."""
+        """The hub in the largest part that matters through which most ways from what matters there lead (in a
+        large island the first few of them); none when there is none.
+        """
         labels, sizes = self._parts()
         inside = np.flatnonzero((labels[: self._resources] == int(sizes.argmax())) & self._matter)
         ways = np.zeros(self._count, np.int64)
         samples = SAMPLES_OF_LARGE if self.is_large else SAMPLES
         for start in self._random.choice(inside, min(samples, len(inside)), replace=False):
-            # Where several ways are equally short, the one that is found first is followed: it must not be always the same.
+            # Where several ways are equally short, the one that is found first is followed: it must not be
+            # always the same.
             mixed = self._random.permutation(self._count)
             ways += self._ways_from(int(mixed[start]), mixed)[mixed]
         hubs = ways[self._count - len(self._hubs) :]

@@ -1,4 +1,6 @@
-"""From the rows of one pair to what the plan of a switch is made from (:class:`hadash.radius.fleet.Estate`). Pure; no Spark."""
+"""From the rows of one pair to what the plan of a switch is made from (:class:`hadash.radius.fleet.Estate`).
+Pure; no Spark.
+"""
 
 from __future__ import annotations
 

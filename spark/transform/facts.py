@@ -1,8 +1,8 @@
 """What was seen: reports → one row a fact and day → one row a fact. Pure; over Arrow tables.
 
-A day's rows are made of that day's reports alone, and the facts of the rows that are new: what one more day costs does not
-depend on how many there are. Both lie in buckets by their key, so that each bucket can be worked off by itself, and none of
-them is an AppID that has half of everything.
+A day's rows are made of that day's reports alone, and the facts of the rows that are new: what one more day
+costs does not depend on how many there are. Both lie in buckets by their key, so that each bucket can be
+worked off by itself, and none of them is an AppID that has half of everything.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _FACT_FOLDS: Mapping[str, Fold] = {**_DAILY_FOLDS, "days": BITS}
 
 @dataclass(frozen=True)
 class Counted:
-    """Reports that were worked off: rows by bucket, and those that make no sense, with ``reason``, and how many of each."""
+    """Reports that were worked off: rows by bucket, and those that make no sense, with ``reason``, and how
+    many of each.
+    """
 
     buckets: Sequence[pa.Table]
     malformed: pa.Table | None = None
@@ -88,9 +90,10 @@ class Change:
 def merged(facts: pa.Table | None, changes: Iterable[Change], days_later: int) -> pa.Table:
     """The facts (:data:`spark.arrow.FACTS`) after some days have come.
 
-    A day that was made anew, because reports came late, is taken out and comes again. It had fewer reports before, so when
-    it was seen (first, last, on which days) can only have grown. What was seen on none of the days that are remembered is no fact
-    any more: a client.id that is made anew at each start would stay for ever.
+    A day that was made anew, because reports came late, is taken out and comes again. It had fewer reports
+    before, so when it was seen (first, last, on which days) can only have grown. What was seen on none of the
+    days that are remembered is no fact any more: a client.id that is made anew at each start would stay for
+    ever.
 
     :param days_later: how much newer the newest day is now.
     """
@@ -132,7 +135,9 @@ def _with_pair(table: pa.Table, pairs: Mapping[str, str]) -> pa.Table:
 
 
 def _fitted(table: pa.Table) -> pa.Table:
-    """With names that the tables can hold, as those that the Gateways tell directly: one client must not keep all others out."""
+    """With names that the tables can hold, as those that the Gateways tell directly: one client must not keep
+    all others out.
+    """
     for name, limit in LONGEST.items():
         column = table[name]
         texts = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []

@@ -1,7 +1,7 @@
 """Rows with the same key become one: sums, first, last. Pure; over Arrow tables.
 
-The texts of a lake are few and repeated very often, so rows are compared by the numbers of their texts. That is many times
-faster than comparing the texts, which is what a general engine has to do.
+The texts of a lake are few and repeated very often, so rows are compared by the numbers of their texts. That
+is many times faster than comparing the texts, which is what a general engine has to do.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def encoded(table: pa.Table, key: Sequence[str]) -> pa.Table:
 def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
     """(for each row the number of its value, counted from 1, 0 for null; the values).
 
-    Written where they stay, chunk by chunk: in the first seconds of a process the system takes longer to hand out memory than all of the
-    rest takes.
+    Written where they stay, chunk by chunk: in the first seconds of a process the system takes longer to hand
+    out memory than all of the rest takes.
 
     :param column: of what :func:`encoded` made: its chunks have the same dictionary.
     """

@@ -1,8 +1,9 @@
-"""Where each thing of an island is drawn on the map of the estate: relative to the middle of its island, whose edge is at 1. Pure.
+"""Where each thing of an island is drawn on the map of the estate: relative to the middle of its island,
+whose edge is at 1. Pure.
 
-Not every thing is drawn: of an island that has more than :data:`MOST_OF_ISLAND` only those that hang together with the most others, and of the whole
-map no more than :data:`MOST_DRAWN`, the largest islands first. While more than half of an island is what it was, that stays where it was, so that
-people find it again.
+Not every thing is drawn: of an island that has more than :data:`MOST_OF_ISLAND` only those that hang together
+with the most others, and of the whole map no more than :data:`MOST_DRAWN`, the largest islands first. While
+more than half of an island is what it was, that stays where it was, so that people find it again.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def neighbours_of(edges: csr_array) -> Numbers:
 def drawn_of(
     edges: csr_array, labels: Numbers, neighbours: Numbers, before: Mapping[int, Position]
 ) -> Iterator[Drawn]:
-    """:param edges: what follows from what, by the numbers of the things. :param labels: the island of each thing. :param before: where things were
-    drawn the last time.
+    """:param edges: what follows from what, by the numbers of the things. :param labels: the island of each
+    thing. :param before: where things were drawn the last time.
     """
     left = MOST_DRAWN
     for members in _by_size(labels):
@@ -85,7 +86,9 @@ def _by_size(labels: Numbers) -> Iterator[Numbers]:
 
 
 def _within(inner: csr_array, before: Sequence[Position | None]) -> list[Position]:
-    """Positions within a circle around 0 with radius 1. What hangs together attracts each other, all others keep their distance."""
+    """Positions within a circle around 0 with radius 1. What hangs together attracts each other, all others
+    keep their distance.
+    """
     count = len(before)
     if count == 1:
         return [(0.0, 0.0)]

@@ -1,6 +1,7 @@
 """Where the islands lie on the map of the estate: circles beside each other, the largest ones in the middle. Pure.
 
-An island that was there before stays where it was, unless one that has grown needs the place: people look for what they know where it was.
+An island that was there before stays where it was, unless one that has grown needs the place: people look for
+what they know where it was.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 #: Islands that get a place of their own; smaller ones are counted together.
 MOST_ISLANDS = 400
 
-#: Between two islands, in radii of an island of one thing. Half of it is room to grow: the other islands stay meanwhile.
+#: Between two islands, in radii of an island of one thing. Half of it is room to grow: the other islands stay
+#: meanwhile.
 BETWEEN = 0.8
 
 #: Places that are tried at once.
@@ -38,7 +40,9 @@ class Circle:
 
 @dataclass(frozen=True)
 class Before:
-    """The map that was published last, by pair: where things were drawn on their islands, and the circles of these by what is in their midst."""
+    """The map that was published last, by pair: where things were drawn on their islands, and the circles of
+    these by what is in their midst.
+    """
 
     things: Mapping[str, Mapping[Named, tuple[float, float]]]
     circles: Mapping[str, Mapping[Named, Circle]]
@@ -55,7 +59,8 @@ def radius_of(things: int) -> float:
 def packed(islands: Iterable[tuple[int, int]], before: Mapping[int, Circle]) -> dict[int, Circle]:
     """The place of each island that gets one, by its number.
 
-    :param islands: (number, how many things it has), the largest first. :param before: where the island was, by its number now.
+    :param islands: (number, how many things it has), the largest first. :param before: where the island was,
+        by its number now.
 
     >>> packed([(7, 4), (8, 1)], {})[7]
     Circle(x=0.0, y=0.0, r=2.0)

@@ -1,4 +1,6 @@
-"""What was seen of each pair together with what is known of it, as one table a pair: some things are no sum of parts. Pure."""
+"""What was seen of each pair together with what is known of it, as one table a pair: some things are no sum
+of parts. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ SEEN = "seen"
 
 
 def by_pair(uses: DataFrame, registry: DataFrame) -> GroupedData:
-    """Rows of :data:`spark.schemas.REGISTRY`, also for uses: their client.id is the ``name``. What belongs to no pair is left out.
+    """Rows of :data:`spark.schemas.REGISTRY`, also for uses: their client.id is the ``name``. What belongs to
+    no pair is left out.
 
     :param uses: with pair, appid, client_id, kind and resource.
     """

@@ -76,7 +76,8 @@ def _clusters_of_groups(estate: Estate) -> dict[str, str]:
 
 
 def _cluster_of(node: Node, estate: Estate, places: Mapping[tuple[str, str], str]) -> str:
-    """Where an identity is bound; a Topic is on the cluster that it is mirrored from, a group where its members are; else the pair's
-    default."""
+    """Where an identity is bound; a Topic is on the cluster that it is mirrored from, a group where its
+    members are; else the pair's default.
+    """
     found = places.get((node.kind, node.names[0])) if node.identity is None else estate.cluster_of(node)
     return found if found in estate.clusters else estate.default

@@ -13,8 +13,8 @@ from spark.schemas import CRITICAL, REGISTRY
 def registry(inputs: Inputs) -> DataFrame:
     """:data:`spark.schemas.REGISTRY`.
 
-    Rights are those of the pair's default cluster: a switch back, which asks the other one, meets the same unless rights have drifted
-    apart, which is a finding.
+    Rights are those of the pair's default cluster: a switch back, which asks the other one, meets the same
+    unless rights have drifted apart, which is a finding.
     """
     parts = (
         _rows(inputs.pairs, "pair", names=F.array("first", "second", "default")),

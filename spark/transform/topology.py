@@ -53,8 +53,8 @@ def edges(facts: DataFrame) -> DataFrame:
 def sharing(facts: DataFrame, nodes: DataFrame, applications: DataFrame) -> DataFrame:
     """:data:`spark.schemas.SHARING`: how many use each AppID, and how many things move with it at most.
 
-    :param nodes: :data:`spark.schemas.NODES`. :param applications: :data:`spark.schemas.APPLICATIONS`; an AppID that is not among them is one
-        application's.
+    :param nodes: :data:`spark.schemas.NODES`. :param applications: :data:`spark.schemas.APPLICATIONS`; an
+        AppID that is not among them is one application's.
     """
     is_group = F.col("kind") == "group"
     used = facts.groupBy("pair", "appid").agg(
@@ -80,8 +80,8 @@ def sharing(facts: DataFrame, nodes: DataFrame, applications: DataFrame) -> Data
 def nodes(edges: DataFrame, registry: DataFrame, before: Before | None = None) -> DataFrame:
     """:data:`spark.schemas.NODES_DRAWN`: what would move with each thing, and where it is drawn.
 
-    One pair is worked off by one task, as one graph: a radius is no sum of parts. (A million edges take a gigabyte.) What
-    belongs to no pair that the registry knows is left out.
+    One pair is worked off by one task, as one graph: a radius is no sum of parts. (A million edges take a
+    gigabyte.) What belongs to no pair that the registry knows is left out.
 
     :param before: the map of the run before.
     """
@@ -113,7 +113,9 @@ def marks(nodes: DataFrame) -> DataFrame:
 
 
 def islands(nodes: DataFrame, before: Before | None = None) -> DataFrame:
-    """:data:`spark.schemas.ISLANDS`. (They are laid out beside each other where all of them are known, at the driver.)"""
+    """:data:`spark.schemas.ISLANDS`. (They are laid out beside each other where all of them are known, at the
+    driver.)
+    """
     kind = F.col("kind")
     middle = F.max(F.struct("neighbours", (-F.col("number")).alias("first"), "kind", "appid", "names"))
     found = (

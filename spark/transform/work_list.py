@@ -1,4 +1,6 @@
-"""What to register first, for each pair: facts and what is known → advice, with the hosts on which the clients run. Pure."""
+"""What to register first, for each pair: facts and what is known → advice, with the hosts on which the
+clients run. Pure.
+"""
 
 from __future__ import annotations
 

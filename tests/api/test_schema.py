@@ -1,4 +1,6 @@
-"""The OpenAPI document, and the API against it: whatever schemathesis sends, the answer is as described and no fault."""
+"""The OpenAPI document, and the API against it: whatever schemathesis sends, the answer is as described and
+no fault.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def test_an_act_is_described_with_what_it_answers(program: Any) -> None:
 
 @pytest.fixture
 def in_one_transaction() -> Iterator[None]:
-    """A WSGI server closes connections between requests; here they are the test's own (Django's test client does the same)."""
+    """A WSGI server closes connections between requests; here they are the test's own (Django's test client
+    does the same).
+    """
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield

@@ -73,7 +73,9 @@ def group_of(line: str) -> Group:
 
 
 def some_group(rng: random.Random, assignor: str) -> Group:
-    """Any group: settled or not, all alike or not, with claims that are old, contradict each other, or are of what is not there any more."""
+    """Any group: settled or not, all alike or not, with claims that are old, contradict each other, or are of
+    what is not there any more.
+    """
     count = rng.randint(0, 12) if rng.random() < 0.8 else rng.randint(13, 60)
     names = rng.sample(TOPICS, rng.randint(0, 8))
     # Two Topics of one size, or one each: what is alike makes for ties.
@@ -138,7 +140,9 @@ def hanging_group() -> Group:
 
 
 def _ids(rng: random.Random, count: int) -> list[str]:
-    """Java's own, short ones, and ones that Java and Python sort in other ways (or Java puts into one place of its maps)."""
+    """Java's own, short ones, and ones that Java and Python sort in other ways (or Java puts into one place
+    of its maps).
+    """
     forms = {
         "java": lambda: f"consumer-{rng.choice('ab')}-1-{uuid.UUID(int=rng.getrandbits(128))}",
         "short": lambda: f"c{rng.randrange(100)}",

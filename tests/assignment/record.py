@@ -1,4 +1,6 @@
-"""Records what Java gives to some groups, for tests without a JVM: ``PYTHONPATH=tests python -m assignment.record`` in the repository."""
+"""Records what Java gives to some groups, for tests without a JVM: ``PYTHONPATH=tests python -m
+assignment.record`` in the repository.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Assignments beside those of Kafka's own consumers: one JVM answers for thousands of groups, which are made from a seed.
+"""Assignments beside those of Kafka's own consumers: one JVM answers for thousands of groups, which are made
+from a seed.
 
 HADASH_ASSIGNMENT_SEED tries other groups than the usual ones.
 """

@@ -153,7 +153,9 @@ class TestWhoseNodesTheyAre:
     def test_a_password_is_replaced_and_nobody_is_locked_out_on_the_way(
         self, sign_in: Callable[[Access], KazooClient], zookeeper_hosts: str, chroot: str
     ) -> None:
-        """The steps of docs/own-clusters.md: processes with both passwords, then secure_zookeeper, then the new one alone."""
+        """The steps of docs/own-clusters.md: processes with both passwords, then secure_zookeeper, then the
+        new one alone.
+        """
         shop, billing = Identity("shop"), Identity("billing")
         before = BindingStore(sign_in(OUR_OLD))
         before.change([Edit(shop, Binding("west"))])

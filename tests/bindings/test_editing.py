@@ -63,7 +63,9 @@ def test_a_topic_is_in_one_list_only() -> None:
 
 
 class TestWrongTurns:
-    """What a change of a switch may make of a binding. ``s1`` makes it; each case: what is bound, and at which stage."""
+    """What a change of a switch may make of a binding. ``s1`` makes it; each case: what is bound, and at
+    which stage.
+    """
 
     SHOP = Identity("shop")
 

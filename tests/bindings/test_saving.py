@@ -151,7 +151,9 @@ def saved_binding(saved: Saved) -> Binding | None:
 
 
 def put_back(client: KazooClient, changes: int, appids: list[str]) -> None:
-    """As a backup of ZooKeeper's own files, from before the last ``changes``, would: their nodes and numbers are there again."""
+    """As a backup of ZooKeeper's own files, from before the last ``changes``, would: their nodes and numbers
+    are there again.
+    """
     epoch = BindingStore(client).epoch()
     kept = sorted(client.get_children(layout.CHANGES))[:-changes]
     contents = [client.get(f"{layout.CHANGES}/{name}")[0] for name in kept]
@@ -223,7 +225,9 @@ class TestEngines:
     def test_one_that_was_put_back_and_goes_on_is_not_followed(
         self, zookeeper: KazooClient, engine: Engine
     ) -> None:
-        """The same numbers come again, of other changes: what was written meanwhile is not known, and what is there is older."""
+        """The same numbers come again, of other changes: what was written meanwhile is not known, and what is
+        there is older.
+        """
         for number in range(3):
             bind(zookeeper, f"late-{number}", "west")
         eventually(lambda: "late-2" in engine.bound, "the last change")

@@ -96,8 +96,9 @@ EDITS = st.tuples(
 def test_each_stay_of_a_producer_has_an_epoch_of_its_own(
     edits: list[tuple[Identity, Binding | None, BindingState]],
 ) -> None:
-    """Whatever is bound and unbound: who writes to a cluster again is never seen with an epoch from before a stay elsewhere.
-    (A switch's states come only where the identity is.)"""
+    """Whatever is bound and unbound: who writes to a cluster again is never seen with an epoch from before a
+    stay elsewhere. (A switch's states come only where the identity is.)
+    """
     table, made = BindingTable("east"), BindingDocument("shop")
     producers = [
         ("web", "orders"),

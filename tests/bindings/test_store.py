@@ -1,4 +1,6 @@
-"""A change of bindings on a real ZooKeeper: all or nothing, never on top of somebody else's, never by a stale writer."""
+"""A change of bindings on a real ZooKeeper: all or nothing, never on top of somebody else's, never by a stale
+writer.
+"""
 
 from __future__ import annotations
 
@@ -376,7 +378,9 @@ class TestFencing:
 
 
 class TestFacts:
-    """What the stages of a switch keep for each other, for whoever takes over from a PostgreSQL that has forgotten it."""
+    """What the stages of a switch keep for each other, for whoever takes over from a PostgreSQL that has
+    forgotten it.
+    """
 
     FACTS: ClassVar = {"number": 2, "drained": [["购物车", 0, 10**12, 7]]}
 

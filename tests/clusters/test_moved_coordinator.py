@@ -26,8 +26,9 @@ SUBSCRIBED = b"\x00\x01\x00\x00\x00\x02\x00\x06orders\x00\x05carts\xff\xff\xff\x
 
 
 class Brokers:
-    """What the clients that were made find. They know a wrong coordinator until they ask anew who it is; then ``loading`` answers say
-    that it has not loaded its groups yet."""
+    """What the clients that were made find. They know a wrong coordinator until they ask anew who it is; then
+    ``loading`` answers say that it has not loaded its groups yet.
+    """
 
     def __init__(self) -> None:
         self.made: list[FakeAdmin] = []

@@ -1,4 +1,6 @@
-"""TLS to a cluster: what is registered is checked, and a handshake that fails says what to do. The broker here is a socket with TLS."""
+"""TLS to a cluster: what is registered is checked, and a handshake that fails says what to do. The broker
+here is a socket with TLS.
+"""
 
 from __future__ import annotations
 
@@ -133,8 +135,9 @@ def with_passphrase(issued: Issued) -> Tls:
 
 @contextmanager
 def broker(issued: Issued | None, client_ca: Path | None = None) -> Iterator[int]:
-    """A port that speaks TLS as a broker with this certificate does, and answers a client's first request; without one it speaks
-    no TLS."""
+    """A port that speaks TLS as a broker with this certificate does, and answers a client's first request;
+    without one it speaks no TLS.
+    """
     context = None
     if issued is not None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=client_ca)

@@ -168,7 +168,8 @@ def test_from_pair_json_to_a_mirror_and_a_gateway(
             "log_level": 0,
         }
         with Writer(config, "shop.free") as writer:
-            # North ends sessions after some seconds. Nobody notices: neither clients of the Gateway's accounts, nor hadash itself.
+            # North ends sessions after some seconds. Nobody notices: neither clients of the Gateway's
+            # accounts, nor hadash itself.
             north, free = client_of("north"), Partition("shop.free", 0)
             signed_in = gateway.metric("hadash_gateway_sign_ins_total")
             assert signed_in > 0

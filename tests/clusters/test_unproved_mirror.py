@@ -1,4 +1,6 @@
-"""A forced switch over a real mirror that holds records twice: what is lost is counted, reported, and only then deleted."""
+"""A forced switch over a real mirror that holds records twice: what is lost is counted, reported, and only
+then deleted.
+"""
 
 from __future__ import annotations
 

@@ -289,7 +289,9 @@ def make_change(estate: SimpleNamespace, people: SimpleNamespace) -> Callable[..
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """What ZooKeeper and the Gateways say; change ``look``, ``clients`` or ``samples`` to have them say something else."""
+    """What ZooKeeper and the Gateways say; change ``look``, ``clients`` or ``samples`` to have them say
+    something else.
+    """
     said = SimpleNamespace(
         look=Engines(
             {"shop": BindingDocument("shop", None, {"shop-carts": Binding("east", epoch=3)})}, 7, (gateway(),)
@@ -320,7 +322,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return said
 
 
-# -- a real browser ---------------------------------------------------------------------------------------------------
+# -- a real browser ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,6 @@
-"""What every page has to do in a browser: fit on its screen, and be readable for everybody. A picture of each is kept in ``var/pictures``."""
+"""What every page has to do in a browser: fit on its screen, and be readable for everybody. A picture of each
+is kept in ``var/pictures``.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ from playwright.sync_api import Page
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """In which language, which colours and on how wide a screen. ``turn``: of all pages only every second one, from the first or the second on;
-    ``None`` for all of them."""
+    """In which language, which colours and on how wide a screen. ``turn``: of all pages only every second
+    one, from the first or the second on; ``None`` for all of them.
+    """
 
     language: str
     scheme: Literal["light", "dark"]
@@ -31,8 +34,9 @@ class Screen:
         return dict(every if self.turn is None else every[self.turn :: 2])
 
 
-#: In CI every page once: half of them as a desk in the light has them in English, the others as a telephone in the dark has them in Chinese.
-#: (A page takes a browser some seconds, on two cores that other tests want, too.) ``make test-long`` looks at every page in every way.
+#: In CI every page once: half of them as a desk in the light has them in English, the others as a telephone
+#: in the dark has them in Chinese. (A page takes a browser some seconds, on two cores that other tests want,
+#: too.) ``make test-long`` looks at every page in every way.
 SCREENS = [
     Screen("en", "light", 1440, turn=0),
     Screen("zh-CN", "dark", 390, turn=1),
@@ -43,7 +47,8 @@ SCREENS = [
     ),
 ]
 
-#: What makes a page wider than its screen: the innermost elements that reach beyond it, outside of what scrolls by itself.
+#: What makes a page wider than its screen: the innermost elements that reach beyond it, outside of what
+#: scrolls by itself.
 _WIDER = """() => {
   const root = document.documentElement;
   if (root.scrollWidth <= root.clientWidth) return [];

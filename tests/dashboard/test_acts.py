@@ -558,7 +558,7 @@ def test_registering_nonsense_is_said_at_the_field(
     assert InstanceID.objects.count() == 2
 
 
-# -- Topics, windows, comments ----------------------------------------------------------------------------------------
+# -- Topics, windows, comments -------------------------------------------------------------------------------------
 
 
 def test_topics_can_be_asked_for(

@@ -1,4 +1,6 @@
-"""Everything that is recorded has a word on the audit page: what has none would stand there in English, also in Chinese."""
+"""Everything that is recorded has a word on the audit page: what has none would stand there in English, also
+in Chinese.
+"""
 
 from __future__ import annotations
 

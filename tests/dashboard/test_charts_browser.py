@@ -155,7 +155,9 @@ def published(
 
 
 def _samples(mirror: Mirror) -> None:
-    """Ten minutes of lag: late for one of them, not known for another, and one without samples. A task has failed and runs again."""
+    """Ten minutes of lag: late for one of them, not known for another, and one without samples. A task has
+    failed and runs again.
+    """
     now = timezone.now()
     LagSample.objects.all().delete()
     for place in range(300):
@@ -280,7 +282,9 @@ def olga(browser: Browser, live_server: Any, people: SimpleNamespace, published:
 
 
 def drawn(page: Page, charts: int) -> None:
-    """Wait until all charts are drawn: they are when they come into sight, and some are on parts that come after the page."""
+    """Wait until all charts are drawn: they are when they come into sight, and some are on parts that come
+    after the page.
+    """
     expect(page.locator("[data-failed]")).to_have_count(0)
     for number in range(charts):
         chart = page.locator("[data-chart]").nth(number)

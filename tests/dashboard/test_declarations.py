@@ -57,7 +57,7 @@ def carried(page: str) -> dict[str, str]:
     return {name: unescape(value) for name, value in found}
 
 
-# -- on an AppID's page -----------------------------------------------------------------------------------------------
+# -- on an AppID's page --------------------------------------------------------------------------------------------
 
 
 def test_all_three_groups_are_shown_with_their_numbers(
@@ -169,7 +169,7 @@ def test_a_character_that_no_database_holds(as_olga: Client, shop: AppID, pair: 
     assert not Declaration.objects.exists()
 
 
-# -- who may ----------------------------------------------------------------------------------------------------------
+# -- who may -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("who", ["vera", "arne"])
@@ -223,7 +223,7 @@ def test_an_operator_of_another_pair_sees_and_changes_nothing(
     assert "5 relations are declared." in text
 
 
-# -- on the page of a pair --------------------------------------------------------------------------------------------
+# -- on the page of a pair -----------------------------------------------------------------------------------------
 
 
 def test_it_is_found_from_the_overview_and_from_an_appid(as_vera: Client, shop: AppID, pair: Pair) -> None:
@@ -267,7 +267,7 @@ def test_an_appids_page_shows_the_first_of_many(
     assert "topic-099" in text and "topic-100" not in text
 
 
-# -- files ------------------------------------------------------------------------------------------------------------
+# -- files ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_file_is_looked_at_and_then_imported(as_olga: Client, pair: Pair) -> None:

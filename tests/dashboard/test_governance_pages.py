@@ -72,7 +72,7 @@ def accept(client: Client, finding: Finding, days: int = 7, reason: str = "替�
     )
 
 
-# -- findings ---------------------------------------------------------------------------------------------------------
+# -- findings ------------------------------------------------------------------------------------------------------
 
 
 def test_the_gravest_stand_first_with_their_evidence(as_vera: Client, findings: SimpleNamespace) -> None:
@@ -218,7 +218,7 @@ def test_the_page_of_rules_has_every_rule(
     assert ("规则" in text) is (language == "zh-hans")
 
 
-# -- tables -----------------------------------------------------------------------------------------------------------
+# -- tables --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -351,7 +351,7 @@ def test_administrators_may_accept_too(findings: SimpleNamespace) -> None:
     assert accept(ada, findings.acks).status_code == 302
 
 
-# -- critical AppIDs --------------------------------------------------------------------------------------------------
+# -- critical AppIDs -----------------------------------------------------------------------------------------------
 
 
 def test_an_operator_calls_an_appid_critical_and_takes_it_back(

@@ -1,4 +1,6 @@
-"""Consumer groups: the list from the newest snapshot, one group as its cluster tells it, and what a change would make of it."""
+"""Consumer groups: the list from the newest snapshot, one group as its cluster tells it, and what a change
+would make of it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The mirrors of a pair on the overview: what is said of thousands is counted by the database, and must be what the list of mirrors says of each."""
+"""The mirrors of a pair on the overview: what is said of thousands is counted by the database, and must be
+what the list of mirrors says of each.
+"""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def mara(people: SimpleNamespace, estate: Any) -> Client:
     return signed_in(found)
 
 
-# -- two runs ---------------------------------------------------------------------------------------------------------
+# -- two runs ------------------------------------------------------------------------------------------------------
 
 
 def coverage(run: Run, appid: str, clients: int, registered: int = 0) -> None:

@@ -1,5 +1,6 @@
-"""Every page without charts in a real browser, in both languages, light and dark, on a desk and on a telephone; those with charts are in
-``test_charts_browser.py``."""
+"""Every page without charts in a real browser, in both languages, light and dark, on a desk and on a
+telephone; those with charts are in ``test_charts_browser.py``.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def pages(
     for stage, result in ((Stage.PRECHECK, "done"), (Stage.BLOCK, "done"), (Stage.DRAIN, "running")):
         StageRecord.objects.create(
             switch=running, stage=stage.value, token=1, result=result, started_at=now, ended_at=now if result == "done" else None,
-            sentence=say("Waiting for mirror %(mirror)s: %(count)s records are missing.", mirror="shop", count=12).to_json(),
+            sentence=say("Waiting for mirror %(mirror)s: %(count)s records "
+                         "are missing.", mirror="shop", count=12).to_json(),
         )  # fmt: skip
     before, run = (
         Run.objects.create(
@@ -141,7 +143,9 @@ def test_what_went_wrong_can_be_read_by_everybody(
     monkeypatch: pytest.MonkeyPatch,
     screen: Screen,
 ) -> None:
-    """What is not allowed, a button's address that is visited, a form that was open for too long, and a fault of hadash's own."""
+    """What is not allowed, a button's address that is visited, a form that was open for too long, and a fault
+    of hadash's own.
+    """
 
     def fail(*_: Any) -> None:
         raise RuntimeError("on purpose")

@@ -1,4 +1,6 @@
-"""Whether clients can be switched now: one sentence, the gravest reasons first, and nothing unknown is taken for good."""
+"""Whether clients can be switched now: one sentence, the gravest reasons first, and nothing unknown is taken
+for good.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +49,17 @@ def test_where_all_is_well_it_says_so_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("facts", "grade", "said"),
     [
-        ({"zookeeper_fault": "no answer"}, Grade.UNKNOWN, "ZooKeeper does not answer (no answer): nobody knows who is bound where."),
+        ({"zookeeper_fault": "no answer"}, Grade.UNKNOWN, "ZooKeeper does not answer (no answer): nobody knows who is "
+                                                          "bound where."),
         ({"gateways": []}, Grade.REFUSED, "No Gateway is a member: clients reach no cluster."),
-        ({"gateways": [GatewayFacts("g", live=False, applied=True)]}, Grade.REFUSED, "Gateway g does not answer. Start it, or exclude it once it serves nobody."),
+        ({"gateways": [GatewayFacts("g", live=False, applied=True)]}, Grade.REFUSED, "Gateway g does not answer. Start it, or exclude it once it "
+                                                                                     "serves nobody."),
         ({"gateways": [GatewayFacts("g", live=True, applied=False)]}, Grade.REFUSED, "Gateway g has not put the newest bindings into effect."),
         ({"gateways": [GatewayFacts("g", live=True, applied=True, silent=True)]}, Grade.UNKNOWN, "Gateway g does not say who is connected."),
         ({"workers": 0}, Grade.REFUSED, "No worker is there: nothing that is approved would begin. Start one."),
         ({"clusters": [ClusterFacts("east", False)]}, Grade.REFUSED, "Cluster east does not answer."),
-        ({"clusters": [ClusterFacts("east", None)]}, Grade.UNKNOWN, "Nobody has looked at east lately: do beat and a worker run?"),
+        ({"clusters": [ClusterFacts("east", None)]}, Grade.UNKNOWN, "Nobody has looked at east lately: do beat and a "
+                                                                    "worker run?"),
         ({"mirrors": []}, Grade.REFUSED, "There is no mirror: nothing is copied to the other cluster."),
         ({"mirrors": [MirrorFacts("carts", False, None)]}, Grade.REFUSED, "Mirror carts does not run."),
         ({"mirrors": [MirrorFacts("carts", True, 30.6)]}, Grade.REFUSED, "Mirror carts is 31 s behind (RPO 30 s)."),
@@ -64,7 +69,8 @@ def test_where_all_is_well_it_says_so_and_nothing_else() -> None:
         ({"blackout": "the end of the year"}, Grade.REFUSED, "Nothing may be switched now: the end of the year"),
         ({"switching": 2}, Grade.NOTICE, "2 switches are running."),
         ({"unmirrored": None}, Grade.NOTICE, "No run has counted yet which AppIDs use Topics that no mirror copies."),
-        ({"unmirrored": 1}, Grade.NOTICE, "1 of 3 AppIDs use a Topic that no mirror copies: their switches would be refused."),
+        ({"unmirrored": 1}, Grade.NOTICE, "1 of 3 AppIDs use a Topic that no mirror copies: their switches would "
+                                          "be refused."),
         ({"high": 1}, Grade.NOTICE, "A finding of high severity is open."),
     ],
 )  # fmt: skip

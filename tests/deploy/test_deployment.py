@@ -78,7 +78,9 @@ class TestUnits:
         assert "systemctl enable --now hadash-backup.timer" in guide and "deploy/systemd/*.timer" in guide
 
     def test_whoever_can_hang_is_watched(self) -> None:
-        """Processes that tell systemd that they are well (hadash.monitoring.watchdog), and no others: these would be ended."""
+        """Processes that tell systemd that they are well (hadash.monitoring.watchdog), and no others: these
+        would be ended.
+        """
         watched = {name for name, unit in units().items() if unit["Service"].get("WatchdogSec")}
         assert watched == {
             "hadash-worker@.service",
@@ -172,7 +174,8 @@ class TestWhatIsStarted:
         started = [(name, command) for name, command in self.commands()]
         assert len(started) > 15
         for name, command in started:
-            # (A Gateway's unit: the console script names the version that it was installed with, and a reload would start that again.)
+            # (A Gateway's unit: the console script names the version that it was installed with, and a reload
+            # would start that again.)
             is_gateway = Path(command[0]).name == "python" and command[1:] == ["-m", "hadash.gateway"]
             assert Path(command[0]).name in PROGRAMS or is_gateway, name
             if Path(command[0]).name == "celery":

@@ -1,7 +1,7 @@
 """Two versions run side by side while an update lasts: what migrations do, older code can do without.
 
-No version has been released yet. From the first release on, the newest migration of each app of that release stands in ``RELEASED``; what comes
-after it is held to the rule.
+No version has been released yet. From the first release on, the newest migration of each app of that release
+stands in ``RELEASED``; what comes after it is held to the rule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from django.db import migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.models.functions import Now
 
-#: app → its newest migration of the last release. (As of 2026-11-26: each app's newest, so that the rule holds for what comes next.)
+#: app → its newest migration of the last release. (As of 2026-11-26: each app's newest, so that the rule
+#: holds for what comes next.)
 RELEASED = {
     "accounts": "0001",
     "api": "0001",
@@ -54,7 +55,9 @@ def faults_of(operations: Sequence[Any]) -> Iterator[str]:
 
 
 def _is_demanded(field: models.Field[Any, Any]) -> bool:
-    """Whether the database refuses a row that says nothing of it. (Django drops what only Python knows as a default.)"""
+    """Whether the database refuses a row that says nothing of it. (Django drops what only Python knows as a
+    default.)
+    """
     return not field.null and not field.has_db_default() and not field.many_to_many
 
 

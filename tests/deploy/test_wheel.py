@@ -1,4 +1,6 @@
-"""A wheel, built from this checkout, in an environment that has nothing of it: every program starts, and what it needs is there."""
+"""A wheel, built from this checkout, in an environment that has nothing of it: every program starts, and what
+it needs is there.
+"""
 
 from __future__ import annotations
 

@@ -31,17 +31,20 @@ from hadash_sandbox.world import ClientSpec
 
 #: Seconds in which a worker has to reach the point at which it dies: a whole switch on a slow machine.
 KILL_SECONDS = 90.0
-#: Seconds for which clients may wait for a worker that takes over, where that is not what a test is about: nobody's patience.
+#: Seconds for which clients may wait for a worker that takes over, where that is not what a test is about:
+#: nobody's patience.
 PATIENT_SECONDS = 600.0
 
 
 def a_demo() -> Iterator[Demo]:
-    """A demo that ends with its fixture. Its data folder is not pytest's: PostgreSQL refuses folders that others may not
-    enter."""
+    """A demo that ends with its fixture. Its data folder is not pytest's: PostgreSQL refuses folders that
+    others may not enter.
+    """
     folder = Path(tempfile.mkdtemp(prefix="hadash-e2e-"))
     try:
-        # Producers in a closed loop write as fast as the brokers answer: a core of the two that all lanes share, and no test here measures
-        # pauses to a hundredth of a second. (With many records under way librdkafka changes their order when it sends them again.)
+        # Producers in a closed loop write as fast as the brokers answer: a core of the two that all lanes
+        # share, and no test here measures pauses to a hundredth of a second. (With many records under way
+        # librdkafka changes their order when it sends them again.)
         with Demo(folder, rate=DEMO_RATE, pace=Pace.ONE_AT_A_TIME) as running:
             yield running
     finally:
@@ -99,8 +102,9 @@ class Workers:
         self.started: list[Process] = []
 
     def dying(self, stage: str, command: str, when: str) -> Process:
-        """A worker that kills itself at a point; see ``tests/support/killing_worker.py``. When another one has died before,
-        clients may have waited for it as for a :meth:`successor`."""
+        """A worker that kills itself at a point; see ``tests/support/killing_worker.py``. When another one
+        has died before, clients may have waited for it as for a :meth:`successor`.
+        """
         self._mark.unlink(missing_ok=True)
         arguments = [
             argument.replace("tasks", "tests.support.killing_worker")
@@ -118,8 +122,8 @@ class Workers:
     def successor(self, blocked_seconds: float = PATIENT_SECONDS) -> Process:
         """The next worker.
 
-        :param blocked_seconds: how long clients may have waited when it takes over. Usually so long that a slow machine, on
-            which a worker needs half a minute to start, does not decide how the switch ends.
+        :param blocked_seconds: how long clients may have waited when it takes over. Usually so long that a
+            slow machine, on which a worker needs half a minute to start, does not decide how the switch ends.
         """
         limits = {"HADASH_SWITCH_BLOCKED_SECONDS": str(blocked_seconds)}
         return self._start("successor", self._demo.worker_arguments(), limits)

@@ -1,6 +1,7 @@
-"""Clients of the libraries that need nothing but Python and Java, unchanged, across real switches. (``make clients-check``
-has those in Go and JavaScript besides. The name puts it before the tests that share one demo: two stacks at once are too much
-for a small machine.)"""
+"""Clients of the libraries that need nothing but Python and Java, unchanged, across real switches. (``make
+clients-check`` has those in Go and JavaScript besides. The name puts it before the tests that share one demo:
+two stacks at once are too much for a small machine.)
+"""
 
 from __future__ import annotations
 

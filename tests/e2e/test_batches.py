@@ -1,4 +1,5 @@
-"""A whole cluster in waves, with live clients: it moves there and back, and the first failure keeps the rest where it is.
+"""A whole cluster in waves, with live clients: it moves there and back, and the first failure keeps the rest
+where it is.
 
 That nothing was lost, written twice or out of order says the last test of this folder, over all of them.
 """

@@ -32,8 +32,10 @@ def carts_runs_from(trial: Trial, source: str) -> bool:
 def test_a_finished_forward_that_postgresql_has_forgotten_is_no_return(
     trial: Trial, bindings: BindingStore, workers: Workers, stage: str, command: str
 ) -> None:
-    """The clients are on the target, and write there. Then PostgreSQL says that they are blocked on the source: the switch goes on
-    from forward, with all that was acknowledged meanwhile, and nobody reads anything twice."""
+    """The clients are on the target, and write there. Then PostgreSQL says that they are blocked on the
+    source: the switch goes on from forward, with all that was acknowledged meanwhile, and nobody reads
+    anything twice.
+    """
     database = trial.demo.environment()["DATABASE_URL"]
     source = bound_to(bindings).cluster
     target = "west" if source == "east" else "east"

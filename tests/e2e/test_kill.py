@@ -61,7 +61,9 @@ def test_switch_survives_the_loss_of_its_worker(
 def test_switch_returns_when_clients_have_waited_for_too_long(
     trial: Trial, bindings: BindingStore, workers: Workers
 ) -> None:
-    """The next worker came after the clients' patience was over: they go on where they were, and nobody had to see to it."""
+    """The next worker came after the clients' patience was over: they go on where they were, and nobody had
+    to see to it.
+    """
     source = bound_to(bindings).cluster
     target = "west" if source == "east" else "east"
     worker = workers.dying("block", "WriteBindings", "after")

@@ -1,4 +1,5 @@
-"""One of two workers is killed with SIGKILL inside each stage: with the limits that everybody has, the other one goes on.
+"""One of two workers is killed with SIGKILL inside each stage: with the limits that everybody has, the other
+one goes on.
 
 The clients that move are these tests' own: an idempotent producer, which Kafka promises order, and a group of two.
 """

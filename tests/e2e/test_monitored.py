@@ -1,7 +1,8 @@
 """What every process says of itself while a server is away, and the traces of a switch.
 
-The pages are asked as Kubernetes and Prometheus ask them. How fast they answer is measured by ``make bench-health``, which lets a cluster hang, too
-(a mirror may copy records twice by that, which the switches of other tests here would be refused for).
+The pages are asked as Kubernetes and Prometheus ask them. How fast they answer is measured by ``make
+bench-health``, which lets a cluster hang, too (a mirror may copy records twice by that, which the switches of
+other tests here would be refused for).
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def test_all_is_well(demo: Demo, trial: Trial) -> None:
     assert ask(demo, "gateway", "/readyz")[1]["faults"] == []
 
 
-#: Away → by process, what it says of it, and whether it can do without. (A Gateway speaks of ZooKeeper only when its session is over.)
+#: Away → by process, what it says of it, and whether it can do without. (A Gateway speaks of ZooKeeper only
+#: when its session is over.)
 SAID: dict[str, dict[str, bool]] = {
     "postgresql": {"web": True, "worker": True},
     "redis": {"web": False, "worker": True, "beat": True},

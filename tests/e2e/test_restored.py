@@ -1,4 +1,5 @@
-"""Both stores are dumped, lost and restored, while clients go on through their Gateway: afterwards switches and bindings agree.
+"""Both stores are dumped, lost and restored, while clients go on through their Gateway: afterwards switches
+and bindings agree.
 
 In the order of docs/production.md, “Backup and restore”.
 """

@@ -1,6 +1,8 @@
-"""An update while clients work: workers, Gateways and pages of two versions side by side, in the order of docs/production.md.
+"""An update while clients work: workers, Gateways and pages of two versions side by side, in the order of
+docs/production.md.
 
-Today's version and tomorrow's are wheels in environments of their own, as an operator has them; a link says which one is started.
+Today's version and tomorrow's are wheels in environments of their own, as an operator has them; a link says
+which one is started.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ START_SECONDS = 180.0
 
 
 class Installed(Demo):
-    """A demo whose own processes come from a wheel, in an empty folder. ``current`` is the link that an update moves."""
+    """A demo whose own processes come from a wheel, in an empty folder. ``current`` is the link that an
+    update moves.
+    """
 
     worker_app = "hadash"
 

@@ -33,8 +33,9 @@ def picked_up(trial: Trial) -> dict[tuple[str, str], int]:
 
 
 def test_there_and_back(trial: Trial, bindings: BindingStore) -> None:
-    """One InstanceID. (A whole AppID goes there and back in the batches.) Each stage is handed to a worker; none has to be
-    picked up by beat."""
+    """One InstanceID. (A whole AppID goes there and back in the batches.) Each stage is handed to a worker;
+    none has to be picked up by beat.
+    """
     before = picked_up(trial)
     for _ in range(2):
         measured = trial.switch("shop", "shop-stock", other_side(bindings, "shop", "shop-stock"))
@@ -59,7 +60,9 @@ def test_an_appid_takes_along_who_reads_what_it_writes(trial: Trial, bindings: B
 
 
 def test_readers_go_to_the_mirror_and_come_home(trial: Trial, bindings: BindingStore) -> None:
-    """Only the consumers of ``audit`` move, under load. No binding of ``shop``, which writes, is touched, so it never waits."""
+    """Only the consumers of ``audit`` move, under load. No binding of ``shop``, which writes, is touched, so
+    it never waits.
+    """
     shop = bindings.document("shop")
     writer = next(spec for spec in trial.demo.world.clients if spec.name == "clicks-writer")
     for target in ("west", "east"):

@@ -1,4 +1,5 @@
-"""A cluster is lost for good, or so it seems: its clients go on without it, and what is lost is counted when it is back.
+"""A cluster is lost for good, or so it seems: its clients go on without it, and what is lost is counted when
+it is back.
 
 On a demo of its own: records are lost here, which the verdict over the other tests of this folder would not forgive.
 """

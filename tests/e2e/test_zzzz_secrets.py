@@ -1,4 +1,6 @@
-"""After all the switches of this folder: the clusters' credentials stand in no log, no znode, no answer and no audit entry."""
+"""After all the switches of this folder: the clusters' credentials stand in no log, no znode, no answer and
+no audit entry.
+"""
 
 from __future__ import annotations
 

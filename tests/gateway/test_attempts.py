@@ -60,7 +60,9 @@ def test_with_a_client_id_that_becomes_anothers_after_the_sign_in(
 
 
 class TestANameThatComesAfterTheSignIn:
-    """Java before 2.6 signs in without one when none is configured, and makes its requests with one that it has made up."""
+    """Java before 2.6 signs in without one when none is configured, and makes its requests with one that it
+    has made up.
+    """
 
     @pytest.fixture
     def nameless(self, gateway: GatewayProcess, app: App) -> Iterator[RawClient]:

@@ -57,7 +57,8 @@ def presented(
     client: Issued,
     version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
 ) -> str:
-    """The common name of the certificate that a server shows in a handshake with ``client``, which trusts one authority.
+    """The common name of the certificate that a server shows in a handshake with ``client``, which trusts one
+    authority.
 
     :raises ssl.SSLError: one of both refuses the other.
     """

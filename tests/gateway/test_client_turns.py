@@ -1,4 +1,6 @@
-"""What a signed-in client may hold and how it takes turns: however much it sends, others are served between its requests."""
+"""What a signed-in client may hold and how it takes turns: however much it sends, others are served between
+its requests.
+"""
 
 from __future__ import annotations
 

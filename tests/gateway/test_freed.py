@@ -1,5 +1,6 @@
-"""A connection that has ended is freed at once, by itself: what is left to Python's collector of cycles is freed later, all at
-once, while nobody is served. (At 2,500 connections a second of a stranger that was 70 ms of every second.)
+"""A connection that has ended is freed at once, by itself: what is left to Python's collector of cycles is
+freed later, all at once, while nobody is served. (At 2,500 connections a second of a stranger that was 70 ms
+of every second.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A broker that was not told of a cluster's Topics yet is not believed that they are gone; who deletes one is, a while later."""
+"""A broker that was not told of a cluster's Topics yet is not believed that they are gone; who deletes one
+is, a while later.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +136,9 @@ class TestABrokerThatKnowsNothing:
         assert gateway.hears(orders=1) == {"orders": "1 led"}
 
     def test_a_list_of_all_keeps_what_its_appid_has_used(self, version: int) -> None:
-        """A regex subscriber would give the Topic up. What its AppID never used it may not see, for all that is known."""
+        """A regex subscriber would give the Topic up. What its AppID never used it may not see, for all that
+        is known.
+        """
         gateway = Gateway(version)
         gateway.hears(orders=3, secret=1)
         used = frozenset({"orders", "never-seen-here"})

@@ -1,5 +1,6 @@
-"""Every way in which clients come to a Gateway, and clusters of two versions and kinds behind it: east is Kafka 3.9 with
-ZooKeeper, west is the newest Kafka in KRaft mode behind TLS."""
+"""Every way in which clients come to a Gateway, and clusters of two versions and kinds behind it: east is
+Kafka 3.9 with ZooKeeper, west is the newest Kafka in KRaft mode behind TLS.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +126,8 @@ def there_and_back(
     """East to west and back, under load. (No mirror: what is written on each side stays there.)"""
     for source in ("east", "west"):
         move = Move(control, Identity(app.appid), source)
-        # As a switch does: a block that is written while somebody has to come back never comes into effect. This waits for them.
+        # As a switch does: a block that is written while somebody has to come back never comes into effect.
+        # This waits for them.
         move.to(BindingState.GATHER)
         move.block()
         joined = reader.joined if reader else 0

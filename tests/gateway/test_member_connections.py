@@ -1,4 +1,6 @@
-"""A member of a group is no connection: its JOIN_GROUP may come in on one and its heartbeats on another, as franz-go's do."""
+"""A member of a group is no connection: its JOIN_GROUP may come in on one and its heartbeats on another, as
+franz-go's do.
+"""
 
 from __future__ import annotations
 

@@ -121,8 +121,10 @@ def test_a_producer_whose_topic_the_placement_does_not_know_finds_its_way(
 
 
 class TestIdempotentProducers:
-    """A cluster numbers a producer's batches by its id. The Gateway gives each cluster an id of its own after each move, so
-    that a producer goes on counting where it was, and no cluster finds a gap or somebody else's numbers."""
+    """A cluster numbers a producer's batches by its id. The Gateway gives each cluster an id of its own after
+    each move, so that a producer goes on counting where it was, and no cluster finds a gap or somebody else's
+    numbers.
+    """
 
     def new_id(self, client: RawClient) -> int:
         """As soon as the cluster gives one out: a fresh one loads its coordinator first."""

@@ -54,7 +54,9 @@ def parsed(data: bytes, most: int = MOST) -> Passed | None:
 
 
 def test_the_bytes_of_the_specification() -> None:
-    """Its section 2.2: signature; version 2 and PROXY; TCP over IPv4; 12 bytes; addresses and ports in network order."""
+    """Its section 2.2: signature; version 2 and PROXY; TCP over IPv4; 12 bytes; addresses and ports in
+    network order.
+    """
     assert encode(IPV4) == (
         b"\x0d\x0a\x0d\x0a\x00\x0d\x0a\x51\x55\x49\x54\x0a"
         b"\x21\x11\x00\x0c"

@@ -1,4 +1,6 @@
-"""Answers in a cluster's place: every kind and version that may be refused decodes back with the error for all it names."""
+"""Answers in a cluster's place: every kind and version that may be refused decodes back with the error for
+all it names.
+"""
 
 from __future__ import annotations
 

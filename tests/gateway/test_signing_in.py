@@ -1,4 +1,6 @@
-"""Accounts of a Gateway's own: signed in, signed in again in time, and what is said when that fails. The broker is a socket."""
+"""Accounts of a Gateway's own: signed in, signed in again in time, and what is said when that fails. The
+broker is a socket.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ PLAIN = Account("PLAIN", "shop", "secret")
 
 
 class FakeBroker:
-    """Answers what it is sent, in order, and notes it. Between SASL_HANDSHAKE and the answer to SASL_AUTHENTICATE it takes nothing else."""
+    """Answers what it is sent, in order, and notes it. Between SASL_HANDSHAKE and the answer to
+    SASL_AUTHENTICATE it takes nothing else.
+    """
 
     def __init__(self) -> None:
         self.seen: list[ApiKey] = []

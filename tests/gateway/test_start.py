@@ -81,7 +81,8 @@ def test_zookeeper_knows_less_than_was_in_effect_here(
     gateway = make(HADASH_GATEWAY_STATE=state)
     assert exit_of(gateway.launch()) == 2
     assert gateway.log().startswith(
-        "ZooKeeper has forgotten changes of bindings: its last epoch is 0, and 7 was in effect here when this Gateway ran last. "
+        "ZooKeeper has forgotten changes of bindings: its last epoch is 0, and 7 was in effect here when "
+        "this Gateway ran last. "
     )
     assert f"delete {state / 'epoch'}." in gateway.log()
 

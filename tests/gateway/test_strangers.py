@@ -1,4 +1,6 @@
-"""Bytes that are not Kafka's, and requests that are not allowed: the connection ends, with a reason, and nobody else's."""
+"""Bytes that are not Kafka's, and requests that are not allowed: the connection ends, with a reason, and
+nobody else's.
+"""
 
 from __future__ import annotations
 

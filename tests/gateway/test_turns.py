@@ -1,4 +1,6 @@
-"""Turns: as many as are set in one round of the loop, in the order in which they were asked for. And a log with a limit."""
+"""Turns: as many as are set in one round of the loop, in the order in which they were asked for. And a log
+with a limit.
+"""
 
 from __future__ import annotations
 

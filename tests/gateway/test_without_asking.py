@@ -1,5 +1,6 @@
-"""What a client sends that does not ask which versions there are, or does not know that it has moved: the Gateway answers
-as a broker does. Raw frames, the same ones to the Gateway and to the broker itself."""
+"""What a client sends that does not ask which versions there are, or does not know that it has moved: the
+Gateway answers as a broker does. Raw frames, the same ones to the Gateway and to the broker itself.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def answer_to(client: RawClient, sent: Request) -> bytes:
 
 
 def find_coordinator(client: RawClient, group: str) -> None:
-    """Wait until the cluster says who coordinates ``group``: before its first group it has to make the Topic for them."""
+    """Wait until the cluster says who coordinates ``group``: before its first group it has to make the Topic
+    for them.
+    """
     eventually(
         lambda: client.call(ApiKey.FIND_COORDINATOR, 2, key=group, key_type=0).error_code is ErrorCode.none,
         "a coordinator",
@@ -199,8 +202,9 @@ class TestMemberOfTheOtherCluster:
     def test_it_is_answered_as_by_the_broker(
         self, gateway: GatewayProcess, control: ControlPlane, kafka: Clusters, app: App, version: int
     ) -> None:
-        """UNKNOWN_MEMBER_ID: the member forgets its id and joins without one. (@platformatic/kafka keeps its old id when
-        it is answered MEMBER_ID_REQUIRED, and gives up.)"""
+        """UNKNOWN_MEMBER_ID: the member forgets its id and joins without one. (@platformatic/kafka keeps its
+        old id when it is answered MEMBER_ID_REQUIRED, and gives up.)
+        """
         group = app.group()
         member_id = self.member_of_east(gateway, app, group)
         control.bind(Identity(app.appid), "west")
@@ -214,7 +218,9 @@ class TestMemberOfTheOtherCluster:
     def test_librdkafka_is_given_a_new_id_at_once(
         self, gateway: GatewayProcess, control: ControlPlane, app: App
     ) -> None:
-        """It joins at once with the id that comes with MEMBER_ID_REQUIRED; after UNKNOWN_MEMBER_ID it waits for a second."""
+        """It joins at once with the id that comes with MEMBER_ID_REQUIRED; after UNKNOWN_MEMBER_ID it waits
+        for a second.
+        """
         group, version = app.group(), 4
         member_id = self.member_of_east(gateway, app, group)
         control.bind(Identity(app.appid), "west")
@@ -231,8 +237,9 @@ class TestMemberOfTheOtherCluster:
     def test_a_static_member_takes_its_place_and_is_not_fenced(
         self, gateway: GatewayProcess, control: ControlPlane, kafka: Clusters, app: App
     ) -> None:
-        """West knows it from an earlier life, which nobody has ended: the broker itself fences the strange id, and that ends
-        any client."""
+        """West knows it from an earlier life, which nobody has ended: the broker itself fences the strange
+        id, and that ends any client.
+        """
         group, version = app.group(), 5
         member_id = self.member_of_east(gateway, app, group)
         control.bind(Identity(app.appid), "west")

@@ -1,4 +1,5 @@
-"""Names and mapping rules beside Java's own: whatever a certificate says, a Gateway and the brokers behind it name the same principal.
+"""Names and mapping rules beside Java's own: whatever a certificate says, a Gateway and the brokers behind it
+name the same principal.
 
 One JVM answers for all names and rules, which are made from a seed.
 """
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.stack  # the stack's jars, and a JVM
 
 NAMES = 4000
 
-#: Attribute types, with those that Java does not write by name: emailAddress, serialNumber, title, and one that nobody knows.
+#: Attribute types, with those that Java does not write by name: emailAddress, serialNumber, title, and one
+#: that nobody knows.
 TYPES = [
     *KEYWORDS,
     "1.2.840.113549.1.9.1",

@@ -48,7 +48,8 @@ def test_rows_are_locked_in_one_order_whatever_the_order_in_which_gateways_tell_
     assert list(stored) == [(f["appid"], f["kind"], f["resource"]) for f in facts]
 
 
-#: What a JOIN_GROUP says of a client, and what is known of one whose JOIN_GROUP passed another Gateway, or before this one started.
+#: What a JOIN_GROUP says of a client, and what is known of one whose JOIN_GROUP passed another Gateway, or
+#: before this one started.
 JOINED = {"assignors": ["cooperative-sticky"], "session_timeout_ms": 45_000, "member": True}
 COMMITTED = {"member": True}
 

@@ -1,4 +1,6 @@
-"""A page of what is declared beside what was seen is a page of all differences: the question to the database says the same as the rule."""
+"""A page of what is declared beside what was seen is a page of all differences: the question to the database
+says the same as the rule.
+"""
 
 from __future__ import annotations
 

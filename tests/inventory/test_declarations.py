@@ -1,4 +1,6 @@
-"""Declaring: by hand, from what was seen, from a file. Everything or nothing, and never without an entry in the audit log."""
+"""Declaring: by hand, from what was seen, from a file. Everything or nothing, and never without an entry in
+the audit log.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ READ_ORDERS = allow("shop", "READ", "orders")
 READ_BILLING = allow("shop", "READ", "billing", kind="GROUP")
 
 
-# -- copying ----------------------------------------------------------------------------------------------------------
+# -- copying -------------------------------------------------------------------------------------------------------
 
 
 def test_what_an_appid_lacks_on_the_target() -> None:
@@ -105,7 +105,7 @@ def test_what_everybody_may_do_is_copied_too() -> None:
     assert missing({everybody}, set(), ["shop"], set()) == {everybody}
 
 
-# -- denied on the target only -----------------------------------------------------------------------------------------
+# -- denied on the target only -------------------------------------------------------------------------------------
 
 
 def test_a_denial_that_only_the_target_has_is_found() -> None:
@@ -128,7 +128,7 @@ def test_denials_of_other_topics_and_appids_do_not_matter() -> None:
     assert denied_beyond(set(), target, ["shop"], ["orders"], ["billing"], set()) == set()
 
 
-# -- which rules cover a Topic ----------------------------------------------------------------------------------------
+# -- which rules cover a Topic -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_rule_for_a_group_covers_no_topic() -> None:
     assert not applies_to(allow("shop", "ALL", "*", kind="CLUSTER"), "orders")
 
 
-# -- denying ----------------------------------------------------------------------------------------------------------
+# -- denying -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

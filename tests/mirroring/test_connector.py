@@ -1,4 +1,6 @@
-"""The connector of a mirror: identical records from one cluster to the other, and no secrets where they do not belong."""
+"""The connector of a mirror: identical records from one cluster to the other, and no secrets where they do
+not belong.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def test_every_value_is_a_text() -> None:
     assert all(isinstance(value, str) for value in CONFIG.values())
 
 
-# -- Topics -----------------------------------------------------------------------------------------------------------
+# -- Topics --------------------------------------------------------------------------------------------------------
 
 
 def topics_that_match(config: dict[str, str], names: list[str]) -> list[str]:
@@ -68,7 +70,7 @@ def test_exactly_the_named_topics_are_copied(topics: list[str], others: list[str
     assert topics_that_match(config, topics + others) == [name for name in topics + others if name in topics]
 
 
-# -- accounts ---------------------------------------------------------------------------------------------------------
+# -- accounts ------------------------------------------------------------------------------------------------------
 
 
 def test_each_side_signs_in_with_its_own_account_and_mechanism() -> None:
@@ -94,7 +96,7 @@ def test_a_listener_without_sasl_gets_no_account() -> None:
     assert "target.cluster.sasl.jaas.config" in config
 
 
-# -- names ------------------------------------------------------------------------------------------------------------
+# -- names ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_connector_for_each_direction() -> None:

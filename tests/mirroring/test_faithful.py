@@ -122,8 +122,9 @@ class Mirrored:
             self.start_again()
 
     def start_again(self, config: dict[str, str] | None = None) -> None:
-        """With ``config``, or the settings that Connect holds. (Of a connector that is only given others, Connect says RUNNING while
-        the old tasks still copy.)"""
+        """With ``config``, or the settings that Connect holds. (Of a connector that is only given others,
+        Connect says RUNNING while the old tasks still copy.)
+        """
         connect = mirroring.connect_client()
         connect.stop(self.connector)
         mirroring.await_stopped(self.connector)
@@ -164,8 +165,9 @@ class Mirrored:
 
 @pytest.fixture(autouse=True)
 def at_each_look(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is read at each look: nobody waits for a minute here. Nor for old tasks: :meth:`Mirrored.look_after` has
-    stopped them."""
+    """Everything is read at each look: nobody waits for a minute here. Nor for old tasks:
+    :meth:`Mirrored.look_after` has stopped them.
+    """
     settings.MIRROR_SETTINGS_SECONDS = settings.MIRROR_COMPARE_SECONDS = 0
     monkeypatch.setattr(upkeep, "SETTLED_SECONDS", 0.0)
 

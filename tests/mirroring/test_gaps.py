@@ -140,7 +140,9 @@ def test_whatever_was_known_before_the_end_is_the_same(known: OffsetSync) -> Non
 def test_the_point_is_where_the_next_record_of_both_sides_is_the_same(
     offsets: list[str], behind: int, read: int
 ) -> None:
-    """A log in which some offsets are markers, and a mirror that is so many records behind and may have left some out."""
+    """A log in which some offsets are markers, and a mirror that is so many records behind and may have left
+    some out.
+    """
     values = [MARKER if what == "marker" else at for at, what in enumerate(offsets)]
     copied = [at for at, what in enumerate(offsets) if what == "copied"]
     copied = copied[: max(len(copied) - behind, 0)]

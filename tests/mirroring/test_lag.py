@@ -16,7 +16,7 @@ ORDERS, CARTS, NEW = Partition("orders", 0), Partition("carts", 0), Partition("n
 ANCHORS = {ORDERS: OffsetSync(100, 0), CARTS: OffsetSync(7, 3)}
 
 
-# -- in records -------------------------------------------------------------------------------------------------------
+# -- in records ----------------------------------------------------------------------------------------------------
 
 
 def test_lag_by_partition_and_in_sum() -> None:
@@ -46,7 +46,7 @@ def test_lag_and_excess_never_meet(partitions: dict[Partition, int]) -> None:
     assert all(count > 0 for count in lag.excess.values())
 
 
-# -- in seconds -------------------------------------------------------------------------------------------------------
+# -- in seconds ----------------------------------------------------------------------------------------------------
 
 HISTORY = [(7.0, 90), (8.0, 120), (9.0, 150)]
 

@@ -206,8 +206,9 @@ def test_what_is_known_to_differ_stays_while_a_cluster_does_not_answer(
 def test_what_was_copied_twice_long_ago_is_found_further_back(
     pair: Pair, clusters: dict[str, Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Connect worker that dies again and again begins each time where the first one had committed. Looking far back is dear: it is
-    not done at each look."""
+    """A Connect worker that dies again and again begins each time where the first one had committed. Looking
+    far back is dear: it is not done at each look.
+    """
     mirror = Mirror.objects.get(name="carts")
     partition = Partition("carts", 0)
     written = [Record(offset, str(offset)) for offset in range(100)]

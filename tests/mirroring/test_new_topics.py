@@ -1,4 +1,6 @@
-"""Topics that have just been made: brokers hear of them one after the other. (Real brokers do it too quickly to be caught.)"""
+"""Topics that have just been made: brokers hear of them one after the other. (Real brokers do it too quickly
+to be caught.)
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from hadash.mirroring import services
 
 
 class Hearing:
-    """A cluster that tells of ``carts`` what ``leaders`` say, one answer a question, and of its ends what ``ends`` say."""
+    """A cluster that tells of ``carts`` what ``leaders`` say, one answer a question, and of its ends what
+    ``ends`` say.
+    """
 
     name = "west"
 

@@ -139,7 +139,7 @@ def test_nothing_in_nothing_out() -> None:
     assert resume_after(empty) == {}
 
 
-# -- what a mirror and a group already have -----------------------------------------------------------------------------
+# -- what a mirror and a group already have ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Where groups stand is noted in parts: a pair may have very many groups, and what was read is kept whatever becomes of the rest."""
+"""Where groups stand is noted in parts: a pair may have very many groups, and what was read is kept whatever
+becomes of the rest.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def records(checksums: Sequence[str], first: int = 0) -> list[Record]:
     return [Record(first + i, checksum) for i, checksum in enumerate(checksums)]
 
 
-# -- counting ---------------------------------------------------------------------------------------------------------
+# -- counting ------------------------------------------------------------------------------------------------------
 
 
 def test_a_mirror_that_has_copied_everything() -> None:
@@ -78,7 +78,7 @@ def test_the_verdict_follows_from_what_is_missing(world: dict[Partition, tuple[i
             assert ends == {p: OffsetSync(source_ends[p], target_ends[p]) for p in world}
 
 
-# -- comparing tails --------------------------------------------------------------------------------------------------
+# -- comparing tails -----------------------------------------------------------------------------------------------
 
 
 def test_equal_tails_at_different_offsets() -> None:

@@ -1,4 +1,6 @@
-"""Before anything is deleted: the other side has it, and says so. (The whole on real clusters: tests/e2e/test_zzz_forced.py.)"""
+"""Before anything is deleted: the other side has it, and says so. (The whole on real clusters:
+tests/e2e/test_zzz_forced.py.)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Mirrors that have copied records twice: they are counted anew only where it is proved that nothing else has happened."""
+"""Mirrors that have copied records twice: they are counted anew only where it is proved that nothing else has
+happened.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The figures of the installation, as they are read from PostgreSQL, Redis and ZooKeeper; and those that are counted on the way."""
+"""The figures of the installation, as they are read from PostgreSQL, Redis and ZooKeeper; and those that are
+counted on the way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The alert rules and the Grafana dashboard speak of figures that exist, with labels that they have; each alert has its paragraph."""
+"""The alert rules and the Grafana dashboard speak of figures that exist, with labels that they have; each
+alert has its paragraph.
+"""
 
 from __future__ import annotations
 

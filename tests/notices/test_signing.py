@@ -1,4 +1,6 @@
-"""What is posted is signed as its receivers check it: by the reference library of Standard Webhooks, and as the chats describe it."""
+"""What is posted is signed as its receivers check it: by the reference library of Standard Webhooks, and as
+the chats describe it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A thousand mails while workers are killed and the mail server is started anew: none is sent twice, and none is lost without a word."""
+"""A thousand mails while workers are killed and the mail server is started anew: none is sent twice, and none
+is lost without a word.
+"""
 
 from __future__ import annotations
 

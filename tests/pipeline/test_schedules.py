@@ -45,7 +45,7 @@ def ended(job: Job, state: str = P, **more: Any) -> Run:
     return Run.objects.create(job=job, state=state, began_at=now, ended_at=now, **more)
 
 
-# -- by the clock -----------------------------------------------------------------------------------------------------
+# -- by the clock --------------------------------------------------------------------------------------------------
 
 
 def test_in_a_new_installation_runs_what_needs_nothing_and_then_what_needs_that(
@@ -142,7 +142,7 @@ def test_what_redis_has_lost_is_handed_over_again(lake: Store, handed: list[Run]
     assert len({run.pk for run in handed}) == 1
 
 
-# -- by hand ----------------------------------------------------------------------------------------------------------
+# -- by hand -------------------------------------------------------------------------------------------------------
 
 
 def test_whoever_may_has_a_job_run_now(lake: Store, handed: list[Run], olga: Any) -> None:
@@ -178,7 +178,7 @@ def test_a_schedule_is_changed_and_what_was_due_by_the_new_time_is_over(
         schedules.change(ada, Job.SNAPSHOT, "soon", True)
 
 
-# -- what goes wrong --------------------------------------------------------------------------------------------------
+# -- what goes wrong -----------------------------------------------------------------------------------------------
 
 
 def test_what_has_failed_is_tried_again_and_then_alarms(

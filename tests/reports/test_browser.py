@@ -1,4 +1,6 @@
-"""Reports in a browser: their pages, and their mails as a reader's program shows them, in both languages, in the light and in the dark."""
+"""Reports in a browser: their pages, and their mails as a reader's program shows them, in both languages, in
+the light and in the dark.
+"""
 
 from __future__ import annotations
 
@@ -194,7 +196,9 @@ def test_each_mail_can_be_read(
     language: str,
     scheme: Literal["light", "dark"],
 ) -> None:
-    """At a desk and on a telephone; what arrives is what is looked at, with its pictures, its plain twin and its files."""
+    """At a desk and on a telephone; what arrives is what is looked at, with its pictures, its plain twin and
+    its files.
+    """
     folder = settings.BASE_DIR / "var" / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
     mails = dict(taken[language])

@@ -1,4 +1,6 @@
-"""The pages of reports: what somebody types is kept, what is wrong is said, and nothing that somebody must not see is shown."""
+"""The pages of reports: what somebody types is kept, what is wrong is said, and nothing that somebody must
+not see is shown.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,9 @@ def test_each_kind_can_be_looked_at_before_it_is_sent(as_vera: Client, kind: str
 
 
 def test_the_form_is_looked_at_as_it_is_typed(as_ada: Client) -> None:
-    """Its button posts all fields: addresses of people belong in no address of a page. The pair is meant by its number."""
+    """Its button posts all fields: addresses of people belong in no address of a page. The pair is meant by
+    its number.
+    """
     pair = Pair.objects.get()
     other = Pair.objects.create(name="other", first=pair.first, second=pair.second, default=pair.default)
     typed = {"kind": "due", "pair": str(other.pk), "way-0": "address", "value-0": "list@example.org"}

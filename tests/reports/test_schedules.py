@@ -1,4 +1,6 @@
-"""A schedule makes its report at its time, once, for those who may see it, in their language; and says what it could not do."""
+"""A schedule makes its report at its time, once, for those who may see it, in their language; and says what
+it could not do.
+"""
 
 from __future__ import annotations
 

@@ -164,7 +164,9 @@ def test_records_are_sent_at_the_rate_or_in_a_closed_loop(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An acknowledgement long before the next record is due does not bring that forward; and nobody asks all the time for what is due."""
+    """An acknowledgement long before the next record is due does not bring that forward; and nobody asks all
+    the time for what is due.
+    """
     stop = Stop()
     producer = Acknowledging(stop, until=1.0)
     monkeypatch.setattr(client, "Producer", lambda _: producer)

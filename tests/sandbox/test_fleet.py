@@ -1,4 +1,6 @@
-"""A generated estate: shaped as large estates are, marked wherever it is shown, and nothing that anybody could take for clusters."""
+"""A generated estate: shaped as large estates are, marked wherever it is shown, and nothing that anybody
+could take for clusters.
+"""
 
 from __future__ import annotations
 

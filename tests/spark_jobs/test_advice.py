@@ -65,7 +65,9 @@ def estate(
 
 
 def largest(found: Estate, of: Collection[Node] | None = None) -> int:
-    """How many Topics and groups move together at most, as a plan finds it in either direction; with one of ``of`` if they are given."""
+    """How many Topics and groups move together at most, as a plan finds it in either direction; with one of
+    ``of`` if they are given.
+    """
     graph = AccessGraph(found.uses, found.documents, found.instances, widen=True)
     resources = [node for node in graph.nodes if node.kind in (TOPIC, GROUP) and (of is None or node in of)]
     closures = (
@@ -116,8 +118,9 @@ def test_each_step_is_what_the_plan_finds_when_it_is_done(
 
 
 def planted(teams: int, links: int, seed: int) -> tuple[set[AccessEdge], set[str]]:
-    """Teams that keep to themselves, each with Topics that several of its AppIDs share; and AppIDs that somebody gave to clients of
-    all teams."""
+    """Teams that keep to themselves, each with Topics that several of its AppIDs share; and AppIDs that
+    somebody gave to clients of all teams.
+    """
     made = random.Random(seed)
     uses = {
         use(f"team-{team}.app-{number}", f"client-{client}", f"team-{team}.topic-{topic}")
@@ -227,7 +230,9 @@ class TestCriticalAppIDs:
 
 
 def test_what_is_declared_and_bound_counts() -> None:
-    """Somebody has declared a client that nobody has seen; and a Topic that is bound by itself moves without the AppID's other clients."""
+    """Somebody has declared a client that nobody has seen; and a Topic that is bound by itself moves without
+    the AppID's other clients.
+    """
     uses = {use("shared", "a", "x"), AccessEdge("shared", "b", "produce", "y", declared=True)}
     assert [step.clients for step in advise(estate(uses), 5, 1)] == [("a", "b")]
     document = BindingDocument("shared", topics={"y": Binding("east")})

@@ -67,7 +67,9 @@ def test_facts_are_made_there(lake: str) -> None:
 
 
 def test_spark_itself_reads_and_writes_there(lake: str) -> None:
-    """(The jobs that publish read facts, and write what they have made, through Spark's own S3A, or its HDFS client.)"""
+    """(The jobs that publish read facts, and write what they have made, through Spark's own S3A, or its HDFS
+    client.)
+    """
     environment = {**os.environ, "LAKE": lake}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],

@@ -1,4 +1,6 @@
-"""The rules on a held-out estate: made of recorded reports, with faults that somebody seeded who had read their sentences only."""
+"""The rules on a held-out estate: made of recorded reports, with faults that somebody seeded who had read
+their sentences only.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def test_every_rule_has_faults_and_near_misses(fleet: Fleet) -> None:
 
 
 def test_a_gateway_really_reports_such_clients(fleet: Fleet) -> None:
-    """Library, version, acks, idempotence, transactions, assignors and session timeout stand together as they were recorded."""
+    """Library, version, acks, idempotence, transactions, assignors and session timeout stand together as they
+    were recorded.
+    """
     made = {combination(fact._asdict()) for fact in fleet.estate.facts if fact.source == GATEWAY}
     assert made - recorded().combinations == set()
     assert {fact.source for fact in fleet.estate.facts} >= {GATEWAY, CSV}, "importers say something, too"

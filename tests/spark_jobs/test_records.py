@@ -1,4 +1,6 @@
-"""What a task does with records of a Topic: whatever stands in one, the others are read. (With a real Topic: test_from_kafka.py.)"""
+"""What a task does with records of a Topic: whatever stands in one, the others are read. (With a real Topic:
+test_from_kafka.py.)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From end to end: what the job of the topology publishes of an estate is what hadash's plan of a switch would move there."""
+"""From end to end: what the job of the topology publishes of an estate is what hadash's plan of a switch
+would move there.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ from spark_jobs.test_radii import scope_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.django_db(transaction=True)]
 
-#: AppID, client.id, kind, Topic or group: a shop and a CRM that share Topics, and somebody who is bound elsewhere already.
+#: AppID, client.id, kind, Topic or group: a shop and a CRM that share Topics, and somebody who is bound
+#: elsewhere already.
 SEEN = (
     ("shop", "web-1", "produce", "orders"),
     ("shop", "job", "produce", "returns"),
@@ -115,7 +118,9 @@ def test_every_radius_is_that_of_the_plan(
 
 
 def moving_with(pair: Pair, topic: str) -> int:
-    """How many Topics and groups the plan moves with a Topic, when nobody is left behind; in the direction in which it is more."""
+    """How many Topics and groups the plan moves with a Topic, when nobody is left behind; in the direction in
+    which it is more.
+    """
     scope = Scope(ScopeKind.TOPICS, topics=(topic,), widen=True)
     plans = [proposals.proposal_for(pair, scope, target).plan for target in pair.clusters]
     return max(len(plan.topics) + len(plan.groups) for plan in plans)

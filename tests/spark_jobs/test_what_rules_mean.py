@@ -1,4 +1,6 @@
-"""What rules find and what they do not, each in an estate of a few rows. (All rules over a whole estate: test_rules.py.)"""
+"""What rules find and what they do not, each in an estate of a few rows. (All rules over a whole estate:
+test_rules.py.)
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ def member(client_id: str, group: str = "carts", **how: Any) -> Row:
     return {"client_id": client_id, "kind": "group", "resource": group, "session_timeout_ms": 45_000} | how
 
 
-# -- producers ------------------------------------------------------------------------------------------------------
+# -- producers -----------------------------------------------------------------------------------------------------
 
 
 def test_a_producer_whose_library_says_that_it_does_not_retry_or_says_nothing(find: Find) -> None:
@@ -194,7 +196,7 @@ def test_one_broker_that_says_one_is_enough(find: Find) -> None:
     assert not find(Code.MIN_IN_SYNC_UNKNOWN, [writer("w", "inherits")], **topics)
 
 
-# -- applications ---------------------------------------------------------------------------------------------------
+# -- applications --------------------------------------------------------------------------------------------------
 
 
 def test_a_deployment_that_reads_and_one_that_writes_are_one_application(find: Find) -> None:
@@ -223,7 +225,7 @@ def test_a_name_that_says_nothing_but_a_role_is_no_application(find: Find) -> No
     assert not find(Code.SHARED_APPID, facts)
 
 
-# -- groups ---------------------------------------------------------------------------------------------------------
+# -- groups --------------------------------------------------------------------------------------------------------
 
 
 def group(*members: tuple[list[str] | None, int], protocol: str = "range") -> dict[str, list[Row]]:
@@ -271,7 +273,7 @@ def test_skew_is_among_members_that_subscribe_to_the_same(
     assert not find(Code.SKEWED, **group(*members, protocol="cooperative-sticky"))
 
 
-# -- what is known --------------------------------------------------------------------------------------------------
+# -- what is known -------------------------------------------------------------------------------------------------
 
 
 def declared(*names: str) -> dict[str, list[Row]]:
@@ -303,7 +305,7 @@ def test_nobody_was_never_seen_before_there_are_reports_of_a_month(find: Find) -
     assert UNSEEN_DAYS < REMEMBERED_DAYS, "facts remember what this rule asks for"
 
 
-# -- clusters and mirrors -------------------------------------------------------------------------------------------
+# -- clusters and mirrors ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("dialect", "found"), [("native", set()), ("didi", {"main"})])
@@ -374,7 +376,7 @@ def test_a_mirror_of_which_nobody_can_tell_gets_later(
     assert bool(find(Code.STALLED, **lag(*seconds))) is stalled
 
 
-# -- rights ---------------------------------------------------------------------------------------------------------
+# -- rights --------------------------------------------------------------------------------------------------------
 
 
 def acl(cluster: str, operation: str, resource: str = "orders", **how: Any) -> Row:

@@ -46,7 +46,9 @@ _ABORTED = ("htmx:sendAbort", "htmx:afterRequest")
 
 
 class Window:
-    """One person's browser. ``errors`` are what its console complained of: also what a page may not load (Content-Security-Policy)."""
+    """One person's browser. ``errors`` are what its console complained of: also what a page may not load
+    (Content-Security-Policy).
+    """
 
     def __init__(
         self,

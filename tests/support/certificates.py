@@ -77,7 +77,9 @@ class Authority:
         hosts: tuple[str, ...] = ("localhost", "127.0.0.1"),
         ends: datetime.timedelta = _ONE_DAY,
     ) -> Issued:
-        """For a server at ``hosts``, or a client: ``CN=common_name,OU=Apps,O=organization``. It is valid until ``ends`` from now."""
+        """For a server at ``hosts``, or a client: ``CN=common_name,OU=Apps,O=organization``. It is valid
+        until ``ends`` from now.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         # From the root down, as certificates hold it; it is written the other way round.
         subject = x509.Name(

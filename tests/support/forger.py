@@ -15,7 +15,9 @@ from support.provider import CLIENT_ID, private_key
 
 
 class Forger:
-    """Answers like a provider; change ``claims``, ``userinfo``, ``signs_with``, ``algorithm`` or ``document`` to have it lie."""
+    """Answers like a provider; change ``claims``, ``userinfo``, ``signs_with``, ``algorithm`` or ``document``
+    to have it lie.
+    """
 
     def __init__(self) -> None:
         self.published: RSAPrivateKey = private_key()

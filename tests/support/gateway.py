@@ -100,7 +100,7 @@ class GatewayProcess:
         """Where the virtual node of a broker listens."""
         return "127.0.0.1", self.port + 1 + ("east", "west").index(cluster) * PORTS_PER_CLUSTER + broker
 
-    # -- process ----------------------------------------------------------------------------------------------
+    # -- process ---------------------------------------------------------------------------------------------
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start, without waiting for anything."""
@@ -165,7 +165,7 @@ class GatewayProcess:
             return False
         return True
 
-    # -- what it says -----------------------------------------------------------------------------------------
+    # -- what it says ----------------------------------------------------------------------------------------
 
     def log(self) -> str:
         return self.log_path.read_text()

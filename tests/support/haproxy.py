@@ -47,7 +47,10 @@ class HAProxy:
         self._process: subprocess.Popen[bytes] | None = None
 
     def pass_on(self, name: str, port: int, to: int, *, bind: str = "", server: str = "") -> None:
-        """:param bind: options of the listening side (``accept-proxy``); :param server: of the other (``send-proxy-v2``)."""
+        """:param bind: options of the listening side (``accept-proxy``);
+
+        :param server: of the other (``send-proxy-v2``).
+        """
         self._sections.append(_FRONTEND.format(name=name, port=port, to=to, bind=bind, server=server))
         self._ports.append(port)
 

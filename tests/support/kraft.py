@@ -25,8 +25,8 @@ _ADMIN, _PASSWORD = "admin", "kraft-admin-secret"
 class KRaft:
     """The cluster, and brokers that join it later. Everything ends with it.
 
-    :param behind: the port of one more listener, and the one that its clients are told to come to: a load balancer's. Its
-        requests are logged, with who sent them.
+    :param behind: the port of one more listener, and the one that its clients are told to come to: a load
+        balancer's. Its requests are logged, with who sent them.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """A Gateway in the test's own event loop, for what can be seen round by round only.
 
-Its clusters cannot be reached, or have a broker that takes requests and answers none: for what happens before a client is signed
-in, and before a request has its answer.
+Its clusters cannot be reached, or have a broker that takes requests and answers none: for what happens before
+a client is signed in, and before a request has its answer.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class RawClient:
         """Say that nothing more will come, and go on listening."""
         self._socket.shutdown(socket.SHUT_WR)
 
-    # -- bytes ------------------------------------------------------------------------------------------------
+    # -- bytes -----------------------------------------------------------------------------------------------
 
     def send_bytes(self, data: bytes) -> None:
         self._socket.sendall(data)
@@ -92,7 +92,7 @@ class RawClient:
             data += piece
         return data
 
-    # -- messages ---------------------------------------------------------------------------------------------
+    # -- messages --------------------------------------------------------------------------------------------
 
     def send(self, kind: ApiKey, version: int, **values: Any) -> int:
         """Send a request without waiting; its correlation id is returned."""
@@ -118,7 +118,7 @@ class RawClient:
         assert correlation_of(payload) == correlation_id
         return decode_response(kind, version, payload)
 
-    # -- sign-in ----------------------------------------------------------------------------------------------
+    # -- sign-in ---------------------------------------------------------------------------------------------
 
     def sign_in(self, user: str, password: str, mechanism: str = "PLAIN") -> RawClient:
         """:raises NotSignedIn: with the reason that the other side gave."""
@@ -184,7 +184,7 @@ class RawClient:
         proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
         self._authenticate(f"{without_proof},p={base64.b64encode(proof).decode()}".encode())
 
-    # -- requests that tests often need -----------------------------------------------------------------------
+    # -- requests that tests often need ----------------------------------------------------------------------
 
     def send_join(self, group: str, version: int = 2, member_id: str = "") -> None:
         """Ask to become a member, or to stay one, without waiting."""

@@ -21,8 +21,9 @@ class Writer:
 
     def __init__(self, config: dict[str, Any], topic: str, partitions: int = 2) -> None:
         self.topic = topic
-        #: Whether Kafka promises this producer that what it has to send again does not overtake, or is overtaken: of one
-        #: without idempotence that has several requests under way nobody knows (Kafka's and librdkafka's documentation).
+        #: Whether Kafka promises this producer that what it has to send again does not overtake, or is
+        #: overtaken: of one without idempotence that has several requests under way nobody knows (Kafka's and
+        #: librdkafka's documentation).
         self.keeps_order = bool(config.get("enable.idempotence")) or config.get("max.in.flight") == 1
         self.acknowledged: list[int] = []
         self.errors: list[KafkaError] = []

@@ -1,4 +1,6 @@
-"""A real SMTP server (aiosmtpd) that does what a test asks for: TLS, signing in, refusing, greylisting, dying in the midst of a message."""
+"""A real SMTP server (aiosmtpd) that does what a test asks for: TLS, signing in, refusing, greylisting, dying
+in the midst of a message.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,10 @@ class Received:
 
 @dataclass
 class MailServer:
-    """``to_sender``: what it answers to MAIL FROM, by sender; ``to_recipient``, ``to_message``: by recipient. ``dies_before``, ``dies_after``: recipients at whose message the
-    connection ends without an answer, before and after it was taken."""
+    """``to_sender``: what it answers to MAIL FROM, by sender; ``to_recipient``, ``to_message``: by recipient.
+    ``dies_before``, ``dies_after``: recipients at whose message the connection ends without an answer, before
+    and after it was taken.
+    """
 
     port: int = 0
     security: str = "none"
@@ -134,7 +138,9 @@ class _Controller(Controller):
             return super().factory()
 
     def _trigger_server(self) -> None:
-        """aiosmtpd knocks at its own port to see whether it is there: only now is known which one it is, and it is nobody's connection."""
+        """aiosmtpd knocks at its own port to see whether it is there: only now is known which one it is, and
+        it is nobody's connection.
+        """
         self.port = self.server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
         super()._trigger_server()
         self._mail.connections -= 1
@@ -144,7 +150,10 @@ class _Controller(Controller):
 def mail_server(
     certificate: Issued | None = None, security: str = "none", password: str = "", **behaviour: Any
 ) -> Iterator[MailServer]:
-    """:param security: none, starttls or tls; the latter need a certificate. :param password: of the user ``hadash``; empty: nobody signs in."""
+    """:param security: none, starttls or tls; the latter need a certificate.
+
+    :param password: of the user ``hadash``; empty: nobody signs in.
+    """
     mail = MailServer(security=security, **behaviour)
     options: dict[str, Any] = {}
     if certificate is not None:

@@ -1,5 +1,7 @@
-"""Two clusters as companies have them: ``north`` is SASL_SSL with SCRAM and sessions that end, ``south`` knows its clients by their
-certificates alone. A private authority issues everything, and Connect's own home is behind TLS too."""
+"""Two clusters as companies have them: ``north`` is SASL_SSL with SCRAM and sessions that end, ``south``
+knows its clients by their certificates alone. A private authority issues everything, and Connect's own home
+is behind TLS too.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,12 @@ from support.environment import Cluster
 from support.gateway import free_ports
 from support.kafka import Clusters
 
-#: Milliseconds after which a broker of north ends a session that was not renewed. Its twentieth part is what the renewal has left at
-#: worst, on a machine that is busy with other tests.
+#: Milliseconds after which a broker of north ends a session that was not renewed. Its twentieth part is what
+#: the renewal has left at worst, on a machine that is busy with other tests.
 SESSION_MS = 10_000
 
-#: What breaks in a line of JAAS, in SCRAM's own form, and with SASLprep (which Kafka does not do: it would make IX of Ⅸ).
+#: What breaks in a line of JAAS, in SCRAM's own form, and with SASLprep (which Kafka does not do: it would
+#: make IX of Ⅸ).
 PASSWORDS = {
     ADMIN: 'ad"min\\secret; =,',
     MIRROR: "mirror'\"\\\\ gehéim Ⅸ\u00a0x",
@@ -38,7 +41,9 @@ PASSWORDS = {
 
 @dataclass
 class TlsPair:
-    """The running clusters. ``listener`` is where clients of each come to; ``clusters`` asks them past TLS, for what they really hold."""
+    """The running clusters. ``listener`` is where clients of each come to; ``clusters`` asks them past TLS,
+    for what they really hold.
+    """
 
     authority: Authority
     listener: dict[str, str]
@@ -146,8 +151,9 @@ def _listeners(plain: int, tls: int, broker: Path, authority: Path, *, mutual: b
 
 
 def _worker(bootstrap: str, authority: Path) -> dict[str, str]:
-    """Connect's own way home, with a truststore in a file. Its connectors' producers must not inherit that: Kafka takes either a file or
-    a text."""
+    """Connect's own way home, with a truststore in a file. Its connectors' producers must not inherit that:
+    Kafka takes either a file or a text.
+    """
     quoted = PASSWORDS[ADMIN].replace("\\", "\\\\").replace('"', '\\"')
     return {
         "bootstrap.servers": bootstrap,

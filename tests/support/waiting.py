@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 #: Long enough for two busy cores; only a test that fails waits this long.
 PATIENCE_SECONDS = 20.0
-#: All limits of tests are this many times as long: where several stacks share two cores (``setup/test.sh``), nothing comes soon, and
-#: what comes late is no fault.
+#: All limits of tests are this many times as long: where several stacks share two cores (``setup/test.sh``),
+#: nothing comes soon, and what comes late is no fault.
 SLOWER = float(os.environ.get("HADASH_TEST_SLOWER", "1"))
 
 

@@ -36,7 +36,9 @@ def build(folder: Path, source: Path = ROOT) -> Path:
 
 
 def tomorrow(folder: Path, version: str) -> Path:
-    """The sources of a later version: the same, with another number and a migration that adds a column with an index."""
+    """The sources of a later version: the same, with another number and a migration that adds a column with
+    an index.
+    """
     for name in SOURCES:
         source = ROOT / name
         if source.is_dir():
@@ -74,5 +76,7 @@ def install(wheel: Path, environment: Path) -> Path:
 
 
 def lend_dependencies(packages: Path) -> None:
-    """An environment finds those of this one, and not the checkout: who follows a ``.pth`` file does not read the others there."""
+    """An environment finds those of this one, and not the checkout: who follows a ``.pth`` file does not read
+    the others there.
+    """
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")

@@ -1,4 +1,6 @@
-"""What the simulated world is made of: partitions, Gateways, clients, groups and mirrors, each with few honest rules."""
+"""What the simulated world is made of: partitions, Gateways, clients, groups and mirrors, each with few
+honest rules.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Broken(AssertionError):
 
 @dataclass
 class Log:
-    """One partition on one cluster. A record is a number that is unique in the world; at ``MARKER`` an offset holds none."""
+    """One partition on one cluster. A record is a number that is unique in the world; at ``MARKER`` an offset
+    holds none.
+    """
 
     start: int = 0
     records: list[int] = field(default_factory=list)
@@ -299,8 +303,9 @@ class Mirror:
             self._budget = 0.0  # what was not needed is not saved up
 
     def turn(self, now: float, ends: Mapping[Partition, OffsetSync]) -> None:
-        """The opposite connector goes on after the last record that both sides hold. One that runs already is left alone, and
-        none is set back."""
+        """The opposite connector goes on after the last record that both sides hold. One that runs already is
+        left alone, and none is set back.
+        """
         after = {p: offset + 1 for p, offset in resume_after(ends).items()}
         turned = self.reads == self.target
         if not turned or self.state != "running":

@@ -11,7 +11,9 @@ TWO = ("a", "b")
 
 @pytest.mark.parametrize("protocol", sorted(EAGER))
 def test_an_eager_assignor_is_one_that_every_member_offers(protocol: str) -> None:
-    """Also where nothing is known of its members: one that only rebalances cooperatively could not have agreed to it."""
+    """Also where nothing is known of its members: one that only rebalances cooperatively could not have
+    agreed to it.
+    """
     assert rebalancing(protocol, TWO, {}) is Rebalancing.EAGER
 
 

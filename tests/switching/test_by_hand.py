@@ -56,7 +56,9 @@ def dialect(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> NativeDi
 
 @pytest.fixture
 def shop(db: None, dialect: NativeDialect) -> AppID:
-    """An AppID on its pair's default, east, with one registered InstanceID and one client that nobody has registered."""
+    """An AppID on its pair's default, east, with one registered InstanceID and one client that nobody has
+    registered.
+    """
     east, west = (
         Cluster.objects.create(name=name, number=number) for number, name in enumerate(("east", "west"), 1)
     )
@@ -411,7 +413,9 @@ class TestWhatGoesWrong:
     def test_what_is_bound_after_it_was_written_is_not_overwritten(
         self, approved: BindingChange, dialect: NativeDialect, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The answer was lost, and could not be read back; by the time that it is tried again a later change has been made."""
+        """The answer was lost, and could not be read back; by the time that it is tried again a later change
+        has been made.
+        """
         real = dialect.change
 
         def unknown(*values: Any, **options: Any) -> int:

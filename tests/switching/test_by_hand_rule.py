@@ -1,4 +1,6 @@
-"""What can be bound and unbound by hand. The rule is pure: documents, names and what was seen go in, blockers come out."""
+"""What can be bound and unbound by hand. The rule is pure: documents, names and what was seen go in, blockers
+come out.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +202,7 @@ def test_who_is_governed_by_a_binding() -> None:
     assert governed(after, SHOP, uses) == []
 
 
-# -- whatever is asked for ----------------------------------------------------------------------------------------------
+# -- whatever is asked for -----------------------------------------------------------------------------------------
 
 IDENTITIES = [
     SHOP,

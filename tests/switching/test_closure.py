@@ -237,7 +237,7 @@ class TestWhereOnlyWholeAppIDsMove:
         assert {SHOP, topic("carts")} <= set(found.members)
 
 
-# -- properties -----------------------------------------------------------------------------------------------------
+# -- properties ----------------------------------------------------------------------------------------------------
 
 APPIDS, CLIENTS, NAMES = ["a", "b", "c", "d"], ["x", "y", "z", "HA#a#t1"], ["t1", "t2", "t3", "t4"]
 uses = st.lists(

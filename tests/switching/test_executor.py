@@ -109,7 +109,9 @@ def test_of_two_that_find_an_orphan_one_takes_it(switch: Switch) -> None:
 def test_a_lease_lasts_as_long_whatever_the_clock_of_the_worker_says(
     switch: Switch, monkeypatch: pytest.MonkeyPatch, jump: timedelta
 ) -> None:
-    """Else clients wait for an hour when a worker dies whose clock is fast, and two run a switch in turn when one is slow."""
+    """Else clients wait for an hour when a worker dies whose clock is fast, and two run a switch in turn when
+    one is slow.
+    """
     real = timezone.now
     with monkeypatch.context() as wrong:
         wrong.setattr(timezone, "now", lambda: real() + jump)

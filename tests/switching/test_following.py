@@ -26,7 +26,7 @@ def before(
     return world_before(stage, prepare, plan=SPLIT, traffic=traffic)
 
 
-# -- precheck ---------------------------------------------------------------------------------------------------------
+# -- precheck ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,8 @@ def before(
         ),
         (
             lambda w: w.logs["west"][ORDERS_1].expire(15),
-            "Group billing has still to read 3 records of orders-1 that west has deleted already. Let it catch up first.",
+            "Group billing has still to read 3 records of orders-1 that west has deleted already. Let it "
+            "catch up first.",
         ),
         (
             lambda w: setattr(w.mirror, "silent", True),
@@ -81,7 +82,7 @@ def test_how_writers_acknowledge_is_nothing_to_readers() -> None:
     assert run_stage(world, Stage.PRECHECK) == "All checks hold (Topics: 1, groups: 1, clients: 2)."
 
 
-# -- what it must not touch ---------------------------------------------------------------------------------------------
+# -- what it must not touch ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("until", [Stage.VERIFY, Stage.FOLLOW])
@@ -99,7 +100,7 @@ def test_block_says_who_waits() -> None:
     )
 
 
-# -- follow -----------------------------------------------------------------------------------------------------------
+# -- follow --------------------------------------------------------------------------------------------------------
 
 
 def test_follow() -> None:
@@ -182,7 +183,9 @@ def test_a_mirror_whose_last_records_are_others() -> None:
 
 
 def test_a_group_far_behind_copies() -> None:
-    """A Connect worker that died has copied records twice, and the mirror was counted anew after that: the group stands before."""
+    """A Connect worker that died has copied records twice, and the mirror was counted anew after that: the
+    group stands before.
+    """
 
     def stuck(world: World) -> None:
         world.group.stuck = True
@@ -231,7 +234,7 @@ def test_a_member_that_commits_past_the_gateways() -> None:
                 world.group.committed["east"][ORDERS_0] += 1
 
 
-# -- verify -----------------------------------------------------------------------------------------------------------
+# -- verify --------------------------------------------------------------------------------------------------------
 
 
 def test_verify_is_another_one() -> None:

@@ -263,9 +263,11 @@ def test_what_connect_has_not_committed_is_reported_although_it_may_be_there() -
 def test_duplicates_anywhere_hide_no_loss_and_skip_nothing(
     twice: list[tuple[Partition, int, bool]], lag: int, read: int
 ) -> None:
-    """What west lacks is in the tail; and of what west holds, each record that the group had still to read lies before it.
+    """What west lacks is in the tail; and of what west holds, each record that the group had still to read
+    lies before it.
 
-    :param twice: partitions of which so many records are copied twice, and whether hadash finds that out before the loss.
+    :param twice: partitions of which so many records are copied twice, and whether hadash finds that out
+        before the loss.
     :param read: records of each partition that the group had read when it was looked at last.
     """
     world = LostWorld(traffic=False)

@@ -1,7 +1,8 @@
 """A whole switch over a PostgreSQL that fails over to a replica without the last commits, at any point.
 
-The world refuses with :class:`Broken` a switch that goes back behind its forward, two clusters that accept one scope's writes, and
-clients that are sent over before all is drained and translated. See ``test_switch_walk.py`` for the rest.
+The world refuses with :class:`Broken` a switch that goes back behind its forward, two clusters that accept
+one scope's writes, and clients that are sent over before all is drained and translated. See
+``test_switch_walk.py`` for the rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A target that is lost before its mirror was turned round: a person gives it up, and a forced switch can take the clients back."""
+"""A target that is lost before its mirror was turned round: a person gives it up, and a forced switch can
+take the clients back.
+"""
 
 from __future__ import annotations
 

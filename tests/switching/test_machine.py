@@ -97,13 +97,14 @@ def test_an_end_can_be_reached_from_every_status() -> None:
 
 
 def test_a_person_can_end_a_switch_that_needs_attention() -> None:
-    """Else it would hold its radius until the world lets it succeed: a record that somebody wrote past the Gateways stays
-    on the source, so verify can never hold, and no other switch could take the radius back."""
+    """Else it would hold its radius until the world lets it succeed: a record that somebody wrote past the
+    Gateways stays on the source, so verify can never hold, and no other switch could take the radius back.
+    """
     assert MOVES[Status.NEEDS_ATTENTION][Event.CLOSE] is Status.CLOSED
     assert Status.CLOSED in ENDED
 
 
-# -- stages ---------------------------------------------------------------------------------------------------------
+# -- stages --------------------------------------------------------------------------------------------------------
 
 
 def test_the_way() -> None:

@@ -1,7 +1,7 @@
 """Redis is started again: no worker may end because of it.
 
-The channel is a false one: when a real connection breaks cannot be chosen. Real workers lose a real Redis in each stage of a switch in
-``make fault``.
+The channel is a false one: when a real connection breaks cannot be chosen. Real workers lose a real Redis in
+each stage of a switch in ``make fault``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Channel:
         raise AttributeError("'NoneType' object has no attribute 'hostname'")
 
 
-#: Of a channel whose connection stands, of one whose connection has forgotten whose it was, and of one that has none any more.
+#: Of a channel whose connection stands, of one whose connection has forgotten whose it was, and of one that
+#: has none any more.
 STANDS, BROKEN, CLOSED = SimpleNamespace(client=object()), SimpleNamespace(client=None), None
 
 

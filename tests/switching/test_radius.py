@@ -433,7 +433,7 @@ def test_all_reasons_at_once() -> None:
     ]
 
 
-# -- what holds for every access graph --------------------------------------------------------------------------------
+# -- what holds for every access graph -----------------------------------------------------------------------------
 
 TOPICS = ["orders", "carts", "people"]
 use_of_a_topic = st.builds(

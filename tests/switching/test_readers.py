@@ -1,4 +1,6 @@
-"""Who moves in a read split: readers in whole groups, no writer, nobody without a reason; and all that stands against it."""
+"""Who moves in a read split: readers in whole groups, no writer, nobody without a reason; and all that stands
+against it.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +203,7 @@ class TestWhatStandsAgainstIt:
         ]
 
 
-# -- what holds for every access graph --------------------------------------------------------------------------------
+# -- what holds for every access graph -----------------------------------------------------------------------------
 
 TOPICS = ["orders", "carts", "people"]
 NAMES = ["web-1", "bill-1", "bill-2", ""]
@@ -281,7 +283,9 @@ def test_each_member_is_explained_by_what_was_asked_for(
 def test_nobody_moves_who_neither_was_asked_for_nor_shares_a_group(
     scope: Scope, uses: list[AccessEdge], instances: dict[str, set[str]]
 ) -> None:
-    """The smallest set: without any one of its groups' bonds the rest would be another plan. Told by what joins members."""
+    """The smallest set: without any one of its groups' bonds the rest would be another plan. Told by what
+    joins members.
+    """
     found = any_plan(scope, uses, instances).plan
     for member in found.members:
         if member.because.startswith("topic:"):

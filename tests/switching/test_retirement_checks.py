@@ -91,9 +91,11 @@ class TestObjections:
                 "Group billing has members on east: bill-1. Stop them or move them, or wait until their sessions end.",
             ),
             ({"elsewhere": {"billing": ("people",)}}, "Group billing has offsets of other Topics on east: people."),
-            ({"grown": {Partition("carts", 1): (12, 10)}}, "carts-1 on east ends at 12, and its mirror has written up to 10"),
+            ({"grown": {Partition("carts", 1): (12, 10)}}, "carts-1 on east ends at 12, and its mirror has "
+                                                           "written up to 10"),
             ({"mirrors": (replace(MIRROR, state="failed", fault="It is full."),)}, "Mirror shop is not running (failed)"),
-            ({"missing": ("carts",)}, "Mirror carts does not exist any more, so it is not known who wrote to its Topics"),
+            ({"missing": ("carts",)}, "Mirror carts does not exist any more, so it is not known who wrote "
+                                      "to its Topics"),
             ({"mirrors": (replace(MIRROR, source="east"),)}, "Mirror shop copies from east, not from west"),
             (
                 {"mirrors": (replace(MIRROR, topics=MIRROR.topics | {"people"}),)},

@@ -197,7 +197,9 @@ def test_members_with_a_library_that_reads_on(pair: Pair, gateways: SimpleNamesp
 def test_a_library_that_reads_on_since_a_version(
     pair: Pair, gateways: SimpleNamespace, version: str, found: list[str]
 ) -> None:
-    """kafka-python keeps its positions over a rebalance since 3.0. Of one that does not say its version nobody knows."""
+    """kafka-python keeps its positions over a rebalance since 3.0. Of one that does not say its version
+    nobody knows.
+    """
     Access.objects.create(
         pair=pair,
         appid="shop",

@@ -1,7 +1,7 @@
 """Whole read splits over the simulated pair: a source that never stops growing, and no record read twice or skipped.
 
-The world raises at the first record that the group reads twice, and checks before forward that the group goes on with the
-same record on the other side; ``assert_works`` finds what was skipped.
+The world raises at the first record that the group reads twice, and checks before forward that the group goes
+on with the same record on the other side; ``assert_works`` finds what was skipped.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def test_not_to_a_mirror_that_has_failed() -> None:
     assert world.situation() == before
 
 
-# -- with other switches ----------------------------------------------------------------------------------------------
+# -- with other switches -------------------------------------------------------------------------------------------
 
 
 def test_the_writers_can_follow_their_readers() -> None:
@@ -143,7 +143,7 @@ def test_everything_moves_after_the_readers_came_home() -> None:
     assert_works(world)
 
 
-# -- one fault, everywhere --------------------------------------------------------------------------------------------
+# -- one fault, everywhere -----------------------------------------------------------------------------------------
 
 
 def len_of(stage: Stage, home: bool) -> int:
@@ -199,7 +199,7 @@ def test_an_abort_anywhere_before_forward_returns(stage: Stage, home: bool) -> N
         assert_works(world)
 
 
-# -- any faults together ----------------------------------------------------------------------------------------------
+# -- any faults together -------------------------------------------------------------------------------------------
 
 
 def faults() -> st.SearchStrategy[list[Fault]]:

@@ -1,4 +1,6 @@
-"""Splitting what is asked for into radii: disjoint, closed, together everything, whatever the order of what was observed."""
+"""Splitting what is asked for into radii: disjoint, closed, together everything, whatever the order of what
+was observed.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,7 @@ class TestAList:
         ]
 
 
-# -- properties -----------------------------------------------------------------------------------------------------
+# -- properties ----------------------------------------------------------------------------------------------------
 
 APPIDS, CLIENTS, RESOURCES = "abcde", ("1", "2"), "tuvw"
 uses = st.lists(

@@ -60,7 +60,7 @@ def written(world: World) -> list[tuple[str, BindingState]]:
     return [(c.cluster, c.state) for c in world.done if isinstance(c, do.WriteBindings)]
 
 
-# -- precheck ---------------------------------------------------------------------------------------------------------
+# -- precheck ------------------------------------------------------------------------------------------------------
 
 
 def test_precheck() -> None:
@@ -495,7 +495,7 @@ class TestQuotas:
         assert not [command for command in world.done if writes(command)]
 
 
-# -- settle -----------------------------------------------------------------------------------------------------------
+# -- settle --------------------------------------------------------------------------------------------------------
 
 
 def test_settle() -> None:
@@ -688,7 +688,7 @@ def test_a_consumer_that_comes_when_nobody_had_to_settle_repeats_nothing() -> No
     world.later(1.0)
 
 
-# -- block ------------------------------------------------------------------------------------------------------------
+# -- block ---------------------------------------------------------------------------------------------------------
 
 
 def test_block() -> None:
@@ -749,7 +749,7 @@ def test_a_gateway_that_is_not_live_is_waited_for() -> None:
     assert failure(world, Stage.BLOCK) == "gw-2 did not put epoch 10 into effect within 1 s."
 
 
-# -- drain ------------------------------------------------------------------------------------------------------------
+# -- drain ---------------------------------------------------------------------------------------------------------
 
 DRAINED = "The mirror is drained: every partition ends with the same records on both sides (3 in all)."
 
@@ -834,7 +834,7 @@ def test_a_source_that_grows_between_the_reads_is_not_blamed_on_the_mirror() -> 
     assert run_stage(world, Stage.DRAIN, faults=[fault]) == DRAINED
 
 
-# -- translate --------------------------------------------------------------------------------------------------------
+# -- translate -----------------------------------------------------------------------------------------------------
 
 
 def test_translate() -> None:
@@ -1057,7 +1057,7 @@ def test_offsets_of_topics_that_do_not_move_stay() -> None:
     assert world.group.committed["west"][yearly] == 7
 
 
-# -- forward ----------------------------------------------------------------------------------------------------------
+# -- forward -------------------------------------------------------------------------------------------------------
 
 
 def test_forward() -> None:
@@ -1090,7 +1090,7 @@ def test_a_gateway_that_does_not_forward() -> None:
     assert failure(world, Stage.FORWARD) == "gw-2 did not put epoch 11 into effect within 2 s."
 
 
-# -- reverse ----------------------------------------------------------------------------------------------------------
+# -- reverse -------------------------------------------------------------------------------------------------------
 
 
 def test_reverse() -> None:
@@ -1124,7 +1124,7 @@ def test_a_record_written_past_the_gateways_after_the_proof_is_not_copied_back()
     assert world.repeated() == []
 
 
-# -- verify -----------------------------------------------------------------------------------------------------------
+# -- verify --------------------------------------------------------------------------------------------------------
 
 
 def test_verify() -> None:
@@ -1238,7 +1238,7 @@ def test_a_stray_write_is_seen_although_the_turned_mirror_is_behind() -> None:
     assert world.said[-1].startswith("The last 16 records of orders-1 differ between the clusters")
 
 
-# -- return -----------------------------------------------------------------------------------------------------------
+# -- return --------------------------------------------------------------------------------------------------------
 
 BEFORE_FORWARD = [Stage.SETTLE, Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE]
 
@@ -1279,7 +1279,7 @@ def test_the_clients_are_released_before_the_target_is_closed() -> None:
     assert len(world.acknowledged) > count
 
 
-# -- killed and begun again -------------------------------------------------------------------------------------------
+# -- killed and begun again ----------------------------------------------------------------------------------------
 
 
 #: Stages that a switch comes to which has a source; the others are in test_forcing.
@@ -1330,12 +1330,13 @@ def test_a_return_from_wherever_a_stage_was_cut_off(stage: Stage) -> None:
         assert world.situation() == before, f"cut off at command {at}"
 
 
-# -- groups before offsets without a record ----------------------------------------------------------------------------
+# -- groups before offsets without a record ------------------------------------------------------------------------
 
 
 class TestOffsetsWithoutARecord:
-    """Transaction markers have an offset on the source and no copy: counted from the end, a group behind them is moved to
-    another record than the next one."""
+    """Transaction markers have an offset on the source and no copy: counted from the end, a group behind them
+    is moved to another record than the next one.
+    """
 
     MARKERS = 5
     SENTENCE = (

@@ -75,7 +75,7 @@ def assert_works(world: World) -> None:
     assert world.unconsumed() == set()
 
 
-# -- without faults ---------------------------------------------------------------------------------------------------
+# -- without faults ------------------------------------------------------------------------------------------------
 
 
 def test_a_switch_goes_the_way_and_loses_and_repeats_nothing() -> None:
@@ -88,8 +88,9 @@ def test_a_switch_goes_the_way_and_loses_and_repeats_nothing() -> None:
 
 
 def test_a_record_that_comes_before_its_reader_is_read() -> None:
-    """A switch is no restart: of a partition that the group has committed nothing of, with auto.offset.reset=latest, its reader would begin
-    behind what was written between forward and its rejoin."""
+    """A switch is no restart: of a partition that the group has committed nothing of, with
+    auto.offset.reset=latest, its reader would begin behind what was written between forward and its rejoin.
+    """
     world = World()
     world.idle_without_a_commit(ORDERS_1)
     before = max(world.acknowledged)
@@ -168,7 +169,7 @@ def test_a_forced_switch_has_nothing_to_go_back_to() -> None:
         check_blocked(QUICK.blocked + 0.1, WHOLE, QUICK)
 
 
-# -- one fault, everywhere --------------------------------------------------------------------------------------------
+# -- one fault, everywhere -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("when", ["killed before", "killed after"])
@@ -236,7 +237,7 @@ def len_of(stage: Stage) -> int:
         switch.stage = WAY[WAY.index(switch.stage) + 1]
 
 
-# -- any faults together ----------------------------------------------------------------------------------------------
+# -- any faults together -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=100)

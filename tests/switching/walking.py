@@ -103,8 +103,8 @@ LASTING: dict[str, Happening] = {
 #: What happens to the worker, or to one of its commands.
 ON_THE_WAY = ("killed before", "killed after", "refused", "answer lost", "aborted")
 
-#: PostgreSQL fails over to a replica without what was committed during the last so many commands. Its connections break, so
-#: the switch goes on with another executor.
+#: PostgreSQL fails over to a replica without what was committed during the last so many commands. Its
+#: connections break, so the switch goes on with another executor.
 FORGETTING = {f"PostgreSQL forgets {count} commands": count for count in (1, 3, 8, 20, 50)}
 
 

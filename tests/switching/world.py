@@ -199,7 +199,7 @@ class World:
         if not traffic:
             self.group.consume(self.bound, self.logs, self.down)
 
-    # -- time ---------------------------------------------------------------------------------------------------------
+    # -- time --------------------------------------------------------------------------------------------------------
 
     def begin_stage(self, stage: str) -> None:
         self.stage, self._stage_began = stage, self.now
@@ -238,7 +238,7 @@ class World:
         found = table.get(f"shop › {instance}") or table.get("shop")
         return found or ("east", BindingState.FORWARD)
 
-    # -- producers ----------------------------------------------------------------------------------------------------
+    # -- producers ---------------------------------------------------------------------------------------------------
 
     def _produce(self) -> None:
         while self.traffic and self._next_record_at <= self.now:
@@ -260,7 +260,9 @@ class World:
         self.acknowledged.add(record)
 
     def idle_without_a_commit(self, partition: Partition) -> None:
-        """The group has delivered nothing of a partition since its members began at its end, and so committed nothing."""
+        """The group has delivered nothing of a partition since its members began at its end, and so committed
+        nothing.
+        """
         self.idle.add(partition)
         self.group.lazy = True
         log = self.logs["east"][partition]
@@ -270,7 +272,9 @@ class World:
         self.group.assign("east", self.logs)
 
     def write_to_idle(self) -> None:
-        """A producer has a record for each idle partition; it was parked, and its Gateway is the first to hear of a change."""
+        """A producer has a record for each idle partition; it was parked, and its Gateway is the first to
+        hear of a change.
+        """
         cluster, state = self._resolve(self.table, "web-1")
         if state is not BindingState.BLOCK and self.writable(cluster) and cluster not in self.down:
             for partition in self.idle:
@@ -280,7 +284,7 @@ class World:
         """Whether the cluster's ACLs let the AppID write."""
         return self.may_write[cluster] and not self.denied[cluster]
 
-    # -- faults -------------------------------------------------------------------------------------------------------
+    # -- faults ------------------------------------------------------------------------------------------------------
 
     def write_past(self, cluster: str, partition: Partition = ORDERS_0, count: int = 1) -> None:
         """Somebody writes to a cluster without a Gateway."""
@@ -332,7 +336,7 @@ class World:
             mirror.rate, mirror.never_turns = 10_000.0, False
             mirror.state, mirror.fault, mirror.starts_at = "running", "", None
 
-    # -- answering ----------------------------------------------------------------------------------------------------
+    # -- answering ---------------------------------------------------------------------------------------------------
 
     def carry_out(self, command: do.Command) -> Any:
         """The answer to one command."""
@@ -540,7 +544,7 @@ class World:
             return mirror.name, "failed", "It holds records that its source does not.", lag.records
         return mirror.name, mirror.state, mirror.fault, None if mirror.silent else lag.records
 
-    # -- what PostgreSQL holds, and forgets -------------------------------------------------------------------------------
+    # -- what PostgreSQL holds, and forgets ----------------------------------------------------------------------------
 
     def rows(self) -> Rows:
         mirrors = tuple((m.source, m.target, m.anchors, m.turning) for m in self.mirrors)
@@ -604,7 +608,7 @@ class World:
         beside = self.group.metadata.setdefault(self.plan.target, {})
         beside |= {p: committed.metadata for p, committed in kept.items()}
 
-    # -- what always holds ----------------------------------------------------------------------------------------------
+    # -- what always holds ---------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         """Never may both clusters accept the writes of one scope, never may a mirror copy a record round."""
@@ -663,7 +667,7 @@ class World:
         origin = self.logs[self.mirror.source][partition]
         return origin.at(self.mirror.position[partition] + offset - log.end)
 
-    # -- comparing ------------------------------------------------------------------------------------------------------
+    # -- comparing -----------------------------------------------------------------------------------------------------
 
     def situation(self) -> dict[str, Any]:
         """What a return must restore: what rules the clients, and where."""

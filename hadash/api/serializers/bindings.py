@@ -28,7 +28,9 @@ _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": Tr
 
 
 class IdentityShape(s.Serializer):
-    """What is bound of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID itself."""
+    """What is bound of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID
+    itself.
+    """
 
     # Names are taken as they are: one that begins with a blank is refused with a reason, not read as another.
     instance_id = Text(max_length=MAX_NAME_LENGTH, trim_whitespace=False, **_OPTIONAL)

@@ -21,7 +21,8 @@ class FindingQuery(s.Serializer):
     show = s.ChoiceField(
         ["open", "worse", "accepted", "resolved", "all"],
         default="open",
-        help_text="open: those that count. worse: those of them that got worse since they came up. accepted: those that somebody has accepted, up to a day that is not over.",
+        help_text="open: those that count. worse: those of them that got worse since they came up. accepted: those "
+        "that somebody has accepted, up to a day that is not over.",
     )
     appid = Text(max_length=200, required=False)
     q = Text(max_length=200, required=False, help_text="A part of an AppID, or of what it is about.")
@@ -172,7 +173,9 @@ class RowChangeShape(s.Serializer):
 
 
 class ChangesShape(s.Serializer):
-    """How a table has changed. Rows are told by their keys, at most some hundred of each kind; the counts are of all."""
+    """How a table has changed. Rows are told by their keys, at most some hundred of each kind; the counts are
+    of all.
+    """
 
     table = Text()
     columns = s.ListField(child=Text())

@@ -55,7 +55,8 @@ class ScopeShape(s.Serializer):
         max_length=MAX_TOPICS,
         required=False,
         default=list,
-        help_text="Of “several”: what moves together, as a batch lists it (appid:shop, instance:shop+web, topic:orders).",
+        help_text="Of “several”: what moves together, as a batch lists it (appid:shop, instance:shop+web, "
+        "topic:orders).",
     )
 
     def validate_roots(self, value: list[str]) -> list[str]:

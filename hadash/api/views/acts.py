@@ -1,4 +1,6 @@
-"""What people do to something that was asked for (a switch, a batch, a change of bindings): ``POST /<things>/<key>/<act>/``."""
+"""What people do to something that was asked for (a switch, a batch, a change of bindings): ``POST
+/<things>/<key>/<act>/``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from hadash.api.views.common import KEY, View, problems
 
 Held = TypeVar("Held", bound=Any)
 
-#: Carries an act out, with the values of its shape. Gives the thing as the act has left it; ``None`` when it has to be looked up.
+#: Carries an act out, with the values of its shape. Gives the thing as the act has left it; ``None`` when it
+#: has to be looked up.
 CarryOut = Callable[[Request, Held, dict[str, Any]], Held | None]
 
 

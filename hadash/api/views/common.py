@@ -85,7 +85,7 @@ def the_cluster(pair: Pair, name: str) -> Cluster:
     raise Http404(_("Pair %(pair)s has no cluster %(name)s.") % {"pair": pair.name, "name": name})
 
 
-# -- for the description ----------------------------------------------------------------------------------------------
+# -- for the description -------------------------------------------------------------------------------------------
 
 #: The header of every write.
 KEY = OpenApiParameter(

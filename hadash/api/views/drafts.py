@@ -1,4 +1,6 @@
-"""One's own drafts of requests. A program asks for one as for any request (``request_switch``), and discards it then."""
+"""One's own drafts of requests. A program asks for one as for any request (``request_switch``), and discards
+it then.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,8 @@ class OneDraft(View):
     )
     def delete(self, request: Request, pk: int) -> Response:
         draft = _own(request, pk)
-        # (A token that may only read discards nothing. At a browser everybody discards their own, also who may not request any more.)
+        # (A token that may only read discards nothing. At a browser everybody discards their own, also who
+        # may not request any more.)
         if request.auth is not None and not may(request.user, REQUEST, draft.pair):
             raise PermissionDenied("You may not request switches.")
         services.discard(draft)

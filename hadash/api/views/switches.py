@@ -83,7 +83,8 @@ class Switches(PagedView):
 
     @extend_schema(
         operation_id="request_switch",
-        summary="Ask for a switch. Rehearsals and emergencies run at once; the others have to be approved by somebody else.",
+        summary="Ask for a switch. Rehearsals and emergencies run at once; the others have to be approved by "
+        "somebody else.",
         request=shapes.SwitchRequest,
         parameters=[KEY],
         responses={201: shapes.WholeSwitchShape, **problems(400, 404, 409, 412, 422, 503)},
@@ -277,14 +278,16 @@ ACTS: dict[str, type[View]] = {
     ),
     "give-up": acts.act(
         "give-up",
-        "End a switch whose target was lost before its mirror was turned: a forced switch can take the clients back then.",
+        "End a switch whose target was lost before its mirror was turned: a forced switch can take the "
+        "clients back then.",
         shapes.GiveUpRequest,
         _give_up,
         codes=(200,),
     ),
     "rebuild": acts.act(
         "rebuild",
-        "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror them there anew.",
+        "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror "
+        "them there anew.",
         shapes.RebuildRequest,
         _rebuild,
         codes=(202,),

@@ -1,11 +1,12 @@
 """Bindings of a pair that DiDi's engine governs: recorded in hadash's own store, projected onto the engine's trees.
 
-hadash's store stays the record of what should be: documents, epochs, the journal and its token. After each change of it the
-trees are brought to what it says (:mod:`hadash.bindings.didi.moves` says in which order). The projection is level-triggered:
-it reads what is there and writes what should be, so killed anywhere and called again it comes to the same end.
+hadash's store stays the record of what should be: documents, epochs, the journal and its token. After each
+change of it the trees are brought to what it says (:mod:`hadash.bindings.didi.moves` says in which order).
+The projection is level-triggered: it reads what is there and writes what should be, so killed anywhere and
+called again it comes to the same end.
 
-A stale writer's token is looked at after each reading and before each writing of nodes, and each writing is a compare-and-set
-on what was read, so whoever was replaced writes nothing on top of its successor.
+A stale writer's token is looked at after each reading and before each writing of nodes, and each writing is a
+compare-and-set on what was read, so whoever was replaced writes nothing on top of its successor.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say
 
-#: Epochs of which is remembered what they wrote, for :meth:`DidiDialect.waiting_for`: far more than switches run at once.
+#: Epochs of which is remembered what they wrote, for :meth:`DidiDialect.waiting_for`: far more than switches
+#: run at once.
 EPOCHS_REMEMBERED = 100
 
 
@@ -60,7 +62,7 @@ class DidiDialect:
     _projections: OrderedDict[int, _Projection] = field(default_factory=OrderedDict, repr=False)
     _remembering: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    # -- the record --------------------------------------------------------------------------------------
+    # -- the record -------------------------------------------------------------------------------------
 
     def document(self, appid: str) -> BindingDocument:
         return self.record.document(appid)
@@ -83,7 +85,7 @@ class DidiDialect:
     def keep_facts(self, journal: Journal, values: Mapping[str, Any]) -> None:
         self.record.keep_facts(journal, values)
 
-    # -- what the engine cannot do -----------------------------------------------------------------------
+    # -- what the engine cannot do ----------------------------------------------------------------------
 
     def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
         """What the engine does not know, what its trees say otherwise, and what it would forget."""
@@ -116,7 +118,7 @@ class DidiDialect:
             for node in self.estate.contradicted(nodes, cluster)
         ]
 
-    # -- changing ----------------------------------------------------------------------------------------
+    # -- changing ---------------------------------------------------------------------------------------
 
     def change(
         self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
@@ -162,10 +164,10 @@ class DidiDialect:
     def _nodes(self, identities: Iterable[Identity]) -> dict[str, Identity]:
         """The nodes of ``identities``, and those that would shadow an AppID's.
 
-        A node ``user#client`` is obeyed before that of the user. One that the record does not know (DiDi's platform leaves them
-        behind, docs/didi-engine.md 1.3) would stay on the old cluster when the AppID moves, so it moves along (section 4).
-        A client.id that begins with ``P#`` and has no node goes by the Topic instead of the AppID (1.4), so
-        each that is known gets one.
+        A node ``user#client`` is obeyed before that of the user. One that the record does not know (DiDi's
+        platform leaves them behind, docs/didi-engine.md 1.3) would stay on the old cluster when the AppID
+        moves, so it moves along (section 4). A client.id that begins with ``P#`` and has no node goes by the
+        Topic instead of the AppID (1.4), so each that is known gets one.
         """
         found = {names.node_of(identity): identity for identity in identities}
         appids = sorted({i.appid for i in found.values() if i.instance_id is None})
@@ -214,7 +216,7 @@ class DidiDialect:
             found[node] = document.binding_of(identity) or document.default or Binding(self.default)
         return found
 
-    # -- in effect ---------------------------------------------------------------------------------------
+    # -- in effect --------------------------------------------------------------------------------------
 
     def waiting_for(self, epoch: int) -> Waiting:
         """DiDi's engines acknowledge nothing. So their trees are read back, and then they are given

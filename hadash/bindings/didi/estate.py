@@ -53,7 +53,9 @@ class Estate:
         return next(tree for tree in self.clusters.values() if tree.cluster_id == wanted)
 
     def effective(self, tree: Tree, nodes: Nodes) -> dict[str, str | None]:
-        """What the tree's brokers go by: the node's own value, else that of its AppID, else ``None`` (docs/didi-engine.md 1.4)."""
+        """What the tree's brokers go by: the node's own value, else that of its AppID, else ``None``
+        (docs/didi-engine.md 1.4).
+        """
         wide = {node: names.sanitized(identity.appid) for node, identity in nodes.items()}
         held = tree.read(USERS, sorted({*nodes, *wide.values()}))
 

@@ -1,16 +1,18 @@
 """Which value a user's node has in which tree, and in which order they are written. Pure.
 
-A broker takes the writes of an identity when its own tree names its own cluster, *or nothing at all* (docs/didi-engine.md 1.4: what
-is not found is served by the local cluster). There are two trees and no transaction over both, so the order is what
-keeps two clusters from taking one identity's writes: **whoever may be open is closed before another is opened**.
+A broker takes the writes of an identity when its own tree names its own cluster, *or nothing at all*
+(docs/didi-engine.md 1.4: what is not found is served by the local cluster). There are two trees and no
+transaction over both, so the order is what keeps two clusters from taking one identity's writes: **whoever
+may be open is closed before another is opened**.
 
 To block, with X active and Y the other:
 
-1. Y names X. Not ``None``: an engine under ``None`` still handles OFFSET_COMMIT (section 2), and the standby must not. Where
-   nothing was bound before, this is what closes Y.
-2. X says ``None``: no PRODUCE or FETCH of a client is served any more, METADATA is answered by X itself. Y refuses because it names
-   another cluster, X because it names none: nobody accepts writes. The Gateway's tree stays as it is: it routes
-   and serves nothing, and under ``None`` it would only close connections (CLUSTER_ID_ERROR).
+1. Y names X. Not ``None``: an engine under ``None`` still handles OFFSET_COMMIT (section 2), and the standby
+   must not. Where nothing was bound before, this is what closes Y.
+2. X says ``None``: no PRODUCE or FETCH of a client is served any more, METADATA is answered by X itself. Y
+   refuses because it names another cluster, X because it names none: nobody accepts writes. The Gateway's
+   tree stays as it is: it routes and serves nothing, and under ``None`` it would only close connections
+   (CLUSTER_ID_ERROR).
 
 To forward to X:
 
@@ -83,8 +85,8 @@ class Goal:
         return {step.role: step.value for step in self.steps() if step.value is not None}
 
     def contradicted_by(self, in_active: str | None, in_other: str | None) -> bool:
-        """Whether the trees say that the *other* cluster serves the identity, which no step of hadash leads to: somebody
-        has moved it past hadash. Values are those that its brokers go by, ``None`` for nothing.
+        """Whether the trees say that the *other* cluster serves the identity, which no step of hadash leads
+        to: somebody has moved it past hadash. Values are those that its brokers go by, ``None`` for nothing.
 
         >>> Goal("1", "2").contradicted_by("1", "1"), Goal("1", "2").contradicted_by("2", "2")
         (False, True)

@@ -55,7 +55,8 @@ def objection(identity: Identity) -> Sentence | None:
         )
     if SEPARATOR in identity.appid:
         return say(
-            "AppID %(appid)s contains #, at which DiDi's engine separates the InstanceID: it could not tell them apart.",
+            "AppID %(appid)s contains #, at which DiDi's engine separates the InstanceID: it could not tell "
+            "them apart.",
             appid=identity.appid,
         )
     if user_name(identity) in (".", ".."):

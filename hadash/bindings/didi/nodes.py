@@ -1,7 +1,8 @@
 """The config nodes of Kafka's ZooKeeper tree as immutable values (docs/didi-engine.md 1).
 
-A node ``/config/<type>/<name>`` holds ``{"version":1,"config":{key: text}}``. It is shared: a user's node also holds SCRAM
-credentials and quotas, a cluster's node tuning that hadash does not know. Whatever hadash does not change stays as it was.
+A node ``/config/<type>/<name>`` holds ``{"version":1,"config":{key: text}}``. It is shared: a user's node
+also holds SCRAM credentials and quotas, a cluster's node tuning that hadash does not know. Whatever hadash
+does not change stays as it was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Making two clusters known to each other and to DiDi's Gateway: nodes ``/config/ha-clusters/<id>`` (docs/didi-engine.md 1.1).
+"""Making two clusters known to each other and to DiDi's Gateway: nodes ``/config/ha-clusters/<id>``
+(docs/didi-engine.md 1.1).
 
 ======================== ==================
 in the tree of           stands
@@ -144,7 +145,9 @@ def _refuse_a_third(tree: Tree, other: Tree) -> None:
 
 
 def _refuse_if_used(estate: Estate) -> None:
-    """The engine's own tool refuses it for a cluster that a Topic or user names (1.1): its brokers would lose the way."""
+    """The engine's own tool refuses it for a cluster that a Topic or user names (1.1): its brokers would lose
+    the way.
+    """
     ids = {tree.cluster_id for tree in estate.clusters.values()}
     for tree in estate.trees:
         for kind, key in ((HA_TOPICS, REMOTE_CLUSTER), (USERS, ACTIVE_CLUSTER)):

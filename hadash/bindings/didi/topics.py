@@ -1,7 +1,7 @@
 """Mirrors of single Topics: nodes ``/config/ha-topics/<Topic>`` in the *destination's* tree (docs/didi-engine.md 1.2).
 
-The key :data:`REMOTE_CLUSTER` is the switch: present, the destination's brokers copy the Topic from there and refuse its
-producers (NOT_LEADER_FOR_PARTITION); absent, they do not. What else stands in the node stays.
+The key :data:`REMOTE_CLUSTER` is the switch: present, the destination's brokers copy the Topic from there and
+refuse its producers (NOT_LEADER_FOR_PARTITION); absent, they do not. What else stands in the node stays.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def start(source: Tree, destination: Tree, topics: Sequence[str], fence: Fence) 
 
 
 def stop(destination: Tree, topics: Sequence[str], fence: Fence) -> None:
-    """Let ``destination`` copy ``topics`` from nowhere. Its brokers raise the Topics' leader epochs by one (section 2)."""
+    """Let ``destination`` copy ``topics`` from nowhere. Its brokers raise the Topics' leader epochs by one
+    (section 2).
+    """
 
     def stopped(name: str, node: ConfigNode) -> ConfigNode:
         return node.with_keys({REMOTE_CLUSTER: None, **dict.fromkeys(WITH_A_MIRROR)})
@@ -53,8 +55,9 @@ def stop(destination: Tree, topics: Sequence[str], fence: Fence) -> None:
 
 
 def turn(active: Tree, standby: Tree, topics: Sequence[str], fence: Fence) -> None:
-    """From now on ``standby`` copies ``topics`` from ``active``, which copied them before: steps 103 and 104 of DiDi's own
-    job (3.1), in this order, so that no record goes round."""
+    """From now on ``standby`` copies ``topics`` from ``active``, which copied them before: steps 103 and 104
+    of DiDi's own job (3.1), in this order, so that no record goes round.
+    """
     stop(active, topics, fence)
     start(active, standby, topics, fence)
 

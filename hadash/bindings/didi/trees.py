@@ -1,8 +1,8 @@
 """One ZooKeeper of DiDi's estate: a cluster's or the Gateway's. The only I/O of the dialect (docs/didi-engine.md 1).
 
-A write and its notification are one transaction: an engine that is told finds the new value, and a value that is there has been
-told. Written is by compare-and-set on the node's version, always, also where nothing changes: so whoever read the node before
-cannot write it any more (see :meth:`Tree.write`).
+A write and its notification are one transaction: an engine that is told finds the new value, and a value that
+is there has been told. Written is by compare-and-set on the node's version, always, also where nothing
+changes: so whoever read the node before cannot write it any more (see :meth:`Tree.write`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ READ_BACK_SECONDS = 20.0
 _QUIET = logging.getLogger("hadash.bindings.didi.zookeeper")
 _QUIET.setLevel(logging.WARNING)
 
-#: Makes sure that this writer may still write ``names``; raises when not. Called after their reading, before their writing.
+#: Makes sure that this writer may still write ``names``; raises when not. Called after their reading, before
+#: their writing.
 Fence = Callable[[Sequence[str]], None]
 Change = Callable[[str, ConfigNode], ConfigNode]
 
@@ -112,7 +113,7 @@ class Tree:
         except NoAuthError:
             raise BindingConflict(f"The ZooKeeper of {self.name} does not let hadash in.") from None
 
-    # -- reading -----------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------
 
     def names(self, kind: str) -> list[str]:
         """The nodes below ``/config/<kind>``, encoded as they are."""
@@ -158,14 +159,15 @@ class Tree:
                 "Repair or delete it first."
             ) from None
 
-    # -- writing -----------------------------------------------------------------------------------------
+    # -- writing ----------------------------------------------------------------------------------------
 
     def write(self, kind: str, names: Sequence[str], change: Change, fence: Fence) -> None:
         """Change nodes: each one and its notification in one transaction, :data:`AT_ONCE` nodes in each.
 
-        The fence is asked between reading and writing. Its answer may be out of date when the write arrives; the version
-        is not: if a newer writer has written the node since we read it, our write fails. For that every writer
-        writes every node, also one that already is as it should be (without a notification then).
+        The fence is asked between reading and writing. Its answer may be out of date when the write arrives;
+        the version is not: if a newer writer has written the node since we read it, our write fails. For that
+        every writer writes every node, also one that already is as it should be (without a notification
+        then).
 
         :param change: what a node becomes, from its name and what it is; called again after a conflict.
         :raises BindingConflict: somebody else writes again and again, or a node is none of Kafka's.

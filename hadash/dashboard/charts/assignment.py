@@ -14,7 +14,8 @@ MEMBERS = 26
 
 
 def spread(words: Mapping[str, str], now: Mapping[str, int], then: Mapping[str, int] | None = None) -> Chart:
-    """A bar a member: how many partitions it has. :param words: what members are called, by id. :param now: partitions by id.
+    """A bar a member: how many partitions it has. :param words: what members are called, by id. :param now:
+    partitions by id.
     :param then: the same after a change; ``None`` when none is asked about.
     """
     members = list(dict.fromkeys([*now, *(then or ())]))

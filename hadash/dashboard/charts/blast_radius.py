@@ -1,4 +1,6 @@
-"""What moves together and why, step by step from what was asked for; and what is other today than when it was asked for. Pure."""
+"""What moves together and why, step by step from what was asked for; and what is other today than when it was
+asked for. Pure.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,10 @@ NAMED, NAME_LENGTH = 40, 34
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A member. ``because``: the key of the one that pulls it in; empty for what was asked for. ``why`` says so in words, ``chain`` are the names of all
-    from what was asked for to it. ``already``: it is on the target."""
+    """A member. ``because``: the key of the one that pulls it in; empty for what was asked for. ``why`` says
+    so in words, ``chain`` are the names of all from what was asked for to it. ``already``: it is on the
+    target.
+    """
 
     key: str
     because: str
@@ -43,7 +47,8 @@ def blast_radius(
 ) -> Chart:
     """From left to right: each step pulls in the next.
 
-    :param members: the nearest first; beyond :data:`MOST_DRAWN` they are only rows of the table. :param beyond: how many at each step are not drawn.
+    :param members: the nearest first; beyond :data:`MOST_DRAWN` they are only rows of the table. :param
+        beyond: how many at each step are not drawn.
     :param address: of the page that has the table as CSV, when it is not the one that shows it.
     """
     shown = members[:MOST_DRAWN]

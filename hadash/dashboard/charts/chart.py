@@ -19,7 +19,8 @@ from hadash.presentation.tables import Column
 #: Rows of a twin that stand on the page; the CSV has all of them.
 TWIN_ROWS = 40
 
-#: Colours by what they say. ``static/charts.js`` looks up what they are in the light and in the dark, in ``hadash.css``.
+#: Colours by what they say. ``static/charts.js`` looks up what they are in the light and in the dark, in
+#: ``hadash.css``.
 FIRST, SECOND = "@first", "@second"
 FINE, WAITING, BAD, UNKNOWN = "@fine", "@waiting", "@bad", "@unknown"
 INK, QUIET, LINE, SURFACE = "@ink-2", "@ink-3", "@line", "@surface"
@@ -29,10 +30,12 @@ GREYS = ("@ink-2", "@ink-3", "@line-strong")
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart. ``name`` stands in addresses and names of files. ``says``: what can be read from it, in a sentence. ``columns`` and ``rows``
-    are the table twin. ``traces`` and ``layout`` are Plotly's; ``layout`` lies over what all charts share. Moments are numbers,
-    milliseconds since 1970, and the axis that has them is of type ``date``: the browser knows the viewer's zone. A point leads to the address that
-    stands first in its ``customdata``. ``empty`` stands there when there is nothing to draw."""
+    """One chart. ``name`` stands in addresses and names of files. ``says``: what can be read from it, in a
+    sentence. ``columns`` and ``rows`` are the table twin. ``traces`` and ``layout`` are Plotly's; ``layout``
+    lies over what all charts share. Moments are numbers, milliseconds since 1970, and the axis that has them
+    is of type ``date``: the browser knows the viewer's zone. A point leads to the address that stands first
+    in its ``customdata``. ``empty`` stands there when there is nothing to draw.
+    """
 
     name: str
     title: Any
@@ -72,7 +75,9 @@ class Chart:
 
     @cached_property
     def script(self) -> SafeString:
-        """The element that holds :attr:`drawn` as JSON. (Written once for all who look at a chart that is remembered.)"""
+        """The element that holds :attr:`drawn` as JSON. (Written once for all who look at a chart that is
+        remembered.)
+        """
         return json_script(self.drawn, self.element)
 
     @property
@@ -82,7 +87,8 @@ class Chart:
 
 
 def _comparable(number: int, row: Sequence[Any]) -> Any:
-    """A value of a row, as values of its column are compared: a text without regard to capitals, several names as one text.
+    """A value of a row, as values of its column are compared: a text without regard to capitals, several
+    names as one text.
 
     >>> _comparable(0, ["West"]), _comparable(0, [("b", "a")]), _comparable(0, [None])
     ('west', 'b, a', None)

@@ -78,8 +78,8 @@ class Cell:
 def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Chart:
     """A row for each AppID, those with the most clients that are not registered first; a column for each Topic.
 
-    :param query: what these cells were looked for by, in the names of AppIDs and Topics. :param appids: how many there are, when these cells
-        are not of all of them.
+    :param query: what these cells were looked for by, in the names of AppIDs and Topics. :param appids: how
+        many there are, when these cells are not of all of them.
     """
     missing: dict[tuple[str, str], int] = defaultdict(int)
     users: dict[str, int] = defaultdict(int)
@@ -168,7 +168,8 @@ def _says(rows: int, appids: int, columns: int, topics: int) -> str:
     if rows == appids and columns == topics:
         return marks
     drawn = _(
-        "%(rows)s of %(appids)s AppIDs and %(columns)s of their %(topics)s Topics are drawn: those with the most to do. The search shows others."
+        "%(rows)s of %(appids)s AppIDs and %(columns)s of their %(topics)s Topics are drawn: those with the "
+        "most to do. The search shows others."
     ) % {"rows": f"{rows:,}", "appids": f"{appids:,}", "columns": f"{columns:,}", "topics": f"{topics:,}"}
     return f"{marks}. {drawn}"
 

@@ -39,7 +39,9 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something in a column. ``key``: what tells it from others there; ``None``: what has no name of its own there, together."""
+    """Something in a column. ``key``: what tells it from others there; ``None``: what has no name of its own
+    there, together.
+    """
 
     column: int
     key: tuple[str, ...] | None
@@ -131,7 +133,9 @@ def flows(
 
 
 def _steps(found: Iterable[Flow]) -> dict[tuple[Place, Place], _Link]:
-    """What leads where, one column at a time. A Topic leads to the groups of those who read it; what no group reads leads to its cluster itself."""
+    """What leads where, one column at a time. A Topic leads to the groups of those who read it; what no group
+    reads leads to its cluster itself.
+    """
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for flow in found:
         if flow.kind == GROUP_USE:

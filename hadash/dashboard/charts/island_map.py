@@ -1,4 +1,6 @@
-"""The map of an estate: its islands beside each other, and on each the things that hang together with most others. Pure."""
+"""The map of an estate: its islands beside each other, and on each the things that hang together with most
+others. Pure.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ TURNS: Mapping[Turn, tuple[Any, Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class IslandSpot:
-    """An island. ``cluster``: empty when its things are on both. ``x``, ``y``, ``r``: its circle; ``None`` for one that is too small for one of its own."""
+    """An island. ``cluster``: empty when its things are on both. ``x``, ``y``, ``r``: its circle; ``None``
+    for one that is too small for one of its own.
+    """
 
     word: str
     things: int
@@ -62,7 +66,9 @@ class IslandSpot:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A thing on the map, where it lies in the units of the map. ``lines``: the numbers of the drawn things that follow from it."""
+    """A thing on the map, where it lies in the units of the map. ``lines``: the numbers of the drawn things
+    that follow from it.
+    """
 
     number: int
     kind: str
@@ -279,7 +285,9 @@ def _colours(clusters: tuple[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[dict[str, Any]]:
-    """The edges of the islands. (``circles`` is for static/charts.js, which makes lines of them: a circle takes many points.)"""
+    """The edges of the islands. (``circles`` is for static/charts.js, which makes lines of them: a circle
+    takes many points.)
+    """
     found = []
     for cluster, (_word, colour) in _colours(clusters).items():
         own = [island for island in islands if island.cluster == cluster]

@@ -33,8 +33,8 @@ def lines(
 ) -> Chart:
     """A line a series, those with the highest values; where samples are missing there is a gap.
 
-    :param at: when each value was, in order. :param every: how far samples are apart. :param unit: what stands on the axis. :param colours: of series
-        that have one (clusters).
+    :param at: when each value was, in order. :param every: how far samples are apart. :param unit: what
+        stands on the axis. :param colours: of series that have one (clusters).
     """
     own = dict(sorted(series.items(), key=lambda item: -_most(item[1])))
     shown = list(own)[:MOST_LINES]

@@ -24,7 +24,8 @@ def over_time(
 ) -> Chart:
     """Records behind, darker where there were more; by their logarithm, as one late partition would hide all others.
 
-    :param moments: in order; a step without one is a gap. :param span: from when until when. :param topic: that alone; empty for all.
+    :param moments: in order; a step without one is a gap. :param span: from when until when. :param topic:
+        that alone; empty for all.
     """
     most: dict[Partition, int] = defaultdict(int)
     for moment in moments:

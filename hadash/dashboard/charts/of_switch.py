@@ -1,4 +1,6 @@
-"""The charts on the page of a switch that has ended: how long its stages took, beside earlier ones, and how long each client paused."""
+"""The charts on the page of a switch that has ended: how long its stages took, beside earlier ones, and how
+long each client paused.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The charts above the tables that jobs publish, from the rows of the last published run. Reads only, with as many queries for a large
-estate as for a small one."""
+"""The charts above the tables that jobs publish, from the rows of the last published run. Reads only, with as
+many queries for a large estate as for a small one.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ REMEMBERED = 64
 def charts_of(table: str, run: Run | None, pairs: Sequence[str], query: str = "") -> Sequence[Chart]:
     """Those of a table; none for one that has no picture, or while no run has been published.
 
-    :param pairs: the names of those that are shown: the caller has checked that the user may see them. :param query: what is looked for in
-        names. The map of coverage shows what fits; other charts are about all.
+    :param pairs: the names of those that are shown: the caller has checked that the user may see them. :param
+        query: what is looked for in names. The map of coverage shows what fits; other charts are about all.
     """
     make = _CHARTS.get(table)
     if make is None or run is None:
@@ -57,7 +58,9 @@ def _sharing(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _sharing_of(run: Run, advice: Run | None, pairs: tuple[str, ...], language: str) -> Sequence[Chart]:
-    """In the ``language`` that is active. Remembered: published runs do not change. (An AppID that was registered since has no link.)"""
+    """In the ``language`` that is active. Remembered: published runs do not change. (An AppID that was
+    registered since has no link.)
+    """
     rows = selectors.rows(Sharing, run, pairs)
     counts = dict(rows.order_by().values_list("clients").annotate(Count("pk")))
     most = list(rows.order_by("-clients", "pair", "appid")[: sharing.RANKED])
@@ -92,7 +95,9 @@ def _changes(advice: Run | None, pairs: Sequence[str]) -> list[sharing.Change]:
 
 
 def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharing.Crowd]:
-    """All AppIDs but those that are named, by how many clients they have and how much moves with them, each to a power of the root of two."""
+    """All AppIDs but those that are named, by how many clients they have and how much moves with them, each
+    to a power of the root of two.
+    """
     with connection.cursor() as cursor:
         # (To leave some hundred rows out is to compare each row with all of them; to take them off again is not.)
         place = (

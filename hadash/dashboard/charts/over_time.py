@@ -38,7 +38,8 @@ class CoverageDay:
 
 
 def last_of_each_day(runs: Iterable[Mapping[str, Any]]) -> list[CoverageDay]:
-    """In the order of days. :param runs: as :func:`hadash.governance.selectors.coverage_over_time` has them, the newest first.
+    """In the order of days. :param runs: as :func:`hadash.governance.selectors.coverage_over_time` has them,
+    the newest first.
 
     >>> noon_of = lambda day, hour: datetime(2026, 11, day, hour, tzinfo=UTC)
     >>> runs = [{"at": noon_of(24, 9), "pair": "main", "clients": 4, "registered": 3},
@@ -116,7 +117,8 @@ def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = No
             "margin": {"l": 56, "r": 90, "t": 12, "b": 44},
         },
         says=_(
-            "The share of the clients that were seen which are registered as InstanceIDs: only they can move by themselves."
+            "The share of the clients that were seen which are registered as InstanceIDs: only they can move by "
+            "themselves."
         ),
         empty=_("No run has counted clients yet."),
         height=220,
@@ -162,7 +164,9 @@ def _label(x: int, y: float, text: str, colour: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MirrorDay:
-    """One mirror on one day: how late it was in half of the samples, in 19 of 20, and at most, in seconds; ``None`` when nobody knows."""
+    """One mirror on one day: how late it was in half of the samples, in 19 of 20, and at most, in seconds;
+    ``None`` when nobody knows.
+    """
 
     day: date
     pair: str

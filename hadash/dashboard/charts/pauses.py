@@ -34,7 +34,11 @@ class Band:
 
 
 def pauses(found: Sequence[Pause], bands: Sequence[Band], several_appids: bool) -> Chart:
-    """A bar a client that writes, and one that reads. :param bands: the stages, in order. :param several_appids: whether names need their AppID."""
+    """A bar a client that writes, and one that reads.
+
+    :param bands: the stages, in order.
+    :param several_appids: whether names need their AppID.
+    """
     shown = list(found[:MOST_DRAWN])
     words = {"produce": _("writes"), "consume": _("reads")}
     rows = [
@@ -96,7 +100,8 @@ def _says(found: Sequence[Pause]) -> str:
     longest = next(pause for pause in found if pause.seconds is not None)
     said = ngettext(
         "One client; it was without a record for %(longest)s s.",
-        "%(count)s clients; the longest time without a record was %(longest)s s (%(who)s). Who has little to do is without records anyway.",
+        "%(count)s clients; the longest time without a record was %(longest)s s (%(who)s). Who has little "
+        "to do is without records anyway.",
         len(found),
     ) % {"count": len(found), "longest": f"{max(ended):.2f}", "who": longest.client_id or longest.appid}
     if len(found) > MOST_DRAWN:
@@ -170,7 +175,9 @@ def _label(band: Band) -> dict[str, Any]:
 
 
 def _span(shown: Sequence[Pause], bands: Sequence[Band]) -> tuple[datetime, datetime]:
-    """What there is to see: the pauses, and the stages in which clients wait; of a client that was silent for long, not all of it."""
+    """What there is to see: the pauses, and the stages in which clients wait; of a client that was silent for
+    long, not all of it.
+    """
     waits = [band for band in bands if band.blocked] or list(bands)
     moments = [band.begin.timestamp() for band in waits] + [band.end.timestamp() for band in waits]
     moments += [pause.since for pause in shown] + [p.until for p in shown if p.until is not None]

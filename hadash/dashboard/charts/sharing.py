@@ -213,7 +213,8 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
             "yaxis": {**axis, "title": {"text": _("things that move together")}},
         },
         says=_(
-            "On the upper right is what is hardest to move: many clients, and much that comes along. A point leads to its AppID."
+            "On the upper right is what is hardest to move: many clients, and much that comes along. A point "
+            "leads to its AppID."
         ),
         empty=_("No AppID has been seen within the days that count."),
         height=360,
@@ -222,7 +223,9 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What registering the InstanceIDs of one AppID would change: how many things move together at most around it. ``clients``: to be registered."""
+    """What registering the InstanceIDs of one AppID would change: how many things move together at most
+    around it. ``clients``: to be registered.
+    """
 
     pair: str
     appid: str
@@ -296,7 +299,8 @@ def before_and_after(changes: Sequence[Change]) -> Chart:
             "margin": {"l": 120, "r": 40, "t": 8, "b": 44},
         },
         says=_(
-            "How much moves together around an AppID now (circle), and once its InstanceIDs are registered (diamond): step by step, as the work list has it."
+            "How much moves together around an AppID now (circle), and once its InstanceIDs are registered "
+            "(diamond): step by step, as the work list has it."
         ),
         empty=_("Nothing is left to do: registering more InstanceIDs would break up nothing more."),
         height=height_of(len(rows)),

@@ -12,14 +12,16 @@ from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of
 from hadash.presentation.tables import Column
 from hadash.switching.execution.usual import LEAST, usual_of
 
-#: A stage was slower than usual when it took so many times as long as half of the earlier ones, and so many seconds longer: what takes hundredths
-#: of a second may well take twice as many.
+#: A stage was slower than usual when it took so many times as long as half of the earlier ones, and so many
+#: seconds longer: what takes hundredths of a second may well take twice as many.
 TIMES_SLOWER, SECONDS_SLOWER = 2.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """One stage of the switch. ``word``: what people call it. ``earlier``: the seconds that it took in earlier switches."""
+    """One stage of the switch. ``word``: what people call it. ``earlier``: the seconds that it took in
+    earlier switches.
+    """
 
     word: str
     seconds: float
@@ -144,7 +146,8 @@ def times_of(
 ) -> list[StageTime]:
     """Each stage once, its attempts added up, in the order of the first ones.
 
-    :param own: (stage, seconds) of each attempt. :param earlier: seconds by stage. :param words: what stages are called.
+    :param own: (stage, seconds) of each attempt. :param earlier: seconds by stage. :param words: what stages
+        are called.
     """
     seconds: dict[str, float] = {}
     for stage, took in own:

@@ -14,7 +14,9 @@ from hadash.presentation.tables import Column
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Registering the InstanceIDs of one AppID: how many things move together at most, before and after. ``href``: the AppID's page."""
+    """Registering the InstanceIDs of one AppID: how many things move together at most, before and after.
+    ``href``: the AppID's page.
+    """
 
     pair: str
     place: int
@@ -26,7 +28,10 @@ class Step:
 
 
 def falling_apart(steps: Sequence[Step]) -> Chart:
-    """The largest of the islands that steps are about after each step, a line a pair. :param steps: by pair and place."""
+    """The largest of the islands that steps are about after each step, a line a pair.
+
+    :param steps: by pair and place.
+    """
     by_pair: dict[str, list[Step]] = defaultdict(list)
     for step in steps:
         by_pair[step.pair].append(step)
@@ -80,7 +85,8 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
             "margin": {"l": 64, "r": 90, "t": 12, "b": 44},
         },
         says=_(
-            "Each step registers the InstanceIDs of one AppID. What moved as one island falls apart. Islands without a step are not counted."
+            "Each step registers the InstanceIDs of one AppID. What moved as one island falls apart. Islands "
+            "without a step are not counted."
         ),
         empty=_("Nothing is left to do: registering more InstanceIDs would break up nothing more."),
     )

@@ -26,8 +26,10 @@ STATE_DAYS, MOST_POINTS = 30, 500
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster of a pair. ``newest``: how it was at the newest snapshot that has it; ``None``: at none yet. ``reached_by``: Gateways whom it
-    answered when they asked it last; ``missed_by``: those whom it did not; both of those that have said how they are lately."""
+    """A cluster of a pair. ``newest``: how it was at the newest snapshot that has it; ``None``: at none yet.
+    ``reached_by``: Gateways whom it answered when they asked it last; ``missed_by``: those whom it did not;
+    both of those that have said how they are lately.
+    """
 
     cluster: Cluster
     pair: Pair

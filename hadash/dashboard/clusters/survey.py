@@ -1,5 +1,6 @@
-"""What the newest snapshot has of one cluster: brokers, what is wrong with its partitions, and what differs from its twin. Read from the lake: no cluster
-is asked for thousands of Topics because somebody looks."""
+"""What the newest snapshot has of one cluster: brokers, what is wrong with its partitions, and what differs
+from its twin. Read from the lake: no cluster is asked for thousands of Topics because somebody looks.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class BrokerRow:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A Topic with partitions that are not as they have to be. ``asked``: replicas that have to be in sync for ``acks=all``."""
+    """A Topic with partitions that are not as they have to be. ``asked``: replicas that have to be in sync
+    for ``acks=all``.
+    """
 
     topic: str
     partitions: int
@@ -53,7 +56,9 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A setting that differs from the twin's. ``of``: the Topic, or empty for that of the brokers. ``here``, ``there``: empty where nobody has set it."""
+    """A setting that differs from the twin's. ``of``: the Topic, or empty for that of the brokers. ``here``,
+    ``there``: empty where nobody has set it.
+    """
 
     of: str
     setting: str
@@ -142,7 +147,9 @@ def brokers_of(brokers: Iterable[Row], partitions: Sequence[Row], controller: in
 
 
 def troubles_of(partitions: Iterable[Row], asked: Mapping[str, int]) -> list[Trouble]:
-    """The worst first: without a leader, then with too few replicas for ``acks=all``, then with fewer than they have."""
+    """The worst first: without a leader, then with too few replicas for ``acks=all``, then with fewer than
+    they have.
+    """
     by_topic: dict[str, list[Row]] = defaultdict(list)
     for row in partitions:
         by_topic[row["topic"]].append(row)
@@ -163,7 +170,9 @@ def troubles_of(partitions: Iterable[Row], asked: Mapping[str, int]) -> list[Tro
 
 
 def differing_of(cluster: str, twin: str, topics: Iterable[Row], brokers: Iterable[Row]) -> list[Differing]:
-    """Settings of the Topics that both have, and of the brokers, where they are not the same. What a broker says of itself is left out."""
+    """Settings of the Topics that both have, and of the brokers, where they are not the same. What a broker
+    says of itself is left out.
+    """
     of_brokers = {
         name: _together(row for row in brokers if row["cluster"] == name) for name in (cluster, twin)
     }

@@ -36,8 +36,9 @@ OLD_AFTER = 4
 
 @dataclass(frozen=True, slots=True)
 class GatewayRow:
-    """A Gateway. ``rate``: what went on between its last two samples; ``None`` when nobody knows. ``gateway``: ``None`` for one that is no member any
-    more, of which there are samples."""
+    """A Gateway. ``rate``: what went on between its last two samples; ``None`` when nobody knows.
+    ``gateway``: ``None`` for one that is no member any more, of which there are samples.
+    """
 
     id: str
     gateway: GatewayMember | None

@@ -26,7 +26,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What went on between two samples, a second. ``cpu``: the share of one core; ``None`` where the system does not tell."""
+    """What went on between two samples, a second. ``cpu``: the share of one core; ``None`` where the system
+    does not tell.
+    """
 
     at: datetime
     connections: Mapping[str, int]

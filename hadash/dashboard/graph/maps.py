@@ -70,7 +70,8 @@ def spots_of(run: Run, pair: Pair, since: Run | None = None) -> list[Spot]:
     if since is None:
         return list(spots.values())
     before, were = _marks(since, pair), _circles(since, pair)
-    # What was not drawn may have been there nevertheless, with fewer neighbours than others; and so may what is not drawn now.
+    # What was not drawn may have been there nevertheless, with fewer neighbours than others; and so may what
+    # is not drawn now.
     clusters = {name: mark.cluster for name, mark in before.items()}
     clusters |= _clusters_of(since, pair, spots.keys() - before.keys())
     gone = [name for name, mark in before.items() if name not in now and mark.island in were]
@@ -151,7 +152,9 @@ def island_of(run: Run, wanted: Focus) -> int | None:
 
 
 def node_of(run: Run, wanted: Focus) -> Node | None:
-    """The row of a thing; of an AppID that of what takes most along. An InstanceID that is not registered moves with its AppID."""
+    """The row of a thing; of an AppID that of what takes most along. An InstanceID that is not registered
+    moves with its AppID.
+    """
     nodes = Node.objects.filter(run=run, pair=wanted.pair)
     own = nodes.filter(appid=wanted.appid).order_by("-radius_instance", "pk")
     if wanted.kind == APPID:

@@ -23,8 +23,9 @@ SYMBOLS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What somebody looks at. ``kind``: appid, instance, topic or group; ``name`` is empty for a whole AppID, ``appid`` for a Topic or group.
-    ``run``: the number of the run as of which; ``None`` for the newest."""
+    """What somebody looks at. ``kind``: appid, instance, topic or group; ``name`` is empty for a whole AppID,
+    ``appid`` for a Topic or group. ``run``: the number of the run as of which; ``None`` for the newest.
+    """
 
     pair: str
     kind: str
@@ -53,7 +54,9 @@ class Focus:
 
 
 def focus_of(pair: str, kind: str, appid: str, names: Sequence[str], run: int | None = None) -> Focus:
-    """Where a thing of a run is looked at. (What only a part of an AppID has a binding for is looked at with the AppID.)"""
+    """Where a thing of a run is looked at. (What only a part of an AppID has a binding for is looked at with
+    the AppID.)
+    """
     if kind in (TOPIC, GROUP):
         return Focus(pair, kind, name=names[0] if names else "", run=run)
     if kind == INSTANCE and names:

@@ -22,8 +22,9 @@ _FIELDS = ("appid", "client_id", "kind", "resource", "cluster", "records", "last
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """``flows``: uses by clients, those of the thing itself first. ``appids_left_out``: others that use the same, and are not among them.
-    ``uses_left_out``: of the thing itself, beyond the limit. ``radius`` and ``radius_by_appid``: how much moves with it (``None``: nobody knows it).
+    """``flows``: uses by clients, those of the thing itself first. ``appids_left_out``: others that use the
+    same, and are not among them. ``uses_left_out``: of the thing itself, beyond the limit. ``radius`` and
+    ``radius_by_appid``: how much moves with it (``None``: nobody knows it).
     """
 
     flows: list[Flow]

@@ -1,5 +1,6 @@
-"""What would be if a group had another member, one fewer, another assignor, or a Topic more partitions: what is asked in an address, and the
-answer in sentences."""
+"""What would be if a group had another member, one fewer, another assignor, or a Topic more partitions: what
+is asked in an address, and the answer in sentences.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +35,9 @@ __all__ = ["ASSIGNOR", "ASSIGNORS", "FEWER", "MORE", "PARTITIONS", "Answer", "an
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``outcome``: ``None`` when nobody knows, or when the question makes no sense: ``refused`` says so, and ``why`` more of it.
-    ``said``: the answer."""
+    """``outcome``: ``None`` when nobody knows, or when the question makes no sense: ``refused`` says so, and
+    ``why`` more of it. ``said``: the answer.
+    """
 
     outcome: Outcome | None = None
     said: list[Sentence] = field(default_factory=list)
@@ -44,7 +46,10 @@ class Answer:
 
 
 def answer(look: Look, asked: Mapping[str, str]) -> Answer | None:
-    """``None`` when nothing is asked. :param asked: ``change``, and ``member``, ``assignor``, ``topic`` and ``count`` as it needs them."""
+    """``None`` when nothing is asked.
+
+    :param asked: ``change``, and ``member``, ``assignor``, ``topic`` and ``count`` as it needs them.
+    """
     change = asked.get("change", "")
     if change not in (MORE, FEWER, ASSIGNOR, PARTITIONS):
         return None
@@ -110,11 +115,13 @@ def _said(outcome: Outcome) -> list[Sentence]:
     ]
     if outcome.rebalance.protocol is Protocol.EAGER:
         found.append(
-            say("All members would stop reading until they have joined again: %(assignor)s rebalances eagerly.", assignor=outcome.group.assignor)
+            say("All members would stop reading until they have joined again: %(assignor)s "
+                "rebalances eagerly.", assignor=outcome.group.assignor)
         )  # fmt: skip
     else:
         found.append(
-            say("%(stopped)s partitions would not be read for a moment, all others go on.", stopped=len(outcome.rebalance.stopped))
+            say("%(stopped)s partitions would not be read for a moment, all "
+                "others go on.", stopped=len(outcome.rebalance.stopped))
         )  # fmt: skip
     after = outcome.balance_after
     if after.idle:
@@ -135,7 +142,8 @@ def _by_id(group: Group, asked: Mapping[str, str]) -> list[Sentence]:
         return []
     return [
         say(
-            "It depends on the new member's id, which nobody knows beforehand: between %(least)s and %(most)s partitions move.",
+            "It depends on the new member's id, which nobody knows beforehand: between %(least)s and %(most)s "
+            "partitions move.",
             least=moved[0],
             most=moved[-1],
         )

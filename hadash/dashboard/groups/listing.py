@@ -1,4 +1,6 @@
-"""All groups of some clusters, as the newest snapshot has them: a cluster is not asked for thousands of groups because somebody looks."""
+"""All groups of some clusters, as the newest snapshot has them: a cluster is not asked for thousands of
+groups because somebody looks.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from hadash.lake.store import LakeError, Store
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One group. ``partitions``: how many are assigned; ``fewest`` and ``most``: what a member has (``None`` without members)."""
+    """One group. ``partitions``: how many are assigned; ``fewest`` and ``most``: what a member has (``None``
+    without members).
+    """
 
     cluster: str
     group: str
@@ -44,7 +48,9 @@ class Listing:
 
 
 def listing(clusters: Container[str]) -> Listing:
-    """The groups of some clusters, by cluster and name. Without groups of hadash's own making: MirrorMaker and Connect have none."""
+    """The groups of some clusters, by cluster and name. Without groups of hadash's own making: MirrorMaker
+    and Connect have none.
+    """
     if not settings.LAKE:
         return Listing()
     try:
@@ -70,8 +76,9 @@ def _rows(lake: str, snapshot: Snapshot) -> Mapping[str, Sequence[GroupRow]]:
 
 
 def rows_of(groups: pa.Table, members: pa.Table) -> tuple[GroupRow, ...]:
-    """The groups of a snapshot by cluster and name, each with what its members come to. (A large pair has a hundred thousand: they are added up
-    where they lie.)"""
+    """The groups of a snapshot by cluster and name, each with what its members come to. (A large pair has a
+    hundred thousand: they are added up where they lie.)
+    """
     counted = _counted(members)
     found = [
         GroupRow(

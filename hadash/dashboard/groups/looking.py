@@ -20,8 +20,9 @@ DEAD = "Dead"
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """One partition: who has it (empty: nobody), where it ends, and where the group stands; ``None`` where nobody knows or nothing was
-    committed."""
+    """One partition: who has it (empty: nobody), where it ends, and where the group stands; ``None`` where
+    nobody knows or nothing was committed.
+    """
 
     topic: str
     partition: int
@@ -31,7 +32,9 @@ class Lag:
 
     @property
     def records(self) -> int | None:
-        """How many records the group has not committed. (A group that has committed more than there is stands at the end of another log.)"""
+        """How many records the group has not committed. (A group that has committed more than there is stands
+        at the end of another log.)
+        """
         if self.committed is None or self.end is None:
             return None
         return max(0, self.end - self.committed)

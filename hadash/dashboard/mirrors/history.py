@@ -64,7 +64,9 @@ def many_buckets(
 
 
 def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
-    """A step a day, of what the job Lag has counted from samples that are gone: as far behind as it was at its worst, as in every other window."""
+    """A step a day, of what the job Lag has counted from samples that are gone: as far behind as it was at
+    its worst, as in every other window.
+    """
     run = selectors.published(Run.Job.LAG)
     rows = selectors.rows(LagDay, run, [mirror.pair.name]).filter(mirror=mirror.name, date__gte=begin.date())
     return [
@@ -85,7 +87,9 @@ COLUMNS = 60
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """How far each partition was behind in the sample of a step in which the mirror was furthest behind. ``records`` of those that somebody knew."""
+    """How far each partition was behind in the sample of a step in which the mirror was furthest behind.
+    ``records`` of those that somebody knew.
+    """
 
     at: datetime
     records: Mapping[Partition, int]
@@ -107,7 +111,9 @@ def last_whole(step: timedelta, now: datetime) -> datetime:
 
 
 def moments_of(mirror: Mirror, begin: datetime, end: datetime, step: timedelta) -> list[Moment]:
-    """In order; steps without a sample are not among them. One query, which reads the partitions of no other samples."""
+    """In order; steps without a sample are not among them. One query, which reads the partitions of no other
+    samples.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT step, sample.partitions::text FROM ("

@@ -16,8 +16,10 @@ DOWN = frozenset({"failed", "stopped"})
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """What was seen within one step of time. ``records`` and ``seconds``: the most; ``None`` when nobody knew in any sample. ``unknown`` of ``samples``
-    could not be taken. ``states``: of the mirror, as far as they were kept."""
+    """What was seen within one step of time. ``records`` and ``seconds``: the most; ``None`` when nobody knew
+    in any sample. ``unknown`` of ``samples`` could not be taken. ``states``: of the mirror, as far as they
+    were kept.
+    """
 
     at: datetime
     records: int | None
@@ -59,7 +61,8 @@ def incidents(
 ) -> list[Incident]:
     """The newest first.
 
-    :param buckets: in order; steps without a sample are not among them. :param step: how long each is. :param end: where the history ends.
+    :param buckets: in order; steps without a sample are not among them. :param step: how long each is. :param
+        end: where the history ends.
     :param every: how far samples are apart: silence is more than three of these, and a step.
     """
     quiet = step + 3 * every

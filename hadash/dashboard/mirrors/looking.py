@@ -46,7 +46,9 @@ MOST_SWITCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class MirrorRow:
-    """One mirror of the list. ``history``: records over the last hour. ``rpo``: of its pair, in seconds. ``tasks``: how many run, of how many."""
+    """One mirror of the list. ``history``: records over the last hour. ``rpo``: of its pair, in seconds.
+    ``tasks``: how many run, of how many.
+    """
 
     mirror: Mirror
     state: State
@@ -99,7 +101,8 @@ def _line(buckets: Sequence[Bucket], begin: datetime, end: datetime) -> list[tup
     return [(at, known.get(at)) for at in (first + number * SPARK_STEP for number in range(steps))]
 
 
-#: How far the runs of the job Lag are apart: a day that has just begun has not been counted yet, and that is no silence.
+#: How far the runs of the job Lag are apart: a day that has just begun has not been counted yet, and that is
+#: no silence.
 DAYS_COUNTED_EVERY = timedelta(hours=1)
 
 
@@ -132,7 +135,9 @@ def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
 
 
 def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:
-    """The switches that have used it within a time, the newest first. (Which mirrors a switch uses stands in its plan.)"""
+    """The switches that have used it within a time, the newest first. (Which mirrors a switch uses stands in
+    its plan.)
+    """
     during = Switch.objects.filter(
         Q(ended_at=None) | Q(ended_at__gte=begin), pair=mirror.pair_id, started_at__lt=end
     )
@@ -156,8 +161,9 @@ def partitions_of(mirror: Mirror) -> list[PartitionLag]:
 
 
 def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "") -> Chart | None:
-    """Its partitions within a window, or those of one Topic, up to the last step that is whole; ``None`` of a window that is longer than samples
-    are kept."""
+    """Its partitions within a window, or those of one Topic, up to the last step that is whole; ``None`` of a
+    window that is longer than samples are kept.
+    """
     if window.length > timedelta(hours=settings.LAG_KEPT_HOURS):
         return None
     step = step_of(window)

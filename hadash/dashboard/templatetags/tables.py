@@ -23,8 +23,8 @@ register = template.Library()
 def heading(content: str, order: Order | None, column: str, kind: str = "", hint: Any = "") -> SafeString:
     """The head of a column that orders its table when it is clicked: ``{% heading order "name" %}…{% endheading %}``.
 
-    :param order: ``None`` (or nothing of that name) where the table stands on a page that has an order of its own. :param kind: its classes;
-        with ``num`` the first click puts the largest first.
+    :param order: ``None`` (or nothing of that name) where the table stands on a page that has an order of its
+        own. :param kind: its classes; with ``num`` the first click puts the largest first.
     """
     if not order:
         return format_html(
@@ -71,7 +71,9 @@ def twin_rows(chart: Chart, order: Order | None) -> list[list[tuple[Column, Any]
 
 @register.simple_tag(takes_context=True)
 def cell(context: Context, column: Column, value: Any) -> SafeString:
-    """A value below the head of its column. (A page may have thousands: as a template of its own each would take ten times as long.)"""
+    """A value below the head of its column. (A page may have thousands: as a template of its own each would
+    take ten times as long.)
+    """
     if column.is_number:
         classes = ' class="num"'
     elif column.kind in ("time", "day"):
@@ -105,6 +107,9 @@ _SHOWN: dict[str, Any] = {
 
 @register.inclusion_tag("parts/csv.html", takes_context=True)
 def csv_link(context: Context, address: str, of: str, **query: str) -> dict[str, str]:
-    """To all rows of a table, in the order and with the search that the page has. :param query: what asks for it at that address."""
+    """To all rows of a table, in the order and with the search that the page has.
+
+    :param query: what asks for it at that address.
+    """
     request: HttpRequest = context["request"]
     return {"address": address + address_with(request, **query), "of": of}

@@ -1,4 +1,6 @@
-"""What people do to something that has a page of its own (a switch, a batch, a change of bindings): by POST, and back to the page."""
+"""What people do to something that has a page of its own (a switch, a batch, a change of bindings): by POST,
+and back to the page.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,11 @@ def acts_on(
 ) -> Callable[[str], Callable[[Act[Held]], View]]:
     """A decorator for acts, that takes the permission that each needs.
 
-    A POST goes back to the page, with what came of it. Refused: the page itself with the reasons, 409. Not allowed: 403 with who may.
+    A POST goes back to the page, with what came of it. Refused: the page itself with the reasons, 409. Not
+    allowed: 403 with who may.
 
-    :param look: the thing by user and key. :param address: the name of its page. :param refused: that page, with reasons.
+    :param look: the thing by user and key. :param address: the name of its page. :param refused: that page,
+        with reasons.
     """
 
     def act(permission: str) -> Callable[[Act[Held]], View]:

@@ -82,7 +82,9 @@ CSV_CHUNK = 500
 
 @require_GET
 def appids(request: HttpRequest) -> HttpResponseBase:
-    """All AppIDs with their bindings, searched by name and owner with ``?q=``, of one pair with ``?pair=``; ``?sort=``; ``?format=csv``."""
+    """All AppIDs with their bindings, searched by name and owner with ``?q=``, of one pair with ``?pair=``;
+    ``?sort=``; ``?format=csv``.
+    """
     return listed(request)
 
 
@@ -143,8 +145,10 @@ def _csv_rows(found: QuerySet[AppID], look: engines.Engines) -> Iterator[tuple[A
 
 @require_GET
 def appid(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The page, or with htmx only what changes. ``?client=`` looks in InstanceIDs and client.ids; each table has pages of its
-    own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=``: all of the table of that name, or of the chart's."""
+    """The page, or with htmx only what changes. ``?client=`` looks in InstanceIDs and client.ids; each table
+    has pages of its own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=``: all of the
+    table of that name, or of the chart's.
+    """
     found = the_appid(user_of(request), pk)
     if "csv" in request.GET and (csv := _csv(request, found)) is not None:
         return csv

@@ -36,8 +36,10 @@ FILTERS = ("q", "actor", "verb", "since", "until", "number")
 
 @require_GET
 def audit(request: HttpRequest) -> HttpResponseBase:
-    """Newest first, the oldest with ``?sort=when``; ``?q=`` looks in the subject, ``?actor=`` takes a user name, ``?verb=`` as it is recorded,
-    ``?since=`` and ``?until=`` days in UTC, ``?number=`` one entry; ``?format=csv``."""
+    """Newest first, the oldest with ``?sort=when``; ``?q=`` looks in the subject, ``?actor=`` takes a user
+    name, ``?verb=`` as it is recorded, ``?since=`` and ``?until=`` days in UTC, ``?number=`` one entry;
+    ``?format=csv``.
+    """
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
     asked = {name: searched(request, name) for name in FILTERS}

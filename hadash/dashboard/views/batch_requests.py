@@ -27,7 +27,9 @@ from hadash.switching.refusals import PlanChanged
 
 @require_http_methods(["GET", "POST"])
 def request_batch(request: HttpRequest) -> HttpResponse:
-    """GET: the form. POST: its fields; ``act=preview`` shows what would move, ``act=request`` asks for what was shown."""
+    """GET: the form. POST: its fields; ``act=preview`` shows what would move, ``act=request`` asks for what
+    was shown.
+    """
     user = user_of(request)
     if not may_somewhere(user, REQUEST):
         return denied(request, PermissionDenied("You may not request switches."), REQUEST)

@@ -82,9 +82,10 @@ def _csv_row(found: Batch) -> tuple[Any, ...]:
 
 @require_GET
 def batch(request: HttpRequest, key: str) -> HttpResponse:
-    """The page, or with htmx only what changes. ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` choose among its radii; without
-    them those of the wave that is on its way. ``?seen=`` is the state that the rest of the page shows: when it is another one by
-    now, the page is loaded anew."""
+    """The page, or with htmx only what changes. ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` choose
+    among its radii; without them those of the wave that is on its way. ``?seen=`` is the state that the rest
+    of the page shows: when it is another one by now, the page is loaded anew.
+    """
     found = the_batch(user_of(request), key)
     if not request.headers.get("HX-Request"):
         return _page(request, found)
@@ -173,7 +174,7 @@ def _page(
     return render(request, "batches/page.html", context, status=status)
 
 
-# -- acts ---------------------------------------------------------------------------------------------------------
+# -- acts --------------------------------------------------------------------------------------------------------
 
 
 def _refused(request: HttpRequest, batch: Batch, reasons: list[Sentence]) -> HttpResponse:

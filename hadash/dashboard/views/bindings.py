@@ -1,4 +1,6 @@
-"""Bindings by hand: asking for a change, its page, what people do to it; and InstanceIDs that are generated or taken back."""
+"""Bindings by hand: asking for a change, its page, what people do to it; and InstanceIDs that are generated
+or taken back.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ from hadash.switching.models.binding_changes import BindingChange, digest_of
 SHOWN_USES = 12
 
 
-# -- asking -----------------------------------------------------------------------------------------------------------
+# -- asking --------------------------------------------------------------------------------------------------------
 
 
 def bind(request: HttpRequest, pk: int) -> HttpResponse:
@@ -201,7 +203,7 @@ def refuse_without_zookeeper() -> None:
         raise Refused(say("ZooKeeper does not answer (%(fault)s): no binding can be changed.", fault=fault))
 
 
-# -- one change -------------------------------------------------------------------------------------------------------
+# -- one change ----------------------------------------------------------------------------------------------------
 
 
 @require_GET
@@ -252,7 +254,9 @@ def _page(
 
 
 def _goes_on(found: BindingChange) -> bool:
-    """Whether the page has to look again by itself: until it is written, and the engines have said something or were waited for."""
+    """Whether the page has to look again by itself: until it is written, and the engines have said something
+    or were waited for.
+    """
     if found.current is not Status.APPLIED or found.ended_at is None:
         return found.current is Status.APPROVED
     return timezone.now() - found.ended_at < timedelta(seconds=settings.BINDING_APPLY_SECONDS + 2)
@@ -299,7 +303,7 @@ def cancel(request: HttpRequest, found: BindingChange) -> str:
     return _("The request is cancelled.")
 
 
-# -- InstanceIDs ------------------------------------------------------------------------------------------------------
+# -- InstanceIDs ---------------------------------------------------------------------------------------------------
 
 
 def generate(request: HttpRequest, pk: int) -> HttpResponse:

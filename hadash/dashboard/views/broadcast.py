@@ -1,7 +1,9 @@
-"""One look for all viewers: what many people watch at the same time is looked at once, and told to each of them as server-sent events.
+"""One look for all viewers: what many people watch at the same time is looked at once, and told to each of
+them as server-sent events.
 
-A :class:`Broadcast` looks at one thing in one language for as long as somebody listens. A viewer gets what is known already, then whatever
-is new. Every few seconds it is asked who of them may still see it, for all of them at once, and before that is known nothing is told.
+A :class:`Broadcast` looks at one thing in one language for as long as somebody listens. A viewer gets what is
+known already, then whatever is new. Every few seconds it is asked who of them may still see it, for all of
+them at once, and before that is known nothing is told.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: News that wait for one viewer, at most: whose connection is slower than that is closed, and the browser opens a new one.
+#: News that wait for one viewer, at most: whose connection is slower than that is closed, and the browser
+#: opens a new one.
 MOST_WAITING = 500
 #: Seconds between two questions who may see it while nobody can know.
 UNKNOWN_SECONDS = 1.0
@@ -39,10 +42,11 @@ SPREAD_SECONDS = 5.0
 class News:
     """One event. ``of_viewer``: makes the events of one viewer where not all are told the same; else ``data`` is it.
 
-    ``number``: of a line that a viewer may have already; 0 for anything else. ``can_wait``: of each viewer something else has to be read for it,
-    so that it is told to one after the other within :data:`SPREAD_SECONDS`, and what cannot wait goes first. ``at_once``: the same as ``of_viewer``
-    for one of whom nothing has to be read any more, else ``None``: viewers who may do the same are told the same, and the broadcast makes it once for
-    each kind of them before it tells anybody.
+    ``number``: of a line that a viewer may have already; 0 for anything else. ``can_wait``: of each viewer
+    something else has to be read for it, so that it is told to one after the other within
+    :data:`SPREAD_SECONDS`, and what cannot wait goes first. ``at_once``: the same as ``of_viewer`` for one of
+    whom nothing has to be read any more, else ``None``: viewers who may do the same are told the same, and
+    the broadcast makes it once for each kind of them before it tells anybody.
     """
 
     data: bytes = b""
@@ -55,7 +59,8 @@ class News:
 #: The last of all.
 _END = News(event("end", {}))
 
-#: What is told one viewer from now on. ``None``: this stream ends here (the viewer may not see it any more, or is too slow).
+#: What is told one viewer from now on. ``None``: this stream ends here (the viewer may not see it any more,
+#: or is too slow).
 Queue = asyncio.Queue[News | None]
 
 
@@ -88,7 +93,9 @@ class Broadcast(ABC):
 
     @abstractmethod
     def rights(self, users: Collection[int]) -> Mapping[int, Hashable]:
-        """Of these users those who may see it, each with what they may do (:attr:`Viewer.rights`). A few queries, however many they are."""
+        """Of these users those who may see it, each with what they may do (:attr:`Viewer.rights`). A few
+        queries, however many they are.
+        """
 
     async def join(self, viewer: Viewer) -> Queue:
         """What is told from now on. When it returns there has been a look, of which the greeting tells."""
@@ -161,7 +168,7 @@ class Broadcast(ABC):
             queue.get_nowait()
         queue.put_nowait(None)
 
-    # -- in a thread --------------------------------------------------------------------------------------------------
+    # -- in a thread -------------------------------------------------------------------------------------------------
 
     def _safely(self, make: Callable[[], T]) -> T | None:
         """A server that is away is no reason to end: the next look sees. ``None`` then."""
@@ -177,7 +184,9 @@ class Broadcast(ABC):
 
     @staticmethod
     def _make(news: News, viewers: Iterable[Viewer]) -> None:
-        """What is made once for several: two hundred who all wait for the first of them would wait for each other's threads."""
+        """What is made once for several: two hundred who all wait for the first of them would wait for each
+        other's threads.
+        """
         assert news.at_once is not None and news.of_viewer is not None
         for viewer in viewers:
             if news.at_once(viewer) is None:

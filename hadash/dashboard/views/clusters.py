@@ -124,7 +124,9 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
 
 @require_GET
 def quotas(request: HttpRequest, name: str) -> HttpResponseBase:
-    """A part of the page of a cluster: the quotas that differ from its twin's. Both are asked, as no snapshot has them."""
+    """A part of the page of a cluster: the quotas that differ from its twin's. Both are asked, as no snapshot
+    has them.
+    """
     row = next((each for each in rows_for(user_of(request)) if each.cluster.name == name), None)
     if row is None:
         raise Http404(_("There is no cluster %(name)s.") % {"name": name})

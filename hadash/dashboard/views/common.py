@@ -84,8 +84,8 @@ def paged(
 ) -> Page[Any]:
     """A page of ``rows`` from ``?page=``; a number that does not exist is the nearest one.
 
-    :param count: how many there are in all, where the caller knows. :param scans: the database has to look at every row of a large table to find
-        these.
+    :param count: how many there are in all, where the caller knows. :param scans: the database has to look at
+        every row of a large table to find these.
     """
     paginator = Paginator(rows, size)
     asked = request.GET.get("page") or "1"

@@ -36,7 +36,9 @@ def _denied(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def deliveries(request: HttpRequest) -> HttpResponse:
-    """The newest first. ``?state=`` one of :class:`State`, or ``all``; ``?way=`` one of :class:`Transport`; ``?q=`` a part of an address."""
+    """The newest first. ``?state=`` one of :class:`State`, or ``all``; ``?way=`` one of :class:`Transport`;
+    ``?q=`` a part of an address.
+    """
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     chosen, way, query = searched(request, "state"), searched(request, "way"), searched(request, "q")
@@ -82,7 +84,7 @@ def send_again(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(_back(request, "deliveries"))
 
 
-# -- what somebody does not want any more -------------------------------------------------------------------------
+# -- what somebody does not want any more ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

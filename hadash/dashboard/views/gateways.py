@@ -64,7 +64,7 @@ def _page(
     return render(request, "gateways/exclude.html", context, status=status)
 
 
-# -- what they do ---------------------------------------------------------------------------------------------------
+# -- what they do --------------------------------------------------------------------------------------------------
 
 
 def _clusters(request: HttpRequest) -> set[str]:

@@ -55,7 +55,9 @@ FIELDS: Fields = {
 
 @dataclass(frozen=True)
 class Shown:
-    """A finding with what a page says of it. ``entry`` is ``None`` for a rule that this version does not know any more."""
+    """A finding with what a page says of it. ``entry`` is ``None`` for a rule that this version does not know
+    any more.
+    """
 
     finding: Finding
     entry: Entry | None
@@ -85,8 +87,9 @@ def shown(finding: Finding) -> Shown:
 
 @require_GET
 def findings(request: HttpRequest) -> HttpResponseBase:
-    """The gravest first. ``?pair=``, ``?severity=``, ``?code=``, ``?show=`` (open at first, accepted, resolved, all), and ``?q=`` in AppIDs
-    and names; ``?sort=``; ``?format=csv``."""
+    """The gravest first. ``?pair=``, ``?severity=``, ``?code=``, ``?show=`` (open at first, accepted,
+    resolved, all), and ``?q=`` in AppIDs and names; ``?sort=``; ``?format=csv``.
+    """
     pairs = selectors.pair_names(user_of(request))
     pair = _chosen(searched(request, "pair"), pairs)
     severity = _chosen(searched(request, "severity"), [each.value for each in Severity])
@@ -173,7 +176,7 @@ def _csv_rows(found: Iterator[Finding]) -> Iterator[list[Any]]:
         ]
 
 
-# -- one finding --------------------------------------------------------------------------------------------------
+# -- one finding -------------------------------------------------------------------------------------------------
 
 
 @require_GET
@@ -254,12 +257,14 @@ def _page(
     return render(request, "governance/finding.html", context, status=status)
 
 
-# -- the rules ----------------------------------------------------------------------------------------------------
+# -- the rules ---------------------------------------------------------------------------------------------------
 
 
 @require_GET
 def catalogue(request: HttpRequest) -> HttpResponse:
-    """Every rule: what it looks for, how bad that is, what to do, where it comes from, and how many findings it has now."""
+    """Every rule: what it looks for, how bad that is, what to do, where it comes from, and how many findings
+    it has now.
+    """
     pairs = selectors.pair_names(user_of(request))
     counts = dict(selectors.counting(pairs).order_by().values_list("code").annotate(Count("pk")))
     rules = [

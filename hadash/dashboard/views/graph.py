@@ -56,7 +56,9 @@ REMEMBERED = 32
 
 @require_GET
 def graph(request: HttpRequest) -> HttpResponseBase:
-    """``?pair=``, ``?run=`` of the past, ``?since=`` an earlier run to be compared with, ``?island=`` to open one, ``?csv=`` and the name of a chart."""
+    """``?pair=``, ``?run=`` of the past, ``?since=`` an earlier run to be compared with, ``?island=`` to open
+    one, ``?csv=`` and the name of a chart.
+    """
     pairs = _pairs(request)
     pair = _pair(request, pairs)
     runs = maps.runs_with_map()
@@ -117,8 +119,9 @@ def _clusters(pair: Pair) -> tuple[str, str]:
 
 @require_GET
 def focus(request: HttpRequest) -> HttpResponseBase:
-    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it, ``?run=`` of the past; ``?csv=`` and the name of
-    the chart. Without them, to the map."""
+    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it, ``?run=``
+    of the past; ``?csv=`` and the name of the chart. Without them, to the map.
+    """
     pairs = _pairs(request)
     pair = _pair(request, pairs)
     asked = {name: searched(request, name) for name in ("kind", "appid", "name")}

@@ -103,8 +103,9 @@ def groups(request: HttpRequest) -> HttpResponseBase:
 
 @require_GET
 def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
-    """One group as its cluster tells it now. ``?change=`` asks what a change would make of it (:mod:`hadash.dashboard.groups.asking`); ``?csv=``
-    names a chart or table."""
+    """One group as its cluster tells it now. ``?change=`` asks what a change would make of it
+    (:mod:`hadash.dashboard.groups.asking`); ``?csv=`` names a chart or table.
+    """
     known = _clusters(user_of(request)).get(cluster)
     if known is None:
         raise Http404(_("There is no cluster %(name)s.") % {"name": cluster})

@@ -1,4 +1,6 @@
-"""Parts of the page of an AppID that come after the rest: each reads another table of a large estate, and none waits for another."""
+"""Parts of the page of an AppID that come after the rest: each reads another table of a large estate, and
+none waits for another.
+"""
 
 from __future__ import annotations
 

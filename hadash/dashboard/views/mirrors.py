@@ -42,7 +42,8 @@ from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges
 
-#: What the list can be ordered by, and the Topics of one. Before anybody has chosen, what nobody knows comes first: it may be anything.
+#: What the list can be ordered by, and the Topics of one. Before anybody has chosen, what nobody knows comes
+#: first: it may be anything.
 FIELDS: Fields = {
     "name": ("name",),
     "way": ("source__name",),
@@ -60,7 +61,9 @@ POLL_SECONDS = 1.0
 
 @require_GET
 def mirrors(request: HttpRequest) -> HttpResponseBase:
-    """``?q=`` in names and Topics, ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``. With htmx only what changes."""
+    """``?q=`` in names and Topics, ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``. With htmx only what
+    changes.
+    """
     user = user_of(request)
     query, pair, state = (searched(request, name) for name in ("q", "pair", "state"))
     order = order_of(request, FIELDS)
@@ -116,7 +119,9 @@ def _topic(request: HttpRequest) -> str:
 
 @require_GET
 def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
-    """``?window=``: live, hour, day or month; ``?topic=``: whose partitions are shown over time; ``?csv=`` and the name of a chart or table."""
+    """``?window=``: live, hour, day or month; ``?topic=``: whose partitions are shown over time; ``?csv=``
+    and the name of a chart or table.
+    """
     found = _mirror(request, pair, name)
     window, now = _window(request), timezone.now()
     shown = shown_of(found, window, now)

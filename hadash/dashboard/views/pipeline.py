@@ -88,8 +88,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
-    """What has changed since the run ``?with=`` of the same job; without it, back to where one is chosen. With htmx one ``?table=`` of it: the
-    database compares a million rows, and the page is there meanwhile."""
+    """What has changed since the run ``?with=`` of the same job; without it, back to where one is chosen.
+    With htmx one ``?table=`` of it: the database compares a million rows, and the page is there meanwhile.
+    """
     if "with" not in request.GET:
         return redirect("run", pk=pk)
     now = the_run(user_of(request), pk)

@@ -22,7 +22,9 @@ _SHOWN_ERROR = 200
 
 
 def offer() -> dict[str, Any] | None:
-    """The sign-in page's button: its ``name``, and the ``fault`` (a Sentence) if it cannot be used; ``None`` without one."""
+    """The sign-in page's button: its ``name``, and the ``fault`` (a Sentence) if it cannot be used; ``None``
+    without one.
+    """
     if not discovery.is_configured():
         return None
     try:

@@ -1,4 +1,6 @@
-"""Reports: the list, one as a page, on paper and as its mail, a look at one before it is sent, and how somebody wants their own mail."""
+"""Reports: the list, one as a page, on paper and as its mail, a look at one before it is sent, and how
+somebody wants their own mail.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,8 @@ def _as_of(made: Report) -> str:
     return _("As of %(at)s") % {"at": f"{timezone.localtime(made.as_of):%Y-%m-%d %H:%M %Z}"}
 
 
-# A mail brings its own styles and pictures; it runs nothing, leads nowhere by itself, and only our own pages show it in a frame.
+# A mail brings its own styles and pictures; it runs nothing, leads nowhere by itself, and only our own pages
+# show it in a frame.
 mail_policy = csp_replace(
     {
         "default-src": [NONE],
@@ -147,8 +150,10 @@ def report_mail(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def preview(request: HttpRequest) -> HttpResponse:
-    """``kind`` of the pairs that the reader may see (or of ``pair``, by name or number), in ``language`` (or their own), and for managers of reports as
-    an ``owner`` gets it, as it would be made now. Nothing is sent or kept. POST: from the form of a schedule, whose addresses belong in no address."""
+    """``kind`` of the pairs that the reader may see (or of ``pair``, by name or number), in ``language`` (or
+    their own), and for managers of reports as an ``owner`` gets it, as it would be made now. Nothing is sent
+    or kept. POST: from the form of a schedule, whose addresses belong in no address.
+    """
     user = user_of(request)
     given = request.POST if request.method == "POST" else request.GET
     asked = {name: str(stored(given.get(name, ""))).strip() for name in _ASKED}

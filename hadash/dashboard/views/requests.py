@@ -71,8 +71,9 @@ def _subject(user: Any, values: Any) -> tuple[Pair, AppID | None] | None:
 
 @require_http_methods(["GET", "POST"])
 def request_switch(request: HttpRequest) -> HttpResponse:
-    """GET: ``?appid=<pk>&instance=<name>``, ``?pair=<pk>&topics=<names>``, or ``?draft=<pk>``. POST: the fields of the form besides;
-    with ``keep``, they are only kept as a draft."""
+    """GET: ``?appid=<pk>&instance=<name>``, ``?pair=<pk>&topics=<names>``, or ``?draft=<pk>``. POST: the
+    fields of the form besides; with ``keep``, they are only kept as a draft.
+    """
     user = user_of(request)
     values = request.POST if request.method == "POST" else request.GET
     draft = _draft(user, values)
@@ -185,7 +186,9 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
 
 
 def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
-    """:raises Refused: whoever asks has not seen the plan, and it runs before anybody else looks at it, or loses records."""
+    """:raises Refused: whoever asks has not seen the plan, and it runs before anybody else looks at it, or
+    loses records.
+    """
     if not form.the_kind().spec.seen_first or form.cleaned_data["digest"]:
         return
     if wanted["plan"] is None and wanted["reasons"]:
@@ -267,8 +270,9 @@ def preview(request: HttpRequest) -> HttpResponseBase:
 
 @require_GET
 def checks(request: HttpRequest) -> HttpResponse:
-    """Whether what would move can move now, for the form as it stands. Clusters, mirrors, Connect and Gateways are asked, which
-    can take ``SWITCH_CHECK_SECONDS``: the page shows the plan meanwhile."""
+    """Whether what would move can move now, for the form as it stands. Clusters, mirrors, Connect and
+    Gateways are asked, which can take ``SWITCH_CHECK_SECONDS``: the page shows the plan meanwhile.
+    """
     return render(request, "requests/checks.html", _checked(_form_as_it_stands(request), user_of(request)))
 
 
@@ -340,7 +344,9 @@ def _asked(form: RequestForm) -> dict[str, Any]:
 
 
 def proposal(form: RequestForm) -> dict[str, Any]:
-    """The plan for the other cluster, and the reasons against it that it shows by itself; :func:`checks` asks the servers."""
+    """The plan for the other cluster, and the reasons against it that it shows by itself; :func:`checks` asks
+    the servers.
+    """
     shown = _asked(form)
     pair, scope, look = form.pair, shown["scope"], shown["engines"]
     if scope is None or look.fault:

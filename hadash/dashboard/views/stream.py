@@ -1,5 +1,6 @@
-"""The live switch as server-sent events. Everything comes from the database and the Gateways at that moment; it is looked at once for all
-who watch."""
+"""The live switch as server-sent events. Everything comes from the database and the Gateways at that moment;
+it is looked at once for all who watch.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ RUNNING_POLL_SECONDS = 0.15
 POLL_SECONDS = 0.3
 #: Seconds between two looks at clients, mirrors and traffic.
 TRAFFIC_POLL_SECONDS = 0.5
-#: Seconds of traffic before the start that a new viewer gets, and samples that one gets at most: as many as the page keeps.
+#: Seconds of traffic before the start that a new viewer gets, and samples that one gets at most: as many as
+#: the page keeps.
 TRAFFIC_BEFORE_SECONDS = 30.0
 MOST_SAMPLES = 4000
 
@@ -44,7 +46,8 @@ _TOKEN = "csrf-token-of-the-viewer"
 
 @require_GET
 async def stream(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Events ``state``, ``parts`` (of the page that show it), ``counts``, ``log``, ``traffic``, ``clients``, ``mirror`` and, last, ``end``.
+    """Events ``state``, ``parts`` (of the page that show it), ``counts``, ``log``, ``traffic``, ``clients``,
+    ``mirror`` and, last, ``end``.
 
     The log goes on after ``Last-Event-ID``, or after ``?after=``.
     """
@@ -183,7 +186,9 @@ def _counts(viewer: streaming.Viewer) -> Sequence[bytes]:
 
 
 class Parts:
-    """The parts of the page that show one state of a switch. Viewers who may do the same see the same: it is made once for them."""
+    """The parts of the page that show one state of a switch. Viewers who may do the same see the same: it is
+    made once for them.
+    """
 
     def __init__(self, switch: Switch, digest: str) -> None:
         """:param digest: of the state that they show."""

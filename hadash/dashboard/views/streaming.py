@@ -29,8 +29,8 @@ V = TypeVar("V")
 HEARTBEAT_SECONDS = 10.0
 #: Seconds of a stream; the browser opens a new one, which checks the session anew.
 STREAM_SECONDS = 600.0
-#: Seconds between two looks whether the viewer may still see it: a person who is kept out, or whose role is taken, sees no more after
-#: this time.
+#: Seconds between two looks whether the viewer may still see it: a person who is kept out, or whose role is
+#: taken, sees no more after this time.
 RIGHTS_SECONDS = 2.0
 #: Seconds after the end of what is watched in which its last lines arrive.
 LAST_SECONDS = 1.0
@@ -45,8 +45,9 @@ def event(name: str, data: Any, event_id: int | None = None) -> bytes:
 
 
 def signed_in(keys: Collection[str]) -> dict[str, User]:
-    """The users of those of these sessions that last, by key; as each request finds out (:func:`django.contrib.auth.get_user`): an ended
-    session, another password, who is kept out. Two queries."""
+    """The users of those of these sessions that last, by key; as each request finds out
+    (:func:`django.contrib.auth.get_user`): an ended session, another password, who is kept out. Two queries.
+    """
     sessions = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     known = {session.session_key: session.get_decoded() for session in sessions}
     ids = {int(data[SESSION_KEY]) for data in known.values() if SESSION_KEY in data}
@@ -90,7 +91,9 @@ class Viewer(ABC):
                 connection.close()
 
     def safely(self, make: Callable[[T], Sequence[V]], given: T) -> Sequence[V]:
-        """What ``make`` makes of ``given``, in the viewer's language; nothing when a server is away: the next look sees."""
+        """What ``make`` makes of ``given``, in the viewer's language; nothing when a server is away: the next
+        look sees.
+        """
         close_old_connections()
         try:
             with translation.override(self.language):
@@ -177,8 +180,9 @@ class Feed(Viewer):
 
 
 async def give_back_connection() -> None:
-    """Of the request, to the database: who only waits from here on, or for somebody who needs one, must not hold one. There are fewer than
-    people who may watch."""
+    """Of the request, to the database: who only waits from here on, or for somebody who needs one, must not
+    hold one. There are fewer than people who may watch.
+    """
     await sync_to_async(connections.close_all)()
 
 
@@ -199,7 +203,9 @@ def response(events: AsyncIterator[bytes]) -> StreamingHttpResponse:
 
 
 async def _without_connection(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """What comes, for as long as it lasts. (What is done between the view and this may have taken a connection again.)"""
+    """What comes, for as long as it lasts. (What is done between the view and this may have taken a
+    connection again.)
+    """
     await give_back_connection()
     async for each in events:
         yield each

@@ -39,7 +39,9 @@ BATCHES_SHOWN = 10
 
 @require_GET
 def switches(request: HttpRequest) -> HttpResponseBase:
-    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID, InstanceID and Topics; ``?sort=``; ``?format=csv``."""
+    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID, InstanceID and Topics; ``?sort=``;
+    ``?format=csv``.
+    """
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
     inbox = inbox if inbox in INBOXES else "all"

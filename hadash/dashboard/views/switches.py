@@ -222,7 +222,9 @@ def _hues(switch: Switch) -> dict[str, str]:
 
 @require_GET
 def switch(request: HttpRequest, key: str) -> HttpResponseBase:
-    """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream. ``?csv=`` and the name of a chart."""
+    """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream. ``?csv=`` and
+    the name of a chart.
+    """
     found = the_switch(user_of(request), key)
     if "csv" in request.GET:
         charts = [
@@ -244,8 +246,9 @@ def state_json(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_GET
 def standing(request: HttpRequest, key: str) -> HttpResponseBase:
-    """A part of the page of a switch that nobody has decided on: what has changed since the request, and what stands against it;
-    ``?csv=radius-changes``: the first as a table."""
+    """A part of the page of a switch that nobody has decided on: what has changed since the request, and what
+    stands against it; ``?csv=radius-changes``: the first as a table.
+    """
     found = the_switch(user_of(request), key)
     if found.current is not Status.AWAITING_APPROVAL:
         return HttpResponse(status=STOP_POLLING)
@@ -263,7 +266,7 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     return render(request, "switches/standing.html", context)
 
 
-# -- acts ---------------------------------------------------------------------------------------------------------
+# -- acts --------------------------------------------------------------------------------------------------------
 
 
 def _refused(request: HttpRequest, switch: Switch, reasons: list[Sentence]) -> HttpResponse:

@@ -26,7 +26,9 @@ PAGE_SIZE = 50
 
 @require_GET
 def table(request: HttpRequest, name: str) -> HttpResponseBase:
-    """``?pair=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``, ``?csv=`` and the name of a chart."""
+    """``?pair=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``, ``?csv=`` and the
+    name of a chart.
+    """
     found = TABLES.get(name)
     if found is None:
         raise Http404(_("There is no table %(name)s.") % {"name": name})

@@ -20,7 +20,9 @@ from hadash.outbox.models import Delivery
 @never_cache
 @require_http_methods(["GET", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks (programs that look at links in mail open them); POST does it, and with ``again`` takes it back. A second click changes nothing."""
+    """GET asks (programs that look at links in mail open them); POST does it, and with ``again`` takes it
+    back. A second click changes nothing.
+    """
     delivery = Delivery.objects.select_related("content").filter(unsubscribe_token=token).first()
     if delivery is None or not delivery.topic:
         raise Http404(

@@ -69,10 +69,10 @@ OFFERED: dict[ApiKey, tuple[int, int]] = {
     ApiKey.DESCRIBE_CLUSTER: (0, 1),
 }
 
-#: Versions that are served although they are not offered. Sarama asks brokers for their versions only from 1.46 on; before
-#: that it sends what its ``Config.Version`` says, and a broker has them all (:mod:`hadash.gateway.virtual.unasked`):
-#: METADATA 9 from a ``Version`` of 2.4 on and 10 from 2.8 on (Sarama 1.41 to 1.45), FETCH 11 from 2.3 on (1.26 to 1.45),
-#: OFFSET_COMMIT 1 whatever the ``Version`` (up to 1.40).
+#: Versions that are served although they are not offered. Sarama asks brokers for their versions only from
+#: 1.46 on; before that it sends what its ``Config.Version`` says, and a broker has them all
+#: (:mod:`hadash.gateway.virtual.unasked`): METADATA 9 from a ``Version`` of 2.4 on and 10 from 2.8 on (Sarama
+#: 1.41 to 1.45), FETCH 11 from 2.3 on (1.26 to 1.45), OFFSET_COMMIT 1 whatever the ``Version`` (up to 1.40).
 UNASKED: dict[ApiKey, tuple[int, int]] = {
     ApiKey.FETCH: (11, 11),
     ApiKey.METADATA: (9, 10),
@@ -89,8 +89,8 @@ SERVED: dict[ApiKey, tuple[int, int]] = {
 #: a broker that names PRODUCE 0 (as brokers do; Kafka 4 still names it for them, KAFKA-18659).
 NAMED_LOWEST: dict[ApiKey, int] = {ApiKey.PRODUCE: 0}
 
-#: Served, but not named to clients: one that hears of OFFSET_FOR_LEADER_EPOCH compares the epochs of the cluster that it
-#: came from with those of the other, and finds its records truncated.
+#: Served, but not named to clients: one that hears of OFFSET_FOR_LEADER_EPOCH compares the epochs of the
+#: cluster that it came from with those of the other, and finds its records truncated.
 HIDDEN = frozenset({ApiKey.OFFSET_FOR_LEADER_EPOCH})
 
 #: What only transactions need: served where they are admitted.

@@ -1,6 +1,7 @@
-"""The begin of a TLS handshake, looked at before it is worked on: the answer to it is the part that costs (a signature, a
-millisecond of a processor). Once the event loop has a connection, it answers as soon as all has come, however many others
-come in the same round. So it gets one only when its client's hello is there, and it is its turn.
+"""The begin of a TLS handshake, looked at before it is worked on: the answer to it is the part that costs (a
+signature, a millisecond of a processor). Once the event loop has a connection, it answers as soon as all has
+come, however many others come in the same round. So it gets one only when its client's hello is there, and it
+is its turn.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import socket
 
-#: Bytes of a client's hello with its framing. Kafka clients send some hundred; two thousand with keys that withstand quantum
-#: computers.
+#: Bytes of a client's hello with its framing. Kafka clients send some hundred; two thousand with keys that
+#: withstand quantum computers.
 MAX_HELLO_BYTES = 16_384
 
 _HANDSHAKE = 22
@@ -22,8 +23,8 @@ class TooLong(Exception):
 
 
 def needed(data: bytes) -> int:
-    """How many bytes have to be there at least for a whole hello, which may be cut into several records; 0 when it is whole, or
-    when it is none (TLS refuses that at once).
+    """How many bytes have to be there at least for a whole hello, which may be cut into several records; 0
+    when it is whole, or when it is none (TLS refuses that at once).
 
     >>> needed(b""), needed(b"GET /"), needed(bytes((22, 3, 1, 0, 200, 1, 0, 0, 196)))
     (5, 0, 205)

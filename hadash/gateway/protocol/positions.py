@@ -1,7 +1,8 @@
 """Where a client reads: the offsets of its FETCH requests, by partition.
 
-A group's committed offset says where its members go on; of a partition without one only the members know. A library that has
-delivered nothing of a partition commits nothing for it, and a move must not send it to where its ``auto.offset.reset`` says.
+A group's committed offset says where its members go on; of a partition without one only the members know. A
+library that has delivered nothing of a partition commits nothing for it, and a move must not send it to where
+its ``auto.offset.reset`` says.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import struct
 
 from hadash.gateway.protocol.wire import Request
 
-#: Partitions that are noted for one connection; beyond it, where the client reads others is not known. A consumer of all
-#: partitions of a large Topic has thousands.
+#: Partitions that are noted for one connection; beyond it, where the client reads others is not known. A
+#: consumer of all partitions of a large Topic has thousands.
 MAX_PARTITIONS = 20_000
 
 _INT32 = struct.Struct(">i")
 _INT16 = struct.Struct(">h")
 _INT64 = struct.Struct(">q")
 
-#: Where the version-dependent parts of a FETCH begin, from its body: replica id, longest wait, least and most bytes, isolation level;
-#: since version 7 the session's id and epoch.
+#: Where the version-dependent parts of a FETCH begin, from its body: replica id, longest wait, least and most
+#: bytes, isolation level; since version 7 the session's id and epoch.
 _TOPICS_AT = 4 + 4 + 4 + 4 + 1
 _SESSION_SIZE = 8
 
@@ -27,8 +28,9 @@ _SESSION_SIZE = 8
 class FetchPositions:
     """Of one connection, versions 4 to 11 of FETCH.
 
-    ``first`` is the lowest offset that was asked for, by Topic and partition index. Of a partition without a committed offset that is
-    where its reader began: what it has read since then it has not committed, so nobody else knows that it was read.
+    ``first`` is the lowest offset that was asked for, by Topic and partition index. Of a partition without a
+    committed offset that is where its reader began: what it has read since then it has not committed, so
+    nobody else knows that it was read.
     """
 
     __slots__ = ("_last", "first", "topics")

@@ -1,7 +1,7 @@
 """The header of the PROXY protocol, version 2: who is at the other end of a connection that somebody passes on.
 
-https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt. It comes before everything else on a connection, also before a
-TLS handshake. Version 1 (text) is not spoken.
+https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt. It comes before everything else on a connection,
+also before a TLS handshake. Version 1 (text) is not spoken.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def rest_length(fixed: bytes, most: int) -> int:
 
 
 def parse(fixed: bytes, rest: bytes) -> Passed | None:
-    """What a whole header says; ``None`` when it says nothing of others (LOCAL, or addresses that are no addresses here).
+    """What a whole header says; ``None`` when it says nothing of others (LOCAL, or addresses that are no
+    addresses here).
 
     :raises BadHeader: it says what it cannot mean.
     """

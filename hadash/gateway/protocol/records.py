@@ -130,8 +130,8 @@ def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int, int
 
 
 def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
-    """The error codes in the answer to a PRODUCE of version 3 to 9, by Topic and partition, without 0; none of what is no
-    answer.
+    """The error codes in the answer to a PRODUCE of version 3 to 9, by Topic and partition, without 0; none
+    of what is no answer.
 
     :param payload: from the correlation id on.
     """

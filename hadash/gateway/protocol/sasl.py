@@ -1,8 +1,8 @@
 """Who signs in: the user name in the first message of a SASL exchange. The rest passes unread.
 
-PLAIN is RFC 4616 (``authzid NUL authcid NUL password``), SCRAM is RFC 5802 (``n,,n=user,r=nonce``), OAUTHBEARER is RFC 7628
-(``n,,`` and ``auth=Bearer <token>`` between %x01). A token is read, not verified: that is the cluster's part, and a client
-whose token it refuses is not signed in.
+PLAIN is RFC 4616 (``authzid NUL authcid NUL password``), SCRAM is RFC 5802 (``n,,n=user,r=nonce``),
+OAUTHBEARER is RFC 7628 (``n,,`` and ``auth=Bearer <token>`` between %x01). A token is read, not verified:
+that is the cluster's part, and a client whose token it refuses is not signed in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The client's side of SCRAM (RFC 5802), as Kafka does it. Pure, but for the nonce.
 
-Kafka takes user names and passwords as their UTF-8 bytes. It does not normalize them first (SASLprep, which general libraries do: a
-password with ``Ⅸ`` in it would become another one).
+Kafka takes user names and passwords as their UTF-8 bytes. It does not normalize them first (SASLprep, which
+general libraries do: a password with ``Ⅸ`` in it would become another one).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import lru_cache
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
-#: Bounds of what a server may ask for (RFC 7677 wants 4096 at least, as Kafka does; more than a million is seconds of work).
+#: Bounds of what a server may ask for (RFC 7677 wants 4096 at least, as Kafka does; more than a million is
+#: seconds of work).
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 
 #: Derived keys that are kept: of the accounts of a Gateway, which sign in again and again.

@@ -81,8 +81,9 @@ class FrameSplitter:
         self.held += len(data)
 
     def next(self) -> tuple[bytes, float] | None:
-        """The next frame, without its length, and when its first byte came; ``None`` when it is not complete, or the stream
-        is broken."""
+        """The next frame, without its length, and when its first byte came; ``None`` when it is not complete,
+        or the stream is broken.
+        """
         if self.held < _LENGTH.size or self._broken is not None:
             self._forget_handed_out()
             return None
@@ -157,8 +158,9 @@ class FrameSplitter:
 
     @property
     def broken(self) -> bool:
-        """Whether the stream cannot be read any further: a length above the limit, of which nothing is kept, or a negative
-        one."""
+        """Whether the stream cannot be read any further: a length above the limit, of which nothing is kept,
+        or a negative one.
+        """
         return self._broken is not None
 
     def check(self) -> None:
@@ -202,8 +204,9 @@ class FrameSplitter:
 
     @property
     def missing(self) -> str:
-        """What the stream would end inside of, were it to end now; empty between two frames. Asked for when no whole frame
-        is held."""
+        """What the stream would end inside of, were it to end now; empty between two frames. Asked for when
+        no whole frame is held.
+        """
         if not self.held:
             return ""
         if self.held < _LENGTH.size:
@@ -216,8 +219,9 @@ class FrameSplitter:
         return self.need - self.held if self.held >= 2 * _LENGTH.size else 0
 
     def take_partial(self) -> tuple[int, bytes] | None:
-        """The frame that has begun, for somebody who passes it on before it is complete: its length, and what has come
-        of it (without the length). The splitter goes on with what follows it. ``None`` when not even the length is known.
+        """The frame that has begun, for somebody who passes it on before it is complete: its length, and what
+        has come of it (without the length). The splitter goes on with what follows it. ``None`` when not even
+        the length is known.
         """
         if self.held < _LENGTH.size:
             return None

@@ -41,9 +41,11 @@ def build_app(gateway: Gateway) -> Starlette:
         ]
 
     async def status(request: Request) -> Response:
-        """How it is, and what it has counted since ``started``: ``requests`` are [kind, cluster, requests, bytes in, bytes out]. ``cpu_seconds``
-        and ``memory_bytes`` are of its process (null where the system does not tell). ``reached``: whether each cluster answered when it was
-        asked last; not of one that was never asked."""
+        """How it is, and what it has counted since ``started``: ``requests`` are [kind, cluster, requests,
+        bytes in, bytes out]. ``cpu_seconds`` and ``memory_bytes`` are of its process (null where the system
+        does not tell). ``reached``: whether each cluster answered when it was asked last; not of one that was
+        never asked.
+        """
         purgatory, traffic = gateway.purgatory, gateway.traffic
         by_cluster = dict.fromkeys(gateway.clusters, 0)
         for client in gateway.all_clients():
@@ -79,8 +81,9 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"clients": [_client(connection) for connection in connections(request)]})
 
     async def connected(request: Request) -> Response:
-        """One entry for each client on each cluster, ``[AppID, client.id, cluster, its connections, of these parked]``: what counts need, however
-        many connections there are."""
+        """One entry for each client on each cluster, ``[AppID, client.id, cluster, its connections, of these
+        parked]``: what counts need, however many connections there are.
+        """
         found: dict[tuple[str, str, str], list[int]] = {}
         for each in connections(request):
             signed = each.signed
@@ -90,8 +93,10 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"connected": [[*who, *counts] for who, counts in found.items()]})
 
     async def members(request: Request) -> Response:
-        """One entry a group member, whichever of its connections it spoke on: parked, joining, held or active. ``assignors`` is null
-        when its JOIN_GROUP did not pass here; ``connected`` whether it has a connection."""
+        """One entry a group member, whichever of its connections it spoke on: parked, joining, held or
+        active. ``assignors`` is null when its JOIN_GROUP did not pass here; ``connected`` whether it has a
+        connection.
+        """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         found = [
             {
@@ -112,9 +117,10 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"members": found})
 
     async def readers(request: Request) -> Response:
-        """One entry a connection on which a client reads, with the Topics that it has asked for, whether or not records came, and
-        their partitions (null when they are too many to note). Most libraries have one to each broker, kafka-go has one for each
-        partition."""
+        """One entry a connection on which a client reads, with the Topics that it has asked for, whether or
+        not records came, and their partitions (null when they are too many to note). Most libraries have one
+        to each broker, kafka-go has one for each partition.
+        """
         found = [
             {
                 "appid": connection.signed.appid,
@@ -131,8 +137,9 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"readers": found})
 
     async def positions(request: Request) -> Response:
-        """One entry a connection on which a client reads: the lowest offset that it has asked for of each partition, as ``[topic,
-        partition, offset]``."""
+        """One entry a connection on which a client reads: the lowest offset that it has asked for of each
+        partition, as ``[topic, partition, offset]``.
+        """
         found = [
             {
                 "appid": connection.signed.appid,
@@ -149,8 +156,9 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"positions": found})
 
     async def traffic(request: Request) -> Response:
-        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all: fewer of an instance
-        where many clients are active."""
+        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all:
+        fewer of an instance where many clients are active.
+        """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         try:
             since = float(request.query_params.get("since", "0"))
@@ -161,12 +169,15 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
     async def pauses(request: Request) -> Response:
-        """Of each client of an ``?appid=`` that was stopped lately (or of all), the time without a record around the moment from which on
-        its bindings forwarded again (seconds since 1970)."""
+        """Of each client of an ``?appid=`` that was stopped lately (or of all), the time without a record
+        around the moment from which on its bindings forwarded again (seconds since 1970).
+        """
         return JSONResponse({"pauses": gateway.traffic.pauses.entries(request.query_params.get("appid"))})
 
     async def access(request: Request) -> Response:
-        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see :func:`access_entries`."""
+        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see
+        :func:`access_entries`.
+        """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         connected: dict[tuple[str, str], set[str]] = {}
         for each in connections(request):
@@ -241,12 +252,13 @@ def access_entries(
 ) -> list[dict[str, Any]]:
     """What clients use, and since when.
 
-    What a client that is connected has ever used, it uses now, on the clusters that it is connected to: a quiet one sends nothing that
-    would say so. ``used_at`` is when it really did so last, on that cluster (0 for never: it has moved there and was quiet since);
-    ``idle`` is the seconds since records moved, ``null`` when none ever did.
+    What a client that is connected has ever used, it uses now, on the clusters that it is connected to: a
+    quiet one sends nothing that would say so. ``used_at`` is when it really did so last, on that cluster (0
+    for never: it has moved there and was quiet since); ``idle`` is the seconds since records moved, ``null``
+    when none ever did.
 
-    :param connected: by AppID and client.id the clusters, of connections that are not away: what a client has left open where it was
-        before a switch, it does not use.
+    :param connected: by AppID and client.id the clusters, of connections that are not away: what a client has
+        left open where it was before a switch, it does not use.
     """
     entries: list[dict[str, Any]] = []
     elsewhere: dict[tuple[str, ...], tuple[AccessKey, AccessFact]] = {}
@@ -285,7 +297,9 @@ def _use(key: AccessKey) -> dict[str, Any]:
 
 
 def _client(connection: Client) -> dict[str, Any]:
-    """``away``: whether it leads to a cluster that does not serve the client any more, which has moved and left it open."""
+    """``away``: whether it leads to a cluster that does not serve the client any more, which has moved and
+    left it open.
+    """
     signed = connection.signed
     return {
         "appid": signed.appid,

@@ -1,4 +1,6 @@
-"""Access reports: what this Gateway saw, written into the lake (:mod:`hadash.lake.access`), in batches that no request waits for."""
+"""Access reports: what this Gateway saw, written into the lake (:mod:`hadash.lake.access`), in batches that
+no request waits for.
+"""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-#: Lines a second about clients that were turned away; the others are counted. A fleet with a wrong password can be read from a
-#: hundred lines, and a stranger writes at most 1 GB a day.
+#: Lines a second about clients that were turned away; the others are counted. A fleet with a wrong password
+#: can be read from a hundred lines, and a stranger writes at most 1 GB a day.
 LINES_PER_SECOND = 100
 
 

@@ -1,7 +1,8 @@
-"""How long each client of a switch was without a record: from its last one before its bindings forward again to the first one after.
+"""How long each client of a switch was without a record: from its last one before its bindings forward again
+to the first one after.
 
-Watched from the first stop of an AppID's bindings on. Of everybody else nothing is noted: a record costs them the question whether
-anybody is watched at all.
+Watched from the first stop of an AppID's bindings on. Of everybody else nothing is noted: a record costs them
+the question whether anybody is watched at all.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Pauses:
             watch.after[doing] = self._clock()
 
     def entries(self, appid: str | None = None) -> list[dict[str, Any]]:
-        """One for each client of an AppID, or of all: ``since``, and ``until``, which is null as long as nothing has moved again."""
+        """One for each client of an AppID, or of all: ``since``, and ``until``, which is null as long as
+        nothing has moved again.
+        """
         self._forget_old()
         return [
             {"appid": name, **doing._asdict(), "since": since, "until": watch.after.get(doing)}

@@ -1,8 +1,8 @@
 """The last minutes of traffic as a ring of samples, in a memory that has an end.
 
-Who looks asks for one AppID, or for one of its clients: a running switch's chart and the rates of clients, and a switch that
-has ended keeps its own minutes. So the newest samples tell clients apart, as many as there is room for; older ones hold totals
-of each AppID, packed; the oldest go.
+Who looks asks for one AppID, or for one of its clients: a running switch's chart and the rates of clients,
+and a switch that has ended keeps its own minutes. So the newest samples tell clients apart, as many as there
+is room for; older ones hold totals of each AppID, packed; the oldest go.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
-#: Clients of all samples that are told apart: about 50 MB. 330 clients that are active all the time have ten minutes of their
-#: own, 20,000 have ten seconds, and a client's rate is taken over the last three.
+#: Clients of all samples that are told apart: about 50 MB. 330 clients that are active all the time have ten
+#: minutes of their own, 20,000 have ten seconds, and a client's rate is taken over the last three.
 MAX_DETAILS = 400_000
 
 #: Totals of AppIDs in all samples: 12 bytes each. 3,000 active AppIDs have ten minutes, 20,000 a minute and a half.

@@ -36,8 +36,9 @@ class Circumstances(NamedTuple):
 
     @classmethod
     def of_member(cls, assignors: tuple[str, ...] | None, session_timeout_ms: int | None) -> Circumstances:
-        """Of a group's member. Its JOIN_GROUP, which alone says how it is set up, may have passed elsewhere: then both are
-        ``None``."""
+        """Of a group's member. Its JOIN_GROUP, which alone says how it is set up, may have passed elsewhere:
+        then both are ``None``.
+        """
         return cls(assignors=assignors, session_timeout_ms=session_timeout_ms, member=True)
 
     def and_before(self, earlier: Circumstances) -> Circumstances:
@@ -62,8 +63,9 @@ class Circumstances(NamedTuple):
 
 
 class AccessKey(NamedTuple):
-    """One observed fact. ``kind`` is produce, consume (a Topic) or group (a consumer group); or list: it asks for all Topics, which is no
-    use of any (:data:`hadash.lake.access.LISTING`)."""
+    """One observed fact. ``kind`` is produce, consume (a Topic) or group (a consumer group); or list: it asks
+    for all Topics, which is no use of any (:data:`hadash.lake.access.LISTING`).
+    """
 
     appid: str
     client_id: str
@@ -143,7 +145,7 @@ class Traffic:
         self._samples = Samples(samples, clock)
         self.pauses = Pauses(clock, self.moved_last)
 
-    # -- counting -------------------------------------------------------------------------------------------------
+    # -- counting ------------------------------------------------------------------------------------------------
 
     def counter(self, kind: str, cluster: str) -> KindCounter:
         """Where requests of ``kind`` to ``cluster`` are counted."""
@@ -163,7 +165,7 @@ class Traffic:
         if self.pauses.watched and records:
             self.pauses.moved(stream.appid, stream.client_id, "consume")
 
-    # -- access -----------------------------------------------------------------------------------------------------
+    # -- access ----------------------------------------------------------------------------------------------------
 
     def fact(self, key: AccessKey) -> AccessFact:
         """Where the access of ``key`` is noted. A client may keep it as long as it is not ``evicted``."""
@@ -216,8 +218,9 @@ class Traffic:
     def latest_access(
         self, appid: str | None = None, client_id: str | None = None
     ) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
-        """Who uses what, by AppID, client.id, kind, resource and cluster: of each circumstance the latest that is known, with all
-        counts and times. Of one AppID or client, or of all."""
+        """Who uses what, by AppID, client.id, kind, resource and cluster: of each circumstance the latest
+        that is known, with all counts and times. Of one AppID or client, or of all.
+        """
         found: dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]] = {}
         facts = self.access if appid is None else self._access_of.get(appid, {})
         wanted = [item for item in facts.items() if client_id is None or item[0].client_id == client_id]
@@ -238,7 +241,7 @@ class Traffic:
             found[key[:5]] = (key._replace(circumstances=circumstances), merged)
         return found
 
-    # -- samples ----------------------------------------------------------------------------------------------------
+    # -- samples ---------------------------------------------------------------------------------------------------
 
     def sample(self, parked: int) -> Generator[None, None, None]:
         """Close the current sample: what each stream moved since the last one. What is left to do is done in slices."""

@@ -62,7 +62,8 @@ class Applying:
                 # Also when that failed: what is in flight is in flight.
                 if client.governing.blocked and not client.relay.is_quiet:
                     waits.append(client.relay.quiet())
-        # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is served meanwhile.
+        # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is
+        # served meanwhile.
         self._gateway.slices.run(self._gateway.purgatory.checking(changed), lambda _: None, _release_failed)
         self._gateway.spawn(self._in_effect(span, waits))
 
@@ -76,8 +77,9 @@ class Applying:
         }
 
     def forgotten(self, epoch: int | None) -> None:
-        """ZooKeeper has another history than the one that was seen (``None``: that is over). Its epochs are other changes then: none of them is in
-        effect here, whatever their numbers."""
+        """ZooKeeper has another history than the one that was seen (``None``: that is over). Its epochs are
+        other changes then: none of them is in effect here, whatever their numbers.
+        """
         self._gateway.forgotten = epoch
         self._reported.set()
 
@@ -87,11 +89,13 @@ class Applying:
         return Report() if self._gateway.forgotten is not None else self.applied.report
 
     def inherit(self, report: Report | None) -> None:
-        """A process of this name was a Gateway before, and did not end in order: what it had sent to a cluster may still be
-        worked off there, and nobody can tell when. The blocks that it had not put into effect are not in effect now.
+        """A process of this name was a Gateway before, and did not end in order: what it had sent to a
+        cluster may still be worked off there, and nobody can tell when. The blocks that it had not put into
+        effect are not in effect now.
 
-        And its clients have to send again what was not answered, to the same cluster, which knows what it has already: it
-        would be written twice if they found a block, and then the other cluster. See :meth:`_hold_for_the_returning`.
+        And its clients have to send again what was not answered, to the same cluster, which knows what it has
+        already: it would be written twice if they found a block, and then the other cluster. See
+        :meth:`_hold_for_the_returning`.
 
         :param report: what it had put into effect; ``None`` when it ended in order, or there was none.
         """
@@ -112,10 +116,11 @@ class Applying:
         return Departure(self._gateway.settings.id, until - now, None if everybody else clusters)
 
     def cut_off(self, client: Client, why: str, seconds: float | None = None) -> None:
-        """A client's connection, or its broker's, has ended while it had writes under way, or they were refused although the
-        cluster may have them: it will send them again.
+        """A client's connection, or its broker's, has ended while it had writes under way, or they were
+        refused although the cluster may have them: it will send them again.
 
-        A block that waits for them is in effect no more: it would catch what comes again, and send it to the other cluster.
+        A block that waits for them is in effect no more: it would catch what comes again, and send it to the
+        other cluster.
 
         :param why: for people. :param seconds: for how long it is expected; ``return_seconds`` if nothing is said.
         """
@@ -136,8 +141,9 @@ class Applying:
         self.applied.hold(caught)
 
     def _hold_for_the_returning(self, appids: set[str], before: int) -> None:
-        """What leads to a block (gather, settle) is in effect when those who may come back have had the time to. A block that
-        is written before that is not in effect as long as it stands, because it catches them.
+        """What leads to a block (gather, settle) is in effect when those who may come back have had the time
+        to. A block that is written before that is not in effect as long as it stands, because it catches
+        them.
 
         :param before: changes up to this epoch were there already.
         """

@@ -77,7 +77,8 @@ class Governing:
             return strictest(self._table.bindings(self._appid, self._client_id, topics).values())
         if request.kind in DATA or self.binding.cluster == self._cluster or not self.belongs_here:
             return self.binding
-        # It names nothing, and comes on a connection to the cluster of some Topic or group of the client: that one answers.
+        # It names nothing, and comes on a connection to the cluster of some Topic or group of the client:
+        # that one answers.
         return Binding(self._cluster)
 
 

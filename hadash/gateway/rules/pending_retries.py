@@ -1,8 +1,9 @@
 """Clients that were cut off before they had all their answers: they come back and send the same again.
 
-What was not answered may have been written. Sent again to the same cluster it is what Kafka clients have always done (and an
-idempotent producer's cluster knows it). Sent to the other cluster, beside the copy that the mirror has made of the first, it is
-there twice, and no cluster can know. So nobody who may still come back is moved: see :mod:`hadash.gateway.rules.binding_applier`.
+What was not answered may have been written. Sent again to the same cluster it is what Kafka clients have
+always done (and an idempotent producer's cluster knows it). Sent to the other cluster, beside the copy that
+the mirror has made of the first, it is there twice, and no cluster can know. So nobody who may still come
+back is moved: see :mod:`hadash.gateway.rules.binding_applier`.
 """
 
 from __future__ import annotations

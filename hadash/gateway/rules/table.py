@@ -21,8 +21,9 @@ class BindingTable:
         self._unknown: set[str] = set()
 
     def is_unknown(self, appid: str) -> bool:
-        """Whether the AppID is bound, but nobody here knows where to: the pair's default could be the wrong cluster, which would
-        accept its writes beside the right one."""
+        """Whether the AppID is bound, but nobody here knows where to: the pair's default could be the wrong
+        cluster, which would accept its writes beside the right one.
+        """
         return appid in self._unknown
 
     def binding(
@@ -36,8 +37,9 @@ class BindingTable:
         return resolve_topics(self._documents.get(appid), client_id, self._default, topics)
 
     def since(self, appid: str, client_id: str, binding: Binding) -> Callable[[str], int] | None:
-        """Since which epoch each Topic of a client, all governed by ``binding``'s cluster, has been there; ``None`` when
-        nothing has ever moved."""
+        """Since which epoch each Topic of a client, all governed by ``binding``'s cluster, has been there;
+        ``None`` when nothing has ever moved.
+        """
         document = self._documents.get(appid)
         if document is None:
             return None
@@ -135,8 +137,8 @@ class AppliedEpoch:
         self._held.intersection_update(standing)
 
     def begin(self, epoch: int) -> Span:
-        """Changes up to ``epoch`` are known now. Those that were read at once are one: none of them is in effect before all
-        are, because what is waited for is not told apart.
+        """Changes up to ``epoch`` are known now. Those that were read at once are one: none of them is in
+        effect before all are, because what is waited for is not told apart.
 
         :returns: what :meth:`finish` takes when they are.
         """
@@ -149,8 +151,9 @@ class AppliedEpoch:
         self._pending.remove(span)
 
     def not_read(self, appids: Iterable[str], span: Span) -> None:
-        """The changes of ``span`` hold bindings that this Gateway cannot read: what it does not know it has not put into
-        effect. The switch that made them waits, and names this Gateway."""
+        """The changes of ``span`` hold bindings that this Gateway cannot read: what it does not know it has
+        not put into effect. The switch that made them waits, and names this Gateway.
+        """
         for appid in appids:
             self._unread[appid] = merged((*self._unread.get(appid, ()), span))
 

@@ -1,4 +1,6 @@
-"""Accepting connections: each is counted from its first moment, before any TLS handshake, and few are taken at a time."""
+"""Accepting connections: each is counted from its first moment, before any TLS handshake, and few are taken
+at a time.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Connections that are accepted in one round of the event loop, on all ports together: 0.5 ms. The kernel holds the others
-#: (``accept_backlog``); an idle process has thousands of rounds a second.
+#: Connections that are accepted in one round of the event loop, on all ports together: 0.5 ms. The kernel
+#: holds the others (``accept_backlog``); an idle process has thousands of rounds a second.
 ACCEPTS_PER_ROUND = 4
 
 #: Seconds for which nothing is accepted when the process has run out of file descriptors or memory.
@@ -105,8 +107,9 @@ class Acceptor:
         self._gateway.spawn(self._connect(connection, accepted))
 
     async def _connect(self, connection: ClientConnection, accepted: socket.socket) -> None:
-        """Hand the connection over to the event loop; before that read who it is passed on for, and with TLS, shake hands
-        after it."""
+        """Hand the connection over to the event loop; before that read who it is passed on for, and with TLS,
+        shake hands after it.
+        """
         if self._gateway.listener.proxies.holds(connection.host):
             known = False
             try:
@@ -141,7 +144,9 @@ class Acceptor:
             raise
 
     async def _turn_to_shake_hands(self, connection: ClientConnection, accepted: socket.socket) -> bool:
-        """Whether the client has begun a TLS handshake, and it is its turn: of those that come at once each waits here."""
+        """Whether the client has begun a TLS handshake, and it is its turn: of those that come at once each
+        waits here.
+        """
         try:
             await hello.comes(self._loop, accepted)
         except hello.TooLong:

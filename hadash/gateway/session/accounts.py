@@ -13,7 +13,8 @@ A client that signs in with SASL needs none of them: its exchange is relayed. Th
     username = "shop"
     password = "..."
 
-On a cluster without SASL (security protocol SSL), which knows its clients by their certificates, an AppID's account is one::
+On a cluster without SASL (security protocol SSL), which knows its clients by their certificates, an AppID's
+account is one::
 
     [appids.shop.west]
     certificate = "/etc/hadash/shop.pem"    # with the authorities between it and the root

@@ -1,7 +1,8 @@
-"""A Gateway's TLS contexts, made from files, and made again when a file changes: certificates are renewed while it runs.
+"""A Gateway's TLS contexts, made from files, and made again when a file changes: certificates are renewed
+while it runs.
 
-A file that cannot be used changes nothing: what was in effect stays, and the log and ``/metrics`` say so. Connections that stand go on
-with what they were made with; new ones take what is in effect.
+A file that cannot be used changes nothing: what was in effect stays, and the log and ``/metrics`` say so.
+Connections that stand go on with what they were made with; new ones take what is in effect.
 """
 
 from __future__ import annotations
@@ -132,7 +133,9 @@ class Certificates:
             log.info("read again: %s", ", ".join(made.files.paths))
 
     def expirations(self) -> dict[str, float]:
-        """Seconds until the certificate in each file ends that is in effect: of an authority's file, the first that does."""
+        """Seconds until the certificate in each file ends that is in effect: of an authority's file, the
+        first that does.
+        """
         now = time.time()
         return {path: end - now for made in self._all() for path, end in made.ends.items()}
 

@@ -95,7 +95,7 @@ class Client:
     def __str__(self) -> str:
         return f"{printable(self.signed.appid)} › {printable(self.signed.client_id)}"
 
-    # -- what happens to a request ----------------------------------------------------------------------------------
+    # -- what happens to a request ---------------------------------------------------------------------------------
 
     @property
     def state(self) -> BindingState:
@@ -112,7 +112,7 @@ class Client:
             node_home=self.node is None or self.node.cluster == cluster,
         )
 
-    # -- life -------------------------------------------------------------------------------------------------------
+    # -- life ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """It is signed in, and can be served."""
@@ -144,7 +144,9 @@ class Client:
         )
 
     def _owes_too_many_answers(self) -> bool:
-        """Whether earlier requests must be answered first: each holds memory until then, and so do the answers behind it."""
+        """Whether earlier requests must be answered first: each holds memory until then, and so do the
+        answers behind it.
+        """
         replies = self.connection.replies
         if len(replies) < self.gateway.settings.max_unanswered:
             return False
@@ -178,7 +180,9 @@ class Client:
         self.gateway.traffic.sign_ins -= 1  # the other one counts it again
 
     def left_during_sign_in(self) -> None:
-        """The client has hung up before it was served: what it sent behind its sign-in it may have sent again elsewhere."""
+        """The client has hung up before it was served: what it sent behind its sign-in it may have sent again
+        elsewhere.
+        """
         self._gone_since = self.gateway.loop.time()
         self._has_waited = True
 
@@ -301,7 +305,7 @@ class Client:
             f"waiting {len(self.relay.unanswered)})"
         )
 
-    # -- one request ------------------------------------------------------------------------------------------------
+    # -- one request -----------------------------------------------------------------------------------------------
 
     def handle(self, frame: bytes, arrived: float) -> bool:
         """Handle one request; false when there is no room for it yet (it comes again when there is).
@@ -413,7 +417,7 @@ class Client:
             case _:
                 self._refuse(request, message)
 
-    # -- waiting ----------------------------------------------------------------------------------------------------
+    # -- waiting ---------------------------------------------------------------------------------------------------
 
     def _park(self, request: Request, message: Any, arrived: float) -> None:
         """Wait for a change of binding; when the time is over or too much is parked already, refuse at once."""
@@ -459,14 +463,14 @@ class Client:
         else:
             self.relay.answer(request, refuse(request))
 
-    # -- after a move -----------------------------------------------------------------------------------------------
+    # -- after a move ----------------------------------------------------------------------------------------------
 
     def _look_up_away(self, request: Request, message: Any) -> None:
         """Tell a client that is signed in to the old cluster where it belongs now, or make it sign in anew."""
         if not self.relay.look_up_away(request, message):
             self.connection.close_when_answered()
 
-    # -- changes of binding -----------------------------------------------------------------------------------------
+    # -- changes of binding ----------------------------------------------------------------------------------------
 
     def binding_changed(self) -> None:
         """Called after the table has changed. What is parked or held is looked at by the purgatory."""
@@ -484,7 +488,7 @@ class Client:
                 # The client believes to be on the new cluster already. No answer could make it leave.
                 self.connection.close_when_answered()
 
-    # -- settling ---------------------------------------------------------------------------------------------------
+    # -- settling --------------------------------------------------------------------------------------------------
 
     def _hold(self, request: Request, message: Any) -> None:
         # Twice the gathering: when nobody ends it, the heartbeat goes to the cluster before the session ends.

@@ -54,15 +54,18 @@ class SignedIn:
     upstream: Upstream
     #: What tells the client so; written when the client is known to everybody here.
     welcome: bytes = b""
-    #: It signed in without a client.id, and has said one since. Java before 2.6 signs in with that of its configuration,
-    #: which may be empty, and makes its requests with one that it has made up (``consumer-group-1``).
+    #: It signed in without a client.id, and has said one since. Java before 2.6 signs in with that of its
+    #: configuration, which may be empty, and makes its requests with one that it has made up
+    #: (``consumer-group-1``).
     named_later: bool = False
 
 
 def software_of(request: Request) -> tuple[str, str] | None:
-    """The name and version of the library that an API_VERSIONS tells (KIP-511); ``None`` for one of before 3, or one that is too new.
+    """The name and version of the library that an API_VERSIONS tells (KIP-511); ``None`` for one of before 3,
+    or one that is too new.
 
-    librdkafka says so before it signs in, Java's client only afterwards. One that is longer than any is none: it is remembered.
+    librdkafka says so before it signs in, Java's client only afterwards. One that is longer than any is none:
+    it is remembered.
     """
     if request.version < 3 or not request.supported:
         return None
@@ -72,8 +75,9 @@ def software_of(request: Request) -> tuple[str, str] | None:
 
 
 class SignInAgain:
-    """Re-authentication (KIP-368) on a connection that is signed in: only as whom it is. The exchange is relayed, so the
-    cluster decides."""
+    """Re-authentication (KIP-368) on a connection that is signed in: only as whom it is. The exchange is
+    relayed, so the cluster decides.
+    """
 
     def __init__(self, signed: SignedIn, listener: Listener, settings: GatewaySettings) -> None:
         self._signed = signed

@@ -1,7 +1,8 @@
 """One connection of a client: bytes in, requests one after the other to whoever handles them, answers out.
 
-Until it is signed in, its requests are read by :mod:`signin`; from then on they go to its :class:`Client`. What cannot be
-handled yet stays here as the bytes that came, in their order: nothing is cut into requests before its turn.
+Until it is signed in, its requests are read by :mod:`signin`; from then on they go to its :class:`Client`.
+What cannot be handled yet stays here as the bytes that came, in their order: nothing is cut into requests
+before its turn.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class ClientConnection(asyncio.Protocol):
         assert self._transport is not None, "not connected yet"
         return self._transport
 
-    # -- asyncio.Protocol -----------------------------------------------------------------------------------------
+    # -- asyncio.Protocol ----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It can be spoken to: with TLS, after the handshake."""
@@ -150,7 +151,7 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._wake_in_turn()
 
-    # -- sign-in --------------------------------------------------------------------------------------------------
+    # -- sign-in -------------------------------------------------------------------------------------------------
 
     def _received_before_sign_in(self) -> None:
         most = self.gateway.settings.max_requests_before_sign_in
@@ -278,7 +279,7 @@ class ClientConnection(asyncio.Protocol):
             self._signing_in.cancel()
         self.close()
 
-    # -- one request after the other ------------------------------------------------------------------------------
+    # -- one request after the other -----------------------------------------------------------------------------
 
     def go_on(self) -> None:
         """Handle what has come, until something holds it up or the others have their turn."""
@@ -355,7 +356,7 @@ class ClientConnection(asyncio.Protocol):
             log.exception("%s cannot go on", self.describe())
             self.abort()  # what came behind it must not overtake it
 
-    # -- the end --------------------------------------------------------------------------------------------------
+    # -- the end -------------------------------------------------------------------------------------------------
 
     def _client_gone(self) -> None:
         if self.gone:
@@ -454,7 +455,8 @@ class ClientConnection(asyncio.Protocol):
     def let_go(self) -> None:
         """When connection and client have both ended: hold on to nothing that holds on to this connection.
 
-        What ends in a circle is freed by Python's collector only: much later, all at once, and nobody is served meanwhile.
+        What ends in a circle is freed by Python's collector only: much later, all at once, and nobody is
+        served meanwhile.
         """
         if self._lost and (self.client is None or self.client.ended):
             self.client = None

@@ -1,14 +1,18 @@
-"""Which library a client is. Some libraries say so on one of their connections only, and open others for their groups and partitions."""
+"""Which library a client is. Some libraries say so on one of their connections only, and open others for
+their groups and partitions.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Clients whose library is remembered; of more the one that was told first is forgotten. As many as a large Gateway has connections.
+#: Clients whose library is remembered; of more the one that was told first is forgotten. As many as a large
+#: Gateway has connections.
 MAX_CLIENTS = 20_000
 
-#: librdkafka and what is made of it, as they name themselves. Answered UNKNOWN_MEMBER_ID they wait for up to a second before they join
-#: again (``rkcg_join_intvl``); answered MEMBER_ID_REQUIRED they do at once, with the new id.
+#: librdkafka and what is made of it, as they name themselves. Answered UNKNOWN_MEMBER_ID they wait for up to
+#: a second before they join again (``rkcg_join_intvl``); answered MEMBER_ID_REQUIRED they do at once, with
+#: the new id.
 JOINS_AT_ONCE_WITHOUT_ID = frozenset(
     {
         "librdkafka",

@@ -1,7 +1,7 @@
 """Where group members come from.
 
-A member id is handed out by one cluster and means nothing on the other, where a static member (``group.instance.id``) can be
-fenced for it. The Gateway remembers which cluster knows it.
+A member id is handed out by one cluster and means nothing on the other, where a static member
+(``group.instance.id``) can be fenced for it. The Gateway remembers which cluster knows it.
 
 What is remembered outlives a connection: a client that moves comes back on a new one, to whichever process of the
 Gateway the kernel gives it to, or after a restart. So the memory is a table in a file that all processes map; without a

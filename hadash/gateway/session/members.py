@@ -1,8 +1,9 @@
 """The members of consumer groups, as one Gateway process sees them.
 
-A member is not a connection: libraries join on one connection, send heartbeats on it or on another, and commit on a third.
-What is known of a member (its assignors, whether it waits) is a fact of (group, member id), wherever its requests come in.
-Several processes may see requests of one member; who asks all of them takes the state that comes first in :data:`STATES`.
+A member is not a connection: libraries join on one connection, send heartbeats on it or on another, and
+commit on a third. What is known of a member (its assignors, whether it waits) is a fact of (group, member
+id), wherever its requests come in. Several processes may see requests of one member; who asks all of them
+takes the state that comes first in :data:`STATES`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ STATES = ("parked", "joining", "held", "active")
 #: Kafka's clients. Its coordinator remembers it for as long.
 SESSION_SECONDS = 45.0
 
-#: Members that are noted for one connection. A client is a member of a group or two; one that makes member ids up must not
-#: fill the memory. What is not noted counts as not known.
+#: Members that are noted for one connection. A client is a member of a group or two; one that makes member
+#: ids up must not fill the memory. What is not noted counts as not known.
 MAX_MEMBERS = 1000
 
 
@@ -45,7 +46,9 @@ class Waits:
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member of one group. ``assignors`` and ``session_timeout_ms`` are ``None`` until a JOIN_GROUP has told them."""
+    """One member of one group. ``assignors`` and ``session_timeout_ms`` are ``None`` until a JOIN_GROUP has
+    told them.
+    """
 
     appid: str
     client_id: str
@@ -126,7 +129,9 @@ class GroupMembers:
             self._members.pop(member.appid, None)
 
     def closed(self, on: ConnectionMembers, members: Iterable[Member]) -> None:
-        """A connection has ended: what waited on it waits no more. Its members are remembered until their sessions end."""
+        """A connection has ended: what waited on it waits no more. Its members are remembered until their
+        sessions end.
+        """
         now = self._clock()
         for member in members:
             member.waits.pop(on, None)
@@ -217,7 +222,9 @@ class ConnectionMembers:
             member.join_seconds = seconds
 
     def _of_before(self, group: str, member_id: str) -> list[Member]:
-        """Ids that the client of this connection has had in the group: its coordinator had forgotten them, so it joined under a new one."""
+        """Ids that the client of this connection has had in the group: its coordinator had forgotten them, so
+        it joined under a new one.
+        """
         return [
             member
             for (its_group, its_id), member in self._carried.items()
@@ -245,11 +252,12 @@ class ConnectionMembers:
         self._registry.closed(self, self._carried.values())
         self._carried.clear()
 
-    # -- requests that wait -----------------------------------------------------------------------------------
+    # -- requests that wait ----------------------------------------------------------------------------------
 
     def waits(self, request: Request, message: Any) -> Waits:
-        """Where the waiting of a JOIN_GROUP, SYNC_GROUP or HEARTBEAT is counted; for other kinds, and without a member id, nobody
-        looks at it."""
+        """Where the waiting of a JOIN_GROUP, SYNC_GROUP or HEARTBEAT is counted; for other kinds, and without
+        a member id, nobody looks at it.
+        """
         if request.kind not in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT):
             return Waits()
         member = self.carries(message.group_id, message.member_id)

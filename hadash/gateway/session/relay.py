@@ -36,9 +36,9 @@ from hadash.gateway.waiting.inflight import InFlight
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
 
-#: Errors of a PRODUCE after which the cluster may have its records all the same. What the client sends again is a duplicate
-#: if it goes elsewhere. (The leader has appended them, and has not heard of enough followers in time, or has lost the partition
-#: meanwhile.)
+#: Errors of a PRODUCE after which the cluster may have its records all the same. What the client sends again
+#: is a duplicate if it goes elsewhere. (The leader has appended them, and has not heard of enough followers
+#: in time, or has lost the partition meanwhile.)
 MAYBE_WRITTEN = frozenset(
     int(error)
     for error in (
@@ -107,7 +107,7 @@ class Relay:
         """Answer ``request`` in the cluster's place."""
         self.replies.open().complete(data)
 
-    # -- one request --------------------------------------------------------------------------------------------
+    # -- one request -------------------------------------------------------------------------------------------
 
     def relay(self, request: Request, message: Any, binding: Binding) -> None:
         """Pass ``request`` on; its answer goes to the client when it comes."""
@@ -195,8 +195,9 @@ class Relay:
         self.upstream.send((length_of(frame), frame), request.correlation_id, on_answer, stream)
 
     def sign_in_again(self, request: Request, is_over: Callable[[Request, bytes], bool]) -> None:
-        """Relay a message of a client's own re-authentication. Requests of the Gateway's own wait until it is over: a broker that is
-        asked anything else between its messages hangs up."""
+        """Relay a message of a client's own re-authentication. Requests of the Gateway's own wait until it is
+        over: a broker that is asked anything else between its messages hangs up.
+        """
         reply, counter = self.replies.open(), self.observer.counter(request.kind)
 
         def on_answer(payload: bytes) -> None:
@@ -217,7 +218,7 @@ class Relay:
         data = encode_request(kind, version, OWN_CORRELATION_ID, self.signed.client_id, message)
         self.upstream.send((data,), OWN_CORRELATION_ID, on_answer)
 
-    # -- writes -------------------------------------------------------------------------------------------------
+    # -- writes ------------------------------------------------------------------------------------------------
 
     def _produce(self, request: Request, produced: Produced, binding: Binding) -> None:
         since = self.gateway.table.since(self.signed.appid, self.signed.client_id, binding)
@@ -296,19 +297,21 @@ class Relay:
         self._proves_acks0 = False
         self.mutations.leave()
 
-    # -- groups -------------------------------------------------------------------------------------------------
+    # -- groups ------------------------------------------------------------------------------------------------
 
     def _join(self, request: Request, message: Any) -> None:
         cluster, changed = self.cluster, None
         if self._comes_with_another_clusters_id(message) and (
             getattr(message, "group_instance_id", None) or self.signed.library in JOINS_AT_ONCE_WITHOUT_ID
         ):
-            # A static member: where its group has not forgotten it, the coordinator would fence it for its strange id, which
-            # ends its client. Without an id it takes its own place, as after a restart. And librdkafka joins at once without one.
+            # A static member: where its group has not forgotten it, the coordinator would fence it for its
+            # strange id, which ends its client. Without an id it takes its own place, as after a restart. And
+            # librdkafka joins at once without one.
             changed = message = replace(message, member_id="")
-        # Any other member keeps its id. The coordinator does not know it and says so (UNKNOWN_MEMBER_ID), as after a session
-        # that has ended. Without the id it would say MEMBER_ID_REQUIRED, which it never says to a request that has one:
-        # @platformatic/kafka keeps its old id then, asks again with it, and gives up.
+        # Any other member keeps its id. The coordinator does not know it and says so (UNKNOWN_MEMBER_ID), as
+        # after a session that has ended. Without the id it would say MEMBER_ID_REQUIRED, which it never says
+        # to a request that has one: @platformatic/kafka keeps its old id then, asks again with it, and gives
+        # up.
         self.observer.joins(message.group_id, assignors_of(message), session_timeout_ms_of(message))
         loop = asyncio.get_running_loop()
         asked = loop.time()
@@ -378,7 +381,7 @@ class Relay:
             ApiKey.LEAVE_GROUP, 1, lambda payload: None, group_id=member.group, member_id=member.member_id
         )
 
-    # -- answers that are rewritten -----------------------------------------------------------------------------
+    # -- answers that are rewritten ----------------------------------------------------------------------------
 
     def _producer_id(self, request: Request) -> Callable[[bytes], bytes]:
         def transform(payload: bytes) -> bytes:
@@ -404,7 +407,7 @@ class Relay:
         answer = _FetchAnswer(self, request)
         self._pass(request, answer.whole, answer)
 
-    # -- after a move ---------------------------------------------------------------------------------------------
+    # -- after a move --------------------------------------------------------------------------------------------
 
     @property
     def moved_recently(self) -> bool:
@@ -444,7 +447,9 @@ class Relay:
 
 
 class _FetchAnswer:
-    """The answer to a FETCH on its way to the client: whole, or in pieces while it comes in. Its records are counted."""
+    """The answer to a FETCH on its way to the client: whole, or in pieces while it comes in. Its records are
+    counted.
+    """
 
     __slots__ = ("_counter", "_relay", "_reply", "_total")
 

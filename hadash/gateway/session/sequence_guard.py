@@ -1,9 +1,10 @@
 """In which order an idempotent producer's first batches come to a cluster that it has moved to (docs/adr/0005).
 
-A cluster that has never seen a producer id takes any sequence number as its first. So the order that idempotence promises begins
-with the first batch that it has taken: when that one is refused (its broker does not lead the partition yet) and the next, sent
-right behind it, is taken, the first comes too late, and its producer gives up. Until a cluster has taken the first batch of a
-partition, nothing is sent behind it; and when it was refused, what would come before it is refused, too.
+A cluster that has never seen a producer id takes any sequence number as its first. So the order that
+idempotence promises begins with the first batch that it has taken: when that one is refused (its broker does
+not lead the partition yet) and the next, sent right behind it, is taken, the first comes too late, and its
+producer gives up. Until a cluster has taken the first batch of a partition, nothing is sent behind it; and
+when it was refused, what would come before it is refused, too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Connections that are not signed in yet: how many there may be, and what they may hold together.
 
-Anybody can open connections, so anybody can open as many as there may be. What then makes room must not be the honest client
-that comes next. A client that signs in answers in a round trip; one that only takes a place keeps the Gateway waiting. So the
-connection that has kept the Gateway waiting for the longest is closed. One whose request the Gateway (or its broker) still works
-on is never closed for that, and none in its first second: when thousands of clients come back at once, those who have begun can
-finish. When nobody can be closed, the new connection is.
+Anybody can open connections, so anybody can open as many as there may be. What then makes room must not be
+the honest client that comes next. A client that signs in answers in a round trip; one that only takes a place
+keeps the Gateway waiting. So the connection that has kept the Gateway waiting for the longest is closed. One
+whose request the Gateway (or its broker) still works on is never closed for that, and none in its first
+second: when thousands of clients come back at once, those who have begun can finish. When nobody can be
+closed, the new connection is.
 
 Of what they hold in bytes, the connection that holds most is closed: a sign-in is a few hundred bytes.
 """
@@ -14,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-#: Seconds that a connection may keep the Gateway waiting before it can be closed to make room: TCP, TLS and the first request
-#: over a slow line. With the default limits a stranger has to open 5,000 connections a second to keep others out.
+#: Seconds that a connection may keep the Gateway waiting before it can be closed to make room: TCP, TLS and
+#: the first request over a slow line. With the default limits a stranger has to open 5,000 connections a
+#: second to keep others out.
 GRACE_SECONDS = 1.0
 
 #: Classes of size (powers of two) by which the connection that holds most is found.
@@ -76,7 +78,8 @@ class Unauthenticated:
     def make_room(self, host: str, *, for_others: bool = False) -> str:
         """Make room for a connection of ``host``; why there is none, as it is counted, or nothing.
 
-        :param for_others: it is a load balancer's, which is going to say whose connection it is. That one's limit counts then.
+        :param for_others: it is a load balancer's, which is going to say whose connection it is. That one's
+            limit counts then.
         """
         crowded = not for_others and 0 < self._most_of_host <= self._count_of.get(host, 0)
         if crowded and not self._close_oldest(self._idle_of.get(host, {}), TOO_MANY_OF_HOST):

@@ -146,7 +146,7 @@ class Upstream(asyncio.Protocol):
                 if not isinstance(error, OSError) or place == len(found):
                     raise
 
-    # -- sending ------------------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------------------
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -196,7 +196,7 @@ class Upstream(asyncio.Protocol):
         finally:
             self._exchanging.discard(answered)
 
-    # -- signing in again -------------------------------------------------------------------------------------------
+    # -- signing in again ------------------------------------------------------------------------------------------
 
     @property
     def congested(self) -> bool:
@@ -206,7 +206,8 @@ class Upstream(asyncio.Protocol):
     def hold(self, *, pause: bool = True) -> None:
         """Keep back what is sent from now on, until :meth:`release`.
 
-        :param pause: tell the owner, so that it sends nothing. (A client that signs in again by itself sends nothing else anyway.)
+        :param pause: tell the owner, so that it sends nothing. (A client that signs in again by itself sends
+            nothing else anyway.)
         """
         if self._held is not None:
             return
@@ -261,7 +262,7 @@ class Upstream(asyncio.Protocol):
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self._transport.abort()
 
-    # -- asyncio.Protocol -----------------------------------------------------------------------------------------
+    # -- asyncio.Protocol ----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -370,8 +371,9 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def introduce(upstream: Upstream, client_id: str, library: str, version: str) -> None:
-    """Tell the broker which library the client uses, if it has said so itself: brokers show it with the client's
-    connections (KIP-511) and in their metrics (KIP-559). Whatever it answers is fine: older ones do not know the request's version.
+    """Tell the broker which library the client uses, if it has said so itself: brokers show it with the
+    client's connections (KIP-511) and in their metrics (KIP-559). Whatever it answers is fine: older ones do
+    not know the request's version.
 
     :raises UpstreamUnavailable: the broker hung up.
     """
@@ -382,8 +384,9 @@ async def introduce(upstream: Upstream, client_id: str, library: str, version: s
 
 
 def introduce_in_line(upstream: Upstream, client_id: str, library: str, version: str) -> None:
-    """The same for a client that says so after its sign-in, as Java's do, behind what it has sent before. Once: a library
-    does not change, and a client must not make requests that nobody counts."""
+    """The same for a client that says so after its sign-in, as Java's do, behind what it has sent before.
+    Once: a library does not change, and a client must not make requests that nobody counts.
+    """
     introduction = None if upstream.introduced else _introduction(client_id, library, version)
     if introduction is not None:
         upstream.introduced = True

@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 
 CLIENT_ID = "hadash-gateway"
 
-#: The part of a session after which it is renewed, as Java's clients do: at random, so that not all of a start come at once.
+#: The part of a session after which it is renewed, as Java's clients do: at random, so that not all of a
+#: start come at once.
 RENEWED_AT = (0.85, 0.95)
 
 #: Seconds between two sign-ins: a broker refuses one that follows sooner (KIP-368).
@@ -79,8 +80,9 @@ def _request(kind: ApiKey, version: int, client_id: str, **values: object) -> by
 class OwnSession:
     """An account that is signed in on one connection, for as long as the connection stands.
 
-    Re-authentication is in line: what was sent before is answered first, and what is sent meanwhile waits for it, because a broker takes
-    nothing else between handshake and answer. That is three exchanges, milliseconds.
+    Re-authentication is in line: what was sent before is answered first, and what is sent meanwhile waits for
+    it, because a broker takes nothing else between handshake and answer. That is three exchanges,
+    milliseconds.
     """
 
     def __init__(
@@ -92,7 +94,11 @@ class OwnSession:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         renewed: Callable[[], None],
     ) -> None:
-        """:param seconds: for a renewal; :param spawn: runs it beside everything else; :param renewed: called after each."""
+        """:param seconds: for a renewal;
+
+        :param spawn: runs it beside everything else;
+        :param renewed: called after each.
+        """
         self._upstream = upstream
         self._account = account
         self._client_id = client_id

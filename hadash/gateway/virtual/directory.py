@@ -59,7 +59,7 @@ class Directory:
 
         self._gateway.spawn(guarded())
 
-    # -- METADATA -------------------------------------------------------------------------------------------------
+    # -- METADATA ------------------------------------------------------------------------------------------------
 
     def answer_metadata(self, request: Request, message: Any) -> None:
         """Ask the client's cluster, and merge what the other one says of the Topics that are bound to it."""
@@ -198,7 +198,7 @@ class Directory:
                 f"{cluster} with: set HADASH_GATEWAY_ACCOUNTS"
             )
 
-    # -- FIND_COORDINATOR -----------------------------------------------------------------------------------------
+    # -- FIND_COORDINATOR ----------------------------------------------------------------------------------------
 
     def answer_coordinators(self, request: Request, message: Any) -> None:
         """Ask the client's cluster for the groups that are bound to it, and the others for theirs."""

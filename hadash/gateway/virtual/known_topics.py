@@ -1,4 +1,5 @@
-"""The Topics that each cluster was seen to have: a broker that was not told of them yet is not believed that they are gone.
+"""The Topics that each cluster was seen to have: a broker that was not told of them yet is not believed that
+they are gone.
 
 A controller that has just been elected tells brokers first of each other, and of their partitions later. A broker that
 starts in between names all brokers in METADATA, and says of every Topic that it does not exist. Clients believe that at
@@ -19,9 +20,9 @@ from hadash.gateway.virtual.metadata import Answer, Sliced, Topic
 
 log = logging.getLogger(__name__)
 
-#: Seconds for which nobody is believed that a Topic is gone, or has lost partitions. A new controller reads all of its
-#: cluster's partitions before it tells brokers of them: seconds, in a large cluster most of a minute. Who uses a Topic that
-#: was really deleted hears of it so much later.
+#: Seconds for which nobody is believed that a Topic is gone, or has lost partitions. A new controller reads
+#: all of its cluster's partitions before it tells brokers of them: seconds, in a large cluster most of a
+#: minute. Who uses a Topic that was really deleted hears of it so much later.
 DISBELIEF_SECONDS = 60.0
 
 #: Topics of one cluster that are remembered; beyond it the one that was learnt first goes. About 10 MB.
@@ -52,12 +53,12 @@ class KnownTopics:
     def check(self, cluster: str, answer: Answer, used: Set[str] = frozenset()) -> Sliced[None]:
         """Put into ``answer``, of a broker of ``cluster``, what it ought to say of known Topics.
 
-        A Topic that it does not know, or not all of, has all its partitions then, without a leader: its client waits. What the
-        client may not see stays so.
+        A Topic that it does not know, or not all of, has all its partitions then, without a leader: its
+        client waits. What the client may not see stays so.
 
-        :param used: where all Topics are asked for: those that the client's AppID has used on this cluster. A list that
-            lacks one of them would make a regex subscriber give it up, and rebalance its group twice. (Others that the list
-            lacks the AppID may not see, for all that is known here.)
+        :param used: where all Topics are asked for: those that the client's AppID has used on this cluster. A
+            list that lacks one of them would make a regex subscriber give it up, and rebalance its group
+            twice. (Others that the list lacks the AppID may not see, for all that is known here.)
         """
         doubted: list[str] = []
         topics: list[Topic] = []
@@ -74,7 +75,8 @@ class KnownTopics:
         answer.topics = topics
         if doubted:
             log.warning(
-                "a broker of %s does not know %d Topics (or partitions) that were there, such as %s: not believed for %d s",
+                "a broker of %s does not know %d Topics (or partitions) that were there, such as %s: not "
+                "believed for %d s",
                 cluster,
                 len(doubted),
                 ", ".join(doubted[:3]),

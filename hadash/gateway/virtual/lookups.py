@@ -1,7 +1,8 @@
 """What the clusters say of Topics and groups, asked with the Gateway's own accounts.
 
-A client's connection is signed in to one cluster. What it asks about Topics or groups that are bound to the other is asked
-here. The accounts may describe, and nothing more; which Topics a client gets to see its own cluster decides.
+A client's connection is signed in to one cluster. What it asks about Topics or groups that are bound to the
+other is asked here. The accounts may describe, and nothing more; which Topics a client gets to see its own
+cluster decides.
 """
 
 from __future__ import annotations

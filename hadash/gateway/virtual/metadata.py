@@ -116,9 +116,9 @@ def read(payload: bytes, version: int, base: int) -> Sliced[Answer]:
 
     :param base: what is added to the cluster's broker ids (see :class:`NodeMap`).
     :raises MalformedFrame: it is not a METADATA answer of that version.
-    :raises UpstreamUnavailable: it names no broker. So answers one that has just started and was told of nothing yet: it does not
-        know its own Topics either. Clients take no notice of an answer without brokers; with the virtual nodes in it they would
-        believe that their Topics are gone.
+    :raises UpstreamUnavailable: it names no broker. So answers one that has just started and was told of
+        nothing yet: it does not know its own Topics either. Clients take no notice of an answer without
+        brokers; with the virtual nodes in it they would believe that their Topics are gone.
     """
     try:
         answer = yield from _read(_Patcher(payload, version, base))

@@ -1,13 +1,14 @@
 """The producer ids that a cluster sees. Idempotent producers move without noticing (docs/adr/0005).
 
-Both clusters count producer ids from 0, and each remembers the last sequence number of an id in each partition. A producer
-keeps its id when it moves: on the new cluster the id may be somebody else's, and when it comes back, the old cluster
-finds a gap in its sequence. So what a cluster sees is the client's id with two things above it: which cluster of the pair gave
-it out, and since when (since which binding epoch) the client has been where it is. After each move a cluster sees an id that it
-has never seen, whose first sequence number may be any, and the client needs to know nothing.
+Both clusters count producer ids from 0, and each remembers the last sequence number of an id in each
+partition. A producer keeps its id when it moves: on the new cluster the id may be somebody else's, and when
+it comes back, the old cluster finds a gap in its sequence. So what a cluster sees is the client's id with two
+things above it: which cluster of the pair gave it out, and since when (since which binding epoch) the client
+has been where it is. After each move a cluster sees an id that it has never seen, whose first sequence number
+may be any, and the client needs to know nothing.
 
-The id stands in the header of each record batch, under the batch's checksum. A batch whose checksum is wrong when it comes
-is passed on as it came: the cluster refuses it.
+The id stands in the header of each record batch, under the batch's checksum. A batch whose checksum is wrong
+when it comes is passed on as it came: the cluster refuses it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from hadash.gateway.protocol.records import Produced
 
 #: Bits of a cluster's own ids: a million producers a day for forty years have used 33.
 ID_BITS = 34
-#: One bit for the cluster of the pair that gave an id out, and above it 28 of the epoch: a change of bindings every second
-#: for eight years.
+#: One bit for the cluster of the pair that gave an id out, and above it 28 of the epoch: a change of bindings
+#: every second for eight years.
 _EPOCH_AT = ID_BITS + 1
 _EPOCHS = 1 << 28
 

@@ -1,4 +1,5 @@
-"""Requests in versions that are served but not offered (:data:`~hadash.gateway.protocol.api_keys.UNASKED`), and their answers.
+"""Requests in versions that are served but not offered (:data:`~hadash.gateway.protocol.api_keys.UNASKED`),
+and their answers.
 
 The rest of the Gateway reads METADATA up to version 8 and OFFSET_COMMIT from version 2 on. A request in another version
 becomes one of these before anything else looks at it, and a METADATA answer is written in the version that was asked.
@@ -34,8 +35,8 @@ _PARTITION_HEAD = 2 + 4 + 4 + 4
 def commit(request: Request) -> Request:
     """An OFFSET_COMMIT as it is served: version 1 becomes version 2, whose answer has the same bytes.
 
-    Version 1 has a time for each partition, from which a broker counts until the offset expires; clients that send version 1
-    leave it to the broker (-1), as version 2 does.
+    Version 1 has a time for each partition, from which a broker counts until the offset expires; clients that
+    send version 1 leave it to the broker (-1), as version 2 does.
 
     :raises MalformedFrame: it cannot be read.
     """

@@ -1,7 +1,8 @@
 """Memory for large requests that come in piece by piece, bounded for the whole process.
 
-As a Kafka broker does (``queued.max.request.bytes``): a connection reserves the size of a large request as soon as it is known,
-and is not read until there is room. So no request is abandoned halfway, and each that has room can complete.
+As a Kafka broker does (``queued.max.request.bytes``): a connection reserves the size of a large request as
+soon as it is known, and is not read until there is room. So no request is abandoned halfway, and each that
+has room can complete.
 """
 
 from __future__ import annotations

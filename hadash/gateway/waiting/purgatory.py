@@ -64,7 +64,9 @@ class Timer:
 
 
 class DelayedOperation(ABC):
-    """Something that waits. It ends by :meth:`complete`, by :meth:`expire`, or by being cancelled: one of them, once."""
+    """Something that waits. It ends by :meth:`complete`, by :meth:`expire`, or by being cancelled: one of
+    them, once.
+    """
 
     __slots__ = ("key", "size", "timeout")
 

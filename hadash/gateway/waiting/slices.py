@@ -1,4 +1,6 @@
-"""Long work in slices between which everybody else is served: one slice a round of the event loop, whoever's turn it is."""
+"""Long work in slices between which everybody else is served: one slice a round of the event loop, whoever's
+turn it is.
+"""
 
 from __future__ import annotations
 

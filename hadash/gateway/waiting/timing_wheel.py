@@ -1,9 +1,9 @@
 """A hierarchical timing wheel: a timer whose cost does not grow with the number of its entries.
 
-A wheel is a ring of buckets, each for one tick. What is due beyond the ring's reach goes into an overflow wheel, whose tick
-is the whole reach of the one below; as time comes near, its entries move down. Adding and cancelling touch one
-bucket. Time moves on only to where a bucket is due: the buckets in use stand in a heap, and there are few of them,
-however many entries they hold. (As Kafka's own timer.)
+A wheel is a ring of buckets, each for one tick. What is due beyond the ring's reach goes into an overflow
+wheel, whose tick is the whole reach of the one below; as time comes near, its entries move down. Adding and
+cancelling touch one bucket. Time moves on only to where a bucket is due: the buckets in use stand in a heap,
+and there are few of them, however many entries they hold. (As Kafka's own timer.)
 
 Pure: whoever owns the timer says what time it is.
 """

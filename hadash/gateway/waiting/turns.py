@@ -6,23 +6,23 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-#: Requests of one connection that are handled in one turn: 0.3 ms of small ones, and as many as a read of a producer with
-#: 2 KiB batches brings.
+#: Requests of one connection that are handled in one turn: 0.3 ms of small ones, and as many as a read of a
+#: producer with 2 KiB batches brings.
 REQUESTS_PER_TURN = 32
 
-#: Connections that have a turn in one round of the event loop, of those that are signed in and of those that are not yet. A
-#: turn of a client is longer; of a connection that signs in it is one or two requests.
+#: Connections that have a turn in one round of the event loop, of those that are signed in and of those that
+#: are not yet. A turn of a client is longer; of a connection that signs in it is one or two requests.
 CLIENT_TURNS = 1
 SIGN_IN_TURNS = 4
 
-#: TLS handshakes that begin in one round: each is a millisecond of a processor, so those that come at once delay clients
-#: by no more than that at a time. An idle process has a round for each.
+#: TLS handshakes that begin in one round: each is a millisecond of a processor, so those that come at once
+#: delay clients by no more than that at a time. An idle process has a round for each.
 HANDSHAKE_TURNS = 1
 
 
 class Turns:
-    """A queue of those who have something left to do. In each round of the event loop ``at_once`` of them have a turn, the
-    one that has waited longest first; everybody else is served between two rounds.
+    """A queue of those who have something left to do. In each round of the event loop ``at_once`` of them
+    have a turn, the one that has waited longest first; everybody else is served between two rounds.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, at_once: int) -> None:

@@ -24,13 +24,16 @@ ENTRIES = (
         About.TOPIC,
         say("acks=all with min.insync.replicas=1"),
         say(
-            "A client writes with acks=all to a Topic that has more than one replica, on a cluster where min.insync.replicas of the Topic is 1: set on the Topic itself, else as one of the brokers says."
+            "A client writes with acks=all to a Topic that has more than one replica, on a cluster where "
+            "min.insync.replicas of the Topic is 1: set on the Topic itself, else as one of the brokers says."
         ),
         say(
-            "%(appids)s write to %(topic)s with acks=all, and min.insync.replicas of its %(replicas)s replicas is 1 on %(cluster)s."
+            "%(appids)s write to %(topic)s with acks=all, and min.insync.replicas of its %(replicas)s replicas "
+            "is 1 on %(cluster)s."
         ),
         say(
-            "Set min.insync.replicas=2 on the Topic, with three replicas. Now the leader alone acknowledges while no other replica is in sync, and what it has acknowledged is lost if it dies then."
+            "Set min.insync.replicas=2 on the Topic, with three replicas. Now the leader alone acknowledges "
+            "while no other replica is in sync, and what it has acknowledged is lost if it dies then."
         ),
         "Kafka: min.insync.replicas",
     ),
@@ -40,13 +43,16 @@ ENTRIES = (
         About.TOPIC,
         say("acks=all with unknown min.insync.replicas"),
         say(
-            "A client writes with acks=all to a Topic that has more than one replica and no min.insync.replicas of its own, on a cluster where not every broker says what it is by default."
+            "A client writes with acks=all to a Topic that has more than one replica and no min.insync.replicas "
+            "of its own, on a cluster where not every broker says what it is by default."
         ),
         say(
-            "%(appids)s write to %(topic)s with acks=all, and nobody can tell min.insync.replicas of its %(replicas)s replicas on %(cluster)s."
+            "%(appids)s write to %(topic)s with acks=all, and nobody can tell min.insync.replicas of its "
+            "%(replicas)s replicas on %(cluster)s."
         ),
         say(
-            "Let hadash read the configs of all brokers (the right DESCRIBE_CONFIGS on the cluster), or set min.insync.replicas on the Topic."
+            "Let hadash read the configs of all brokers (the right DESCRIBE_CONFIGS on the cluster), or set "
+            "min.insync.replicas on the Topic."
         ),
         "Kafka: min.insync.replicas",
     ),
@@ -70,7 +76,8 @@ ENTRIES = (
         say("A client writes with a producer id, and not in transactions."),
         say("%(client)s of %(appid)s writes with a producer id to %(topics)s."),
         say(
-            "Nothing has to be done behind hadash's Gateway, which sees to its sequence numbers. DiDi's engine does not: there it may lose records."
+            "Nothing has to be done behind hadash's Gateway, which sees to its sequence numbers. DiDi's engine "
+            "does not: there it may lose records."
         ),
         "KIP-98",
     ),
@@ -85,7 +92,8 @@ ENTRIES = (
         ),
         say("%(client)s of %(appid)s (library: %(version)s) writes to %(topics)s."),
         say(
-            "Set retries, or update the library: what is sent while writes are blocked is refused once, and a client that does not retry loses it."
+            "Set retries, or update the library: what is sent while writes are blocked is refused once, and a "
+            "client that does not retry loses it."
         ),
         "KIP-91, KIP-511",
     ),
@@ -117,7 +125,8 @@ ENTRIES = (
         About.CLIENT,
         say("Consumer hit by KAFKA-13563"),
         say(
-            "A Java consumer from 2.6.2, 2.7.1 or 2.8.0 on and before 3.2 (but 3.1.2) commits in a group of which it was never a member."
+            "A Java consumer from 2.6.2, 2.7.1 or 2.8.0 on and before 3.2 (but 3.1.2) commits in a group of "
+            "which it was never a member."
         ),
         say(
             "%(client)s of %(appid)s (%(version)s) never commits again in group %(group)s when its coordinator moves."
@@ -134,7 +143,8 @@ ENTRIES = (
         say("Long session timeout"),
         say("session.timeout.ms of a member is longer than a switch of the pair waits for consumers."),
         say(
-            "%(client)s of %(appid)s has a session timeout of %(seconds)s s in group %(group)s; a switch waits %(settle)s s."
+            "%(client)s of %(appid)s has a session timeout of %(seconds)s s in group %(group)s; a switch waits "
+            "%(settle)s s."
         ),
         say("Lower session.timeout.ms, or give consumers more time in the rules of the pair."),
         SWITCHING,
@@ -145,10 +155,12 @@ ENTRIES = (
         About.CLIENT,
         say("Session timeout out of bounds"),
         say(
-            "session.timeout.ms of a member is outside of group.min.session.timeout.ms and group.max.session.timeout.ms of one of the pair's clusters."
+            "session.timeout.ms of a member is outside of group.min.session.timeout.ms and "
+            "group.max.session.timeout.ms of one of the pair's clusters."
         ),
         say(
-            "%(client)s of %(appid)s has a session timeout of %(seconds)s s in group %(group)s; %(cluster)s allows %(least)s to %(most)s s."
+            "%(client)s of %(appid)s has a session timeout of %(seconds)s s in group %(group)s; %(cluster)s "
+            "allows %(least)s to %(most)s s."
         ),
         say(
             "Make both clusters' bounds the same, or change session.timeout.ms: there it could not join its group."
@@ -161,15 +173,18 @@ ENTRIES = (
         About.GROUP,
         say("Skewed assignment"),
         say(
-            "Of the members of a group that subscribe to the same Topics, the range assignor gives one at least %(times)s times as many partitions as another, and at least %(partitions)s more. (Members that subscribe to other Topics than these are not compared with them.)",
+            "Of the members of a group that subscribe to the same Topics, the range assignor gives one at least "
+            "%(times)s times as many partitions as another, and at least %(partitions)s more. (Members that subscribe to other Topics than these are not compared with them.)",
             times=SKEW_TIMES,
             partitions=SKEW_PARTITIONS,
         ),
         say(
-            "Group %(group)s assigns %(most)s partitions to one of %(members)s members that subscribe to the same Topics, and %(least)s to another."
+            "Group %(group)s assigns %(most)s partitions to one of %(members)s members that subscribe to the "
+            "same Topics, and %(least)s to another."
         ),
         say(
-            "Use the sticky, cooperative-sticky or round-robin assignor: range hands the first members one more of each Topic."
+            "Use the sticky, cooperative-sticky or round-robin assignor: range hands the first members one more "
+            "of each Topic."
         ),
         "KIP-54",
     ),

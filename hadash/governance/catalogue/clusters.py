@@ -32,10 +32,12 @@ ENTRIES = (
         say("__consumer_offsets partitions differ"),
         say("__consumer_offsets has a different number of partitions on the clusters of a pair."),
         say(
-            "__consumer_offsets has %(first_partitions)s partitions on %(first)s and %(second_partitions)s on %(second)s."
+            "__consumer_offsets has %(first_partitions)s partitions on %(first)s and %(second_partitions)s on "
+            "%(second)s."
         ),
         say(
-            "Nothing has to be done behind hadash, which translates offsets. DiDi's engine copies that Topic: set offsets.topic.num.partitions alike before the first group."
+            "Nothing has to be done behind hadash, which translates offsets. DiDi's engine copies that Topic: "
+            "set offsets.topic.num.partitions alike before the first group."
         ),
         RULES_OF_HA,
     ),
@@ -45,11 +47,13 @@ ENTRIES = (
         About.PAIR,
         say("Equal broker ids in a pair"),
         say(
-            "A broker id occurs in both clusters of a pair of dialect didi. (Its Gateways redirect, so clients meet the brokers' own ids. hadash's Gateways give brokers other ids: of other pairs nothing is found.)"
+            "A broker id occurs in both clusters of a pair of dialect didi. (Its Gateways redirect, so clients "
+            "meet the brokers' own ids. hadash's Gateways give brokers other ids: of other pairs nothing is found.)"
         ),
         say("%(first)s and %(second)s both have the broker ids %(ids)s."),
         say(
-            "Give the brokers of one cluster other ids: a client that moves keeps its connection to a broker whose id it knows, and so goes on with the old cluster."
+            "Give the brokers of one cluster other ids: a client that moves keeps its connection to a broker "
+            "whose id it knows, and so goes on with the old cluster."
         ),
         RULES_OF_HA,
     ),
@@ -59,7 +63,8 @@ ENTRIES = (
         About.CLUSTER,
         say("Controller flapping"),
         say(
-            "The controller's epoch has gone up by %(changes)s or more within a day, from one snapshot to the next. (Where it goes down, its cluster was made anew.)",
+            "The controller's epoch has gone up by %(changes)s or more within a day, from one snapshot to the "
+            "next. (Where it goes down, its cluster was made anew.)",
             changes=CONTROLLER_CHANGES,
         ),
         say("The controller of %(cluster)s has changed %(count)s times within a day."),
@@ -75,7 +80,8 @@ ENTRIES = (
         About.MIRROR,
         say("Under-replicated partitions on the target"),
         say(
-            "A partition of a mirrored Topic has fewer replicas in sync on the target than it has replicas. (One without a leader is another finding.)"
+            "A partition of a mirrored Topic has fewer replicas in sync on the target than it has replicas. "
+            "(One without a leader is another finding.)"
         ),
         say("%(count)s partitions of mirror %(mirror)s are under-replicated on %(cluster)s: %(partitions)s."),
         say(
@@ -92,7 +98,8 @@ ENTRIES = (
         say("A partition of a mirrored Topic has no leader on the target."),
         say("%(count)s partitions of mirror %(mirror)s have no leader on %(cluster)s: %(partitions)s."),
         say(
-            "Bring the brokers of the target back: what is written to these partitions cannot be mirrored, and a switch is refused."
+            "Bring the brokers of the target back: what is written to these partitions cannot be mirrored, and "
+            "a switch is refused."
         ),
         PIPELINE,
         measure="count",
@@ -117,7 +124,8 @@ ENTRIES = (
         About.TOPIC,
         say("Config drift"),
         say(
-            "A config that was set on a mirrored Topic differs between the clusters. (max.message.bytes and the kind of its timestamps do not count: hadash itself sets them on a standby.)"
+            "A config that was set on a mirrored Topic differs between the clusters. (max.message.bytes and the "
+            "kind of its timestamps do not count: hadash itself sets them on a standby.)"
         ),
         say("%(topic)s: %(configs)s."),
         say("Set both alike: after a switch clients would meet other limits and another retention."),
@@ -129,11 +137,13 @@ ENTRIES = (
         About.MIRROR,
         say("Lag over the RPO"),
         say(
-            "For more than %(percent)s %% of the last day a mirror was later than the RPO of the pair, or nobody could tell how late it was. (A sample counts until the next one.)",
+            "For more than %(percent)s %% of the last day a mirror was later than the RPO of the pair, or "
+            "nobody could tell how late it was. (A sample counts until the next one.)",
             percent=OVER_RPO_PERCENT,
         ),
         say(
-            "Mirror %(mirror)s was later than %(rpo)s s, or nobody could tell how late, in %(percent)s %% of the last day; the most that was measured is %(most)s s."
+            "Mirror %(mirror)s was later than %(rpo)s s, or nobody could tell how late, in %(percent)s %% of "
+            "the last day; the most that was measured is %(most)s s."
         ),
         say(
             "Give the mirror more tasks or bandwidth, or agree on another RPO: so much is lost when the source is."
@@ -147,7 +157,8 @@ ENTRIES = (
         About.MIRROR,
         say("Mirror stalled or failed"),
         say(
-            "A mirror is stopped or has failed, or got later by %(percent)s %% of the last %(minutes)s minutes of its samples and more. (While nobody can tell how late it is, it gets later by as much as time passes.)",
+            "A mirror is stopped or has failed, or got later by %(percent)s %% of the last %(minutes)s minutes "
+            "of its samples and more. (While nobody can tell how late it is, it gets later by as much as time passes.)",
             percent=STALLED_PERCENT,
             minutes=STALLED_MINUTES,
         ),

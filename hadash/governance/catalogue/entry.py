@@ -88,8 +88,9 @@ class Code(StrEnum):
 class Entry:
     """One rule. ``evidence`` is a template with the values that the rule has found.
 
-    ``holds`` says when there is a finding, with the figures that decide, so that a person can check one. ``measure`` is the value of
-    the evidence that says how much of it there is, for a rule whose findings can get worse; empty for one whose findings cannot.
+    ``holds`` says when there is a finding, with the figures that decide, so that a person can check one.
+    ``measure`` is the value of the evidence that says how much of it there is, for a rule whose findings can
+    get worse; empty for one whose findings cannot.
     """
 
     code: Code

@@ -1,7 +1,8 @@
 """The figures that decide whether there is a finding. The page of all rules shows them."""
 
-#: How many times as much of it there has to be as there was when it came up (or was last said to be worse), for a finding to have got worse.
-#: ``WORSE_BY``: how much more at least, in what its rule counts: two partitions instead of one are not much.
+#: How many times as much of it there has to be as there was when it came up (or was last said to be worse),
+#: for a finding to have got worse. ``WORSE_BY``: how much more at least, in what its rule counts: two
+#: partitions instead of one are not much.
 WORSE_TIMES, WORSE_BY = 1.5, 2
 #: Topics of one InstanceID, beyond which it drags along too many others.
 MANY_TOPICS = 10
@@ -15,7 +16,8 @@ UNUSED_TOPICS = 3
 UNSEEN_DAYS = 35
 #: How much of a day a mirror may be over the RPO or unknown, in percent.
 OVER_RPO_PERCENT = 1.0
-#: Minutes for which a mirror may get later and later, and how much of that time it has to have got later by, in percent.
+#: Minutes for which a mirror may get later and later, and how much of that time it has to have got later by,
+#: in percent.
 STALLED_MINUTES, STALLED_PERCENT = 10, 90
 #: Changes of the controller within a day.
 CONTROLLER_CHANGES = 3

@@ -32,7 +32,8 @@ ENTRIES = (
         ),
         say("%(count)s applications sign in as %(appid)s: %(applications)s."),
         say(
-            "Give each application an AppID of its own. Until then register their InstanceIDs, so that each can move by itself."
+            "Give each application an AppID of its own. Until then register their InstanceIDs, so that each can "
+            "move by itself."
         ),
         SHARED_USERS,
         measure="count",
@@ -45,7 +46,8 @@ ENTRIES = (
         say("A client has no client.id, or the one that its library gives everybody."),
         say("Clients of %(appid)s without a name of their own (%(count)s): %(clients)s on %(hosts)s."),
         say(
-            "Set client.id in the application, then register it. Without one it moves only together with the whole AppID."
+            "Set client.id in the application, then register it. Without one it moves only together with the "
+            "whole AppID."
         ),
         IDENTITY,
         measure="count",
@@ -56,13 +58,15 @@ ENTRIES = (
         About.CLIENT,
         say("InstanceID that changes at each start"),
         say(
-            "%(names)s client.ids that differ only in numbers, a UUID or a pod's suffix were each seen on one of the last %(days)s days only, and not all on the same one.",
+            "%(names)s client.ids that differ only in numbers, a UUID or a pod's suffix were each seen on one "
+            "of the last %(days)s days only, and not all on the same one.",
             names=CHANGING_NAMES,
             days=CHANGING_DAYS,
         ),
         say("%(count)s client.ids of %(appid)s came and went: %(examples)s."),
         say(
-            "Take what changes (a process number, a pod's name, the time) out of client.id: a binding of a name that is gone governs nobody."
+            "Take what changes (a process number, a pod's name, the time) out of client.id: a binding of a name "
+            "that is gone governs nobody."
         ),
         IDENTITY,
         measure="count",
@@ -75,7 +79,8 @@ ENTRIES = (
         say("The same client.id, which is no library's default, is used by more than one AppID of a pair."),
         say("client.id %(client)s is used by %(appids)s."),
         say(
-            "Nothing breaks, because a binding names both. But logs and quotas mix them up: name clients after their application."
+            "Nothing breaks, because a binding names both. But logs and quotas mix them up: name clients after "
+            "their application."
         ),
         PIPELINE,
     ),
@@ -108,13 +113,15 @@ ENTRIES = (
         About.APPID,
         say("AppID active in both clusters"),
         say(
-            "Clients of one AppID that have no binding of their own were seen on both clusters of the pair on %(days)s of the last %(of)s days.",
+            "Clients of one AppID that have no binding of their own were seen on both clusters of the pair on "
+            "%(days)s of the last %(of)s days.",
             days=BOTH_DAYS,
             of=BOTH_OF_DAYS,
         ),
         say("%(appid)s is used on %(clusters)s: %(clients)s."),
         say(
-            "Find out who goes past the Gateway, or bind these InstanceIDs where they are. What is written to a standby Topic is lost."
+            "Find out who goes past the Gateway, or bind these InstanceIDs where they are. What is written to a "
+            "standby Topic is lost."
         ),
         RULES_OF_HA,
     ),
@@ -126,7 +133,8 @@ ENTRIES = (
         say("One AppID is used in more than one pair."),
         say("%(appid)s is used in the pairs %(pairs)s."),
         say(
-            "Let it sign in as another user in one of the pairs: the bindings of an AppID are one document for all pairs."
+            "Let it sign in as another user in one of the pairs: the bindings of an AppID are one document "
+            "for all pairs."
         ),
         OWN_CLUSTERS,
     ),
@@ -136,7 +144,8 @@ ENTRIES = (
         About.APPID,
         say("AppID#Topic or AppID##Group not unique"),
         say(
-            "A Topic or group has a binding of its own under an AppID, and several applications (as told apart for a shared AppID) use it under that AppID."
+            "A Topic or group has a binding of its own under an AppID, and several applications (as told apart "
+            "for a shared AppID) use it under that AppID."
         ),
         say(
             "%(resource)s is bound by itself, and %(count)s applications of %(appid)s use it: %(applications)s."
@@ -151,10 +160,12 @@ ENTRIES = (
         About.CLIENT,
         say("Regex subscriber under Topic bindings"),
         say(
-            "A member of a group asks for all Topics, and its AppID has bindings of Topics. (Sarama asks for all of them also when it subscribes to names, unless Metadata.Full is false.)"
+            "A member of a group asks for all Topics, and its AppID has bindings of Topics. (Sarama asks for "
+            "all of them also when it subscribes to names, unless Metadata.Full is false.)"
         ),
         say(
-            "%(client)s of %(appid)s asks for all Topics, and %(count)s of the AppID's Topics have a binding of their own."
+            "%(client)s of %(appid)s asks for all Topics, and %(count)s of the AppID's Topics have a binding "
+            "of their own."
         ),
         say(
             "Let it subscribe to names, or bind it as a whole by its InstanceID: one consumer reads from one cluster."
@@ -170,7 +181,8 @@ ENTRIES = (
         say("Members of one group sign in as different AppIDs."),
         say("Group %(group)s has members of %(appids)s."),
         say(
-            "Let all members of a group sign in as one AppID: a group is on one cluster, so these can only move together."
+            "Let all members of a group sign in as one AppID: a group is on one cluster, so these can only "
+            "move together."
         ),
         SWITCHING,
     ),
@@ -181,7 +193,8 @@ ENTRIES = (
         say("Consumer group across several InstanceIDs"),
         say("Members of one group have different client.ids, and at least one of them is registered."),
         say(
-            "Group %(group)s of %(appid)s has %(count)s client.ids, of which %(registered)s are registered: %(clients)s."
+            "Group %(group)s of %(appid)s has %(count)s client.ids, of which %(registered)s are registered: "
+            "%(clients)s."
         ),
         say(
             "Give all members of a group one client.id, or register all of them: they can only move together."

@@ -14,7 +14,8 @@ ENTRIES = (
         About.APPID,
         say("Declared but never seen"),
         say(
-            "Somebody has declared a use that was not seen on any of the last %(days)s days: a job that runs once a month was. (Nothing is found while the reports of the pair do not reach back so far: it may not have run yet.)",
+            "Somebody has declared a use that was not seen on any of the last %(days)s days: a job that runs "
+            "once a month was. (Nothing is found while the reports of the pair do not reach back so far: it may not have run yet.)",
             days=UNSEEN_DAYS,
         ),
         say("%(count)s declared uses of %(appid)s were not seen: %(uses)s."),
@@ -43,7 +44,8 @@ ENTRIES = (
             "Clients of %(appid)s that reach the cluster without the Gateway (%(count)s): %(clients)s on %(hosts)s."
         ),
         say(
-            "Give them the Gateway's address, and close the brokers' to clients: a switch cannot move what it does not see."
+            "Give them the Gateway's address, and close the brokers' to clients: a switch cannot move what it "
+            "does not see."
         ),
         GATEWAY,
         measure="count",

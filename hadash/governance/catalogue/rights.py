@@ -14,7 +14,8 @@ ENTRIES = (
         About.APPID,
         say("Super user used as AppID"),
         say(
-            "An AppID uses a Topic to which others have rights and it has none: only a super user can. (Brokers do not tell who theirs are.)"
+            "An AppID uses a Topic to which others have rights and it has none: only a super user can. (Brokers "
+            "do not tell who theirs are.)"
         ),
         say("%(appid)s uses %(topics)s on %(clusters)s without a right to it, which only a super user can."),
         say(

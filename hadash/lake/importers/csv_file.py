@@ -1,7 +1,7 @@
 """Access reports as a CSV file: a head with the names of the columns, then a line for each. Pure.
 
-What a line must say is who used what, where and when (:data:`REQUIRED`); the other columns of a report may be there. A line that
-cannot be read is put aside with its reason, and the others count.
+What a line must say is who used what, where and when (:data:`REQUIRED`); the other columns of a report may be
+there. A line that cannot be read is put aside with its reason, and the others count.
 """
 
 from __future__ import annotations

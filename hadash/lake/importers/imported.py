@@ -32,8 +32,9 @@ class Imported:
 def put_imported(store: Store, reporter: str, content: bytes, imported: Imported) -> str:
     """Into the lake, as one batch that is named after its content: the same content imported again is the same batch.
 
-    What could not be read is put aside with the reasons. It lies in the hour of its newest report, or in this one: of what says it is
-    from the future nobody would look at the days before. The batch's name, without its folder.
+    What could not be read is put aside with the reasons. It lies in the hour of its newest report, or in this
+    one: of what says it is from the future nobody would look at the days before. The batch's name, without
+    its folder.
 
     :raises OSError: the lake cannot be written to.
     """

@@ -1,8 +1,10 @@
 """Access reports as records of a Kafka Topic: one record is one batch, as JSON. Pure.
 
-``{"reporter": "gateway-1", "batch": 1763744400000, "reports": [{"appid": "shop", …}, …]}``. A report has the columns of
-:data:`hadash.lake.access.SCHEMA` by their names, its times in milliseconds. ``batch`` is when the batch was made, in milliseconds;
-together with ``reporter`` it names the batch, which may come again (Kafka delivers at least once) and counts once.
+``{"reporter": "gateway-1", "batch": 1763744400000, "reports": [{"appid": "shop", …}, …]}``. A report has the
+columns of
+:data:`hadash.lake.access.SCHEMA` by their names, its times in milliseconds. ``batch`` is when the batch was
+    made, in milliseconds; together with ``reporter`` it names the batch, which may come again (Kafka delivers
+    at least once) and counts once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The connection reports of DiDi's brokers: ``POST …/heartbeat/survive-user?clusterId=1&brokerId=3`` every five minutes. Pure.
+"""The connection reports of DiDi's brokers: ``POST …/heartbeat/survive-user?clusterId=1&brokerId=3`` every
+five minutes. Pure.
 
-The body names who is connected, by Topic: ``{"produce": {"<topic>": ["<appId>#<ip>:<port>#<version>#<clientId>#<ms>"]}, "fetch": {…}}``.
-An AppID and a client.id may hold ``#`` themselves, so an entry is read from its address, which cannot.
+The body names who is connected, by Topic: ``{"produce": {"<topic>":
+["<appId>#<ip>:<port>#<version>#<clientId>#<ms>"]}, "fetch": {…}}``. An AppID and a client.id may hold ``#``
+themselves, so an entry is read from its address, which cannot.
 """
 
 from __future__ import annotations

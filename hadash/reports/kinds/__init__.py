@@ -11,7 +11,8 @@ from hadash.reports.models import Kind
 from hadash.reports.recipients import View
 from hadash.reports.report import Report
 
-#: (what the reader sees, now, the report's own page, what it is about) → the report, in the language and zone that are active.
+#: (what the reader sees, now, the report's own page, what it is about) → the report, in the language and zone
+#: that are active.
 Builder = Callable[[View, datetime, str, str], Report]
 
 BUILDERS: dict[Kind, Builder] = {

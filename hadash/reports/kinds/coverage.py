@@ -1,4 +1,6 @@
-"""How many of the clients can be moved by themselves: for everybody by owner, and for each owner what is theirs and what to do about it."""
+"""How many of the clients can be moved by themselves: for everybody by owner, and for each owner what is
+theirs and what to do about it.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,8 @@ def _verdict(seen: int, registered: int) -> Line:
         return Line(_("Each client can be moved by itself."), Tone.FINE)
     return Line(
         _(
-            "Clients that are not registered can be switched to the other cluster only together with all that use the AppID."
+            "Clients that are not registered can be switched to the other cluster only together with all that "
+            "use the AppID."
         ),
         Tone.NOTICE,
     )
@@ -189,7 +192,8 @@ def _to_do(view: View, seen: int) -> Section:
         all_rows=_first(csv_rows(rows), settings.REPORT_CSV_ROWS),
     )
     says = _(
-        "Please confirm that each of these client.ids is one application that keeps its name when it starts again, so that we can register it:"
+        "Please confirm that each of these client.ids is one application that keeps its name when it starts "
+        "again, so that we can register it:"
     )
     return Section(
         _("To be registered"),

@@ -1,5 +1,6 @@
-"""What somebody has to do soon: approvals that run out, old Topics that are about to be removed, accepted risks that count again, and
-declarations that nothing was seen of."""
+"""What somebody has to do soon: approvals that run out, old Topics that are about to be removed, accepted
+risks that count again, and declarations that nothing was seen of.
+"""
 
 from __future__ import annotations
 

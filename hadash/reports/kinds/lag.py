@@ -46,8 +46,9 @@ class Week:
 
     @property
     def attained(self) -> float | None:
-        """Percent of the time in which it is known to have been within the RPO. What is not known was not within it; ``None`` when nothing is
-        known at all."""
+        """Percent of the time in which it is known to have been within the RPO. What is not known was not
+        within it; ``None`` when nothing is known at all.
+        """
         return _attained([self])
 
 

@@ -1,4 +1,6 @@
-"""What several kinds of reports say in the same words: how old the figures are, whose they are, and how a figure has changed."""
+"""What several kinds of reports say in the same words: how old the figures are, whose they are, and how a
+figure has changed.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def published_at(*jobs: Run.Job) -> datetime | None:
 
 
 def _as_of(run: Run | None) -> datetime | None:
-    """Until when a run knows of anything: jobs publish hour by hour also when what they read has not come for a week."""
+    """Until when a run knows of anything: jobs publish hour by hour also when what they read has not come for
+    a week.
+    """
     if run is None or run.ended_at is None:
         return None
     moments = [run.ended_at]

@@ -1,4 +1,6 @@
-"""How the estate stands today: whether each pair can be switched, the figures with their change, what is new and what is worst."""
+"""How the estate stands today: whether each pair can be switched, the figures with their change, what is new
+and what is worst.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The record of a switch that has ended: what came of it, how long its clients waited, and what proves that nothing was lost."""
+"""The record of a switch that has ended: what came of it, how long its clients waited, and what proves that
+nothing was lost.
+"""
 
 from __future__ import annotations
 

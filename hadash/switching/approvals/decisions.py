@@ -1,4 +1,6 @@
-"""What people decide on a switch that was requested, and what is said about it: approve, decline, cancel, comment, review."""
+"""What people decide on a switch that was requested, and what is said about it: approve, decline, cancel,
+comment, review.
+"""
 
 from __future__ import annotations
 
@@ -93,8 +95,8 @@ def review(user: User, switch: Switch, note: str, address: str | None = None, br
     """Say afterwards what is to be said of an emergency.
 
     :raises PermissionDenied: ``user`` may not decide, or is the one who ran it.
-    :raises Refused: without a word, in the browser in which somebody else asked for it, or when there is nothing to review
-        (any more).
+    :raises Refused: without a word, in the browser in which somebody else asked for it, or when there is
+        nothing to review (any more).
     """
     SWITCHES.check_may_decide(user, switch)
     if not note.strip():

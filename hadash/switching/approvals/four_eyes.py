@@ -18,9 +18,11 @@ AWAITING = "awaiting_approval"
 def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
     """Note one approval; how many are still missing. ``held`` is locked by the caller.
 
-    :param held: a row with ``requested_in``, ``approvals_needed`` and ``approvals``, each of which has a ``user`` and a ``browser``.
+    :param held: a row with ``requested_in``, ``approvals_needed`` and ``approvals``, each of which has a
+        ``user`` and a ``browser``.
     :param noted: what else the approval says.
-    :raises Refused: this person has approved already, or another one who has a part in it sat at the same browser.
+    :raises Refused: this person has approved already, or another one who has a part in it sat at the same
+        browser.
     """
     if used_by_another(user, held, browser):
         raise Refused(
@@ -48,7 +50,9 @@ def valid(held: Any) -> QuerySet[Any]:
 
 
 def shown(held: Any) -> list[Any]:
-    """The approvals of ``held`` with their people, for those who look at it: while it waits those that count, and all afterwards."""
+    """The approvals of ``held`` with their people, for those who look at it: while it waits those that count,
+    and all afterwards.
+    """
     found = valid(held) if held.status == AWAITING else held.approvals.all()
     return list(found.select_related("user"))
 

@@ -48,7 +48,9 @@ class Workflow(Generic[R]):
         raise NotImplementedError
 
     def look_again(self, row: R) -> None:
-        """:raises Refused: what was asked for cannot be done any more; as :class:`PlanChanged` if something else would be done."""
+        """:raises Refused: what was asked for cannot be done any more; as :class:`PlanChanged` if something
+        else would be done.
+        """
         raise NotImplementedError
 
     def check_locked(self, held: R) -> None:
@@ -62,7 +64,7 @@ class Workflow(Generic[R]):
         """What the audit log says of an approval besides."""
         return {}
 
-    # -- what people do -----------------------------------------------------------------------------------------------
+    # -- what people do ----------------------------------------------------------------------------------------------
 
     def approve(
         self,
@@ -153,7 +155,7 @@ class Workflow(Generic[R]):
         if user.pk == row.requested_by_id:
             raise PermissionDenied(self.OWN_REQUEST)
 
-    # -- by itself ----------------------------------------------------------------------------------------------------
+    # -- by itself ---------------------------------------------------------------------------------------------------
 
     def expire_undecided(self) -> int:
         """End the requests that nobody decided on in time; how many."""
@@ -181,7 +183,9 @@ class Workflow(Generic[R]):
 
 
 class WindowedWorkflow(Workflow[R]):
-    """Of requests that may have a window (``start_at``, ``start_until``) in which they begin by themselves, and never after it."""
+    """Of requests that may have a window (``start_at``, ``start_until``) in which they begin by themselves,
+    and never after it.
+    """
 
     def run(self, held: R, start: Start[R]) -> None:
         """Let an approved row run. ``held`` is locked by the caller."""

@@ -1,8 +1,9 @@
 """Moving a batch on: what its switches have come to, and which of its items begin now.
 
-Whoever is told that something has happened, or looks by itself every few seconds, does the same: read how things stand, do the
-next thing, once. Under the lock of the batch's row, so two workers do not do it twice; and an item's switch is made in the transaction
-that notes it, so a worker that dies in between leaves both or neither.
+Whoever is told that something has happened, or looks by itself every few seconds, does the same: read how
+things stand, do the next thing, once. Under the lock of the batch's row, so two workers do not do it twice;
+and an item's switch is made in the transaction that notes it, so a worker that dies in between leaves both or
+neither.
 """
 
 from __future__ import annotations
@@ -152,7 +153,8 @@ def _may_start(batch: Batch) -> bool:
         transitions.stop(
             batch,
             say(
-                "Stopped: no worker has looked at it for %(seconds)s s. What people agreed to then may be true no more.",
+                "Stopped: no worker has looked at it for %(seconds)s s. What people agreed to then may be "
+                "true no more.",
                 seconds=round((now - batch.looked_at).total_seconds()),
             ),
         )
@@ -266,7 +268,8 @@ def changed_since(item: BatchItem) -> PlanChanged:
     """What is said of an item that would move otherwise than it was approved."""
     return PlanChanged(
         say(
-            "What would move with %(scope)s has changed since the batch was approved. Leave it out, and ask for it anew.",
+            "What would move with %(scope)s has changed since the batch was approved. Leave it out, and ask "
+            "for it anew.",
             scope=item.scope,
         )
     )

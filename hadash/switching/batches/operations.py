@@ -44,8 +44,8 @@ def go_on(
 
     :param without: whether what failed is left out, for ``reason``.
     :raises PermissionDenied: ``user`` may not operate switches.
-    :raises PlanChanged: what failed would move otherwise now. :raises Refused: it has not stopped, its window has passed, a switch
-        of it needs a person first, or no reason is given.
+    :raises PlanChanged: what failed would move otherwise now. :raises Refused: it has not stopped, its window
+        has passed, a switch of it needs a person first, or no reason is given.
     """
     if not may(user, OPERATE, batch.pair):
         raise PermissionDenied("You may not let batches go on.")
@@ -126,11 +126,13 @@ def may_end(user: User, batch: Batch) -> bool:
 
 
 def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Batch:
-    """Give up the rest of a stopped batch: what has moved stays moved, what was started ends, the others stay where they are.
+    """Give up the rest of a stopped batch: what has moved stays moved, what was started ends, the others stay
+    where they are.
 
     A rescuer may, too: what it holds stands in the way of everybody, and the source may be lost.
 
-    :raises PermissionDenied: ``user`` may neither operate nor force switches. :raises Refused: without a reason, or while it runs.
+    :raises PermissionDenied: ``user`` may neither operate nor force switches. :raises Refused: without a
+        reason, or while it runs.
     """
     if not may_end(user, batch):
         raise PermissionDenied("You may not end batches.")

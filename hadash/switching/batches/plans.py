@@ -216,8 +216,9 @@ def _row(
 
 
 def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
-    """As they begin: a list as it was typed; of everything, those with the fewest clients first, so that little is at stake
-    while nobody knows how it goes."""
+    """As they begin: a list as it was typed; of everything, those with the fewest clients first, so that
+    little is at stake while nobody knows how it goes.
+    """
     if wanted.lines is None:
         found = sorted(found, key=lambda one: (one.row.clients, str(one.row.plan.scope)))
     else:

@@ -43,9 +43,11 @@ class BatchRequest:
 def request(asked: BatchRequest, window: tuple[datetime, datetime] | None = None, digest: str = "") -> Batch:
     """Ask for a batch that others have to approve.
 
-    :param window: from when to when its switches may start; ``None`` for as soon as it is approved, as long as it takes.
+    :param window: from when to when its switches may start; ``None`` for as soon as it is approved, as long
+        as it takes.
     :param digest: of what was shown; empty for whatever it is now.
-    :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not what was shown any more.
+    :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not what was shown any
+        more.
     :raises Busy: somebody else holds part of it. :raises Refused: some of it cannot move, or nothing is left.
     """
     pair = asked.wanted.pair

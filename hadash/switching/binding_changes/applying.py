@@ -59,8 +59,9 @@ def why_waiting(pk: int) -> Way:
 def apply(pk: int) -> None:
     """Write an approved change, once, and wait until the engines have put it into effect.
 
-    What was written is known by the journal, which is part of the same transaction: a lost answer is no second change. Nobody but its
-    worker touches the bindings meanwhile, because a switch that would is refused (:func:`hadash.switching.requests.request`).
+    What was written is known by the journal, which is part of the same transaction: a lost answer is no
+    second change. Nobody but its worker touches the bindings meanwhile, because a switch that would is
+    refused (:func:`hadash.switching.requests.request`).
     """
     if not BindingChange.objects.filter(pk=pk, status=Status.APPROVED.value).update(token=F("token") + 1):
         return  # another worker has done it
@@ -107,8 +108,8 @@ def _write(change: BindingChange, dialect: Dialect) -> int | None:
     edits = [
         Edit(identity, _bound(change, cluster), stays=True)
         for identity, cluster in change.the_edits.items()
-        # Once more only where it still stands, which completes what an engine may lack: what somebody has bound since, he has
-        # bound later.
+        # Once more only where it still stands, which completes what an engine may lack: what somebody has
+        # bound since, he has bound later.
         if not written or _stands(change, cluster, document.binding_of(identity))
     ]
     if edits:
@@ -196,7 +197,8 @@ def _in_effect(dialect: Dialect, epoch: int) -> Sentence:
             return say("In effect since epoch %(epoch)s. Nobody has moved.", epoch=epoch)
         if time.monotonic() > deadline:
             return say(
-                "Written with epoch %(epoch)s. After %(seconds)s s it is not in effect yet at %(late)s: look at the Gateways.",
+                "Written with epoch %(epoch)s. After %(seconds)s s it is not in effect yet at %(late)s: look at "
+                "the Gateways.",
                 epoch=epoch,
                 seconds=f"{seconds:g}",
                 late=found.late,

@@ -1,4 +1,6 @@
-"""Asking for a change of bindings by hand: what it would write, what stands against it, and the row that others decide on."""
+"""Asking for a change of bindings by hand: what it would write, what stands against it, and the row that
+others decide on.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def look_at(
 
 
 def refuse(found: Judgement) -> None:
-    """:raises Refused: with everything that stands against it; as :class:`Busy` or :class:`WouldMove` if that is all."""
+    """:raises Refused: with everything that stands against it; as :class:`Busy` or :class:`WouldMove` if that
+    is all.
+    """
     if found.faults:
         raise Refused(*found.blockers)
     if found.busy:
@@ -150,7 +154,8 @@ def _create(asked: ChangeRequest, found: Judgement, digest: str) -> BindingChang
         if radius.overlaps(other.radius):
             raise Busy(
                 say(
-                    "Change %(key)s of the bindings of %(appid)s (%(status)s) holds part of this. Wait for its end or cancel it.",
+                    "Change %(key)s of the bindings of %(appid)s (%(status)s) holds part of this. Wait for its end "
+                    "or cancel it.",
                     key=other.key,
                     appid=other.appid,
                     status=other.get_status_display(),
@@ -169,7 +174,8 @@ def _create(asked: ChangeRequest, found: Judgement, digest: str) -> BindingChang
         approvals_needed=policy_of(pair).approvals,
         expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
     )
-    # The first entry of the log comes after the last row: a row locks the pair, which others hold while they wait for the log.
+    # The first entry of the log comes after the last row: a row locks the pair, which others hold while they
+    # wait for the log.
     try:
         services.register_instances(asked.user, appid, registered, address=asked.address)
     except NotRegistered as refusal:

@@ -25,8 +25,10 @@ def unregister(user: Any, instance: InstanceID, confirmed: str, address: str | N
     """Its client.id counts as unknown from then on.
 
     :param confirmed: its name once more, as the person's word.
-    :raises PermissionDenied: ``user`` may not register. :raises EnginesAway: ZooKeeper does not say whether it is bound.
-    :raises Busy: an open switch or change is about it. :raises Refused: it is bound or declared, or not confirmed.
+    :raises PermissionDenied: ``user`` may not register. :raises EnginesAway: ZooKeeper does not say whether
+        it is bound.
+    :raises Busy: an open switch or change is about it. :raises Refused: it is bound or declared, or not
+        confirmed.
     """
     appid = instance.appid
     pair = appid.pair

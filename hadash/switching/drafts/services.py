@@ -19,8 +19,8 @@ from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models.drafts import RequestDraft
 
-#: What of the request form is kept. Not the plan that was shown, which is drawn up anew, nor the name that is typed to confirm what
-#: cannot wait.
+#: What of the request form is kept. Not the plan that was shown, which is drawn up anew, nor the name that is
+#: typed to confirm what cannot wait.
 FIELDS = (
     "scope",
     "instance",

@@ -72,8 +72,8 @@ RELEASING = (Stage.FORWARD, Stage.RETURN)
 LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.GIVE_UP)
 AGAIN_SECONDS = 1.0
 
-#: While clients wait, somebody who aborts is heard at most so many seconds later: a question before each command is time for which
-#: they wait, too. (The end of a stage hears of it in any case.)
+#: While clients wait, somebody who aborts is heard at most so many seconds later: a question before each
+#: command is time for which they wait, too. (The end of a stage hears of it in any case.)
 HEAR_SECONDS = 0.1
 
 #: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.
@@ -129,7 +129,8 @@ class _Execution:
         self.effects: CommandHandler | None = None
         #: By command, and by what the executor itself does around them: how often, and seconds in all.
         self.timings: dict[str, list[float]] = {}
-        #: When it was last asked whether somebody aborts: by the clock that all workers share, and by this process' own.
+        #: When it was last asked whether somebody aborts: by the clock that all workers share, and by this
+        #: process' own.
         self.heard: tuple[datetime, float] | None = None
         self.limits = limits_of(switch.pair)
         #: What this stage has changed, for the audit log.
@@ -172,8 +173,9 @@ class _Execution:
     def _attempt(self) -> tuple[bool, Sentence]:
         """Carry the stage out: (whether it succeeded, its sentence).
 
-        Where nobody but a person could go on, the stage is tried again for a while first: a broker, Connect or ZooKeeper that
-        is started again is back in a moment. Forward and return, for which clients wait, whatever stopped them.
+        Where nobody but a person could go on, the stage is tried again for a while first: a broker, Connect
+        or ZooKeeper that is started again is back in a moment. Forward and return, for which clients wait,
+        whatever stopped them.
         """
         deadline = time.monotonic() + settings.SWITCH_FORWARD_SECONDS
         while True:
@@ -252,8 +254,11 @@ class _Execution:
             timing[1] = round(timing[1] + time.perf_counter() - began, 6)
 
     def _check_abort(self) -> Any:
-        """Who has asked to abort is heard at the start of a stage and when it waits; while clients wait, every
-        :data:`HEAR_SECONDS`. What time it is, by the clock that all workers share; ``None`` when nobody can abort any more."""
+        """Who has asked to abort is heard at the start of a stage and when it waits; while clients wait,
+        every
+        :data:`HEAR_SECONDS`. What time it is, by the clock that all workers share; ``None`` when nobody can
+            abort any more.
+        """
         if self.stage not in ABORTABLE:
             return None
         query = Switch.objects.filter(pk=self.switch.pk).annotate(now=Now())
@@ -275,8 +280,9 @@ class _Execution:
     def _check_holding(self, plan: Plan, command: Any) -> None:
         """While clients wait, before each command: have they waited for too long, has somebody aborted?
 
-        They wait from the moment that the first Gateway hears of the block. When that was is kept, also for whoever takes over.
-        (After the last command of the last of these stages nothing is asked: forward frees them as soon as a return would.)
+        They wait from the moment that the first Gateway hears of the block. When that was is kept, also for
+        whoever takes over. (After the last command of the last of these stages nothing is asked: forward
+        frees them as soon as a return would.)
         """
         now = self._now()
         began = self.facts.values.get("blocked_at")

@@ -1,4 +1,6 @@
-"""Reading back from ZooKeeper what PostgreSQL has forgotten of a switch: how far it came, and the facts of its stages."""
+"""Reading back from ZooKeeper what PostgreSQL has forgotten of a switch: how far it came, and the facts of
+its stages.
+"""
 
 from __future__ import annotations
 

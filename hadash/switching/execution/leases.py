@@ -44,8 +44,9 @@ def is_dead(executor: str) -> bool:
 
 
 def _lease() -> Any:
-    """Until when an executor is believed to live: by the database's clock, which all workers share. By its own, a worker
-    whose clock is an hour fast would leave a lease that nobody takes over while clients wait."""
+    """Until when an executor is believed to live: by the database's clock, which all workers share. By its
+    own, a worker whose clock is an hour fast would leave a lease that nobody takes over while clients wait.
+    """
     return Now() + timedelta(seconds=settings.SWITCH_LEASE_SECONDS)
 
 
@@ -72,7 +73,9 @@ def release(switch: Switch) -> None:
 
 
 def newest_in_zookeeper(switch: Switch) -> int:
-    """The newest token that has written for ``switch``. A PostgreSQL that has forgotten tokens gives smaller ones out."""
+    """The newest token that has written for ``switch``. A PostgreSQL that has forgotten tokens gives smaller
+    ones out.
+    """
     journal = dialect_of(switch.pair).journal(switch.key)
     return 0 if journal is None else journal.token
 

@@ -29,7 +29,9 @@ def is_lost(client: ClusterClient, plan: Plan) -> bool:
 
 
 def sighted(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
-    """What was noted last of the source (see :func:`hadash.mirroring.looking.look`, :mod:`hadash.mirroring.positions`)."""
+    """What was noted last of the source (see :func:`hadash.mirroring.looking.look`,
+    :mod:`hadash.mirroring.positions`).
+    """
     now = timezone.now()
     topics = set(plan.topics)
     mirrors = list(Mirror.objects.filter(pair=pair, name__in=plan.mirrors, sighted_at__isnull=False))

@@ -1,4 +1,6 @@
-"""How long each client of a switch was without a record, as the Gateways saw it (:mod:`hadash.gateway.reporting.pauses`)."""
+"""How long each client of a switch was without a record, as the Gateways saw it
+(:mod:`hadash.gateway.reporting.pauses`).
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ class Pause:
 def pauses_of(plan: Plan, entries: Iterable[Mapping[str, Any]]) -> list[Pause]:
     """The pauses of the clients that a plan moves, the longest first (those that have not ended before all). Pure.
 
-    A client may be connected to several Gateways: it paused while nothing of it passed through any of them. What one of them calls
-    a pause in which another one passed records is none.
+    A client may be connected to several Gateways: it paused while nothing of it passed through any of them.
+    What one of them calls a pause in which another one passed records is none.
 
     :param entries: of all Gateways.
     """
@@ -71,7 +73,9 @@ def _longest_first(pause: Pause) -> tuple[bool, float, str, str, str]:
 
 
 def keep_pauses(switch: Switch) -> None:
-    """Keep those of a switch that has ended: the Gateways forget them. Best effort, as :func:`hadash.switching.execution.traffic.keep_traffic`."""
+    """Keep those of a switch that has ended: the Gateways forget them. Best effort, as
+    :func:`hadash.switching.execution.traffic.keep_traffic`.
+    """
     plan = switch.the_plan()
     try:
         entries = ask_about(plan, ask_all, "/pauses", "pauses")

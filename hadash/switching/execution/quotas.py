@@ -1,5 +1,6 @@
-"""The quotas of those who move, read from both clusters, compared and copied. See :mod:`hadash.mirroring.quotas` for the
-rules."""
+"""The quotas of those who move, read from both clusters, compared and copied. See
+:mod:`hadash.mirroring.quotas` for the rules.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ STATES = ("parked", "joining", "held", "active")
 def furthest_settled(members: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """(group, member id) → state.
 
-    Requests of one member may come in on several connections, to several Gateways. That one of them holds its JOIN_GROUP is so now; that it
-    was active on another was so before.
+    Requests of one member may come in on several connections, to several Gateways. That one of them holds its
+    JOIN_GROUP is so now; that it was active on another was so before.
 
     >>> seen = {"group": "billing", "member_id": "m"}
     >>> furthest_settled([{**seen, "state": "parked"}, {**seen, "state": "active"}])

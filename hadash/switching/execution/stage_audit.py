@@ -16,9 +16,9 @@ from hadash.switching.models.switches import StageRecord, Switch
 def record_stages(switch: Switch) -> None:
     """Put the attempts at stages that have ended into the audit log, those that are not there yet.
 
-    Not while clients wait, and after the locks of whatever else is done: all entries of the log wait for each other. (Whoever
-    calls it may be in the log already. Attempts that somebody else puts there at this moment are left to that one:
-    the two would wait for each other.)
+    Not while clients wait, and after the locks of whatever else is done: all entries of the log wait for each
+    other. (Whoever calls it may be in the log already. Attempts that somebody else puts there at this moment
+    are left to that one: the two would wait for each other.)
     """
     with transaction.atomic():
         ended = StageRecord.objects.select_for_update(skip_locked=True).filter(

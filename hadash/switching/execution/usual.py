@@ -1,4 +1,6 @@
-"""How long each stage of a switch usually takes: as with the last switches of its kind in its pair that succeeded before it began."""
+"""How long each stage of a switch usually takes: as with the last switches of its kind in its pair that
+succeeded before it began.
+"""
 
 from __future__ import annotations
 

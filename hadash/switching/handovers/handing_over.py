@@ -1,4 +1,5 @@
-"""Handing work to a worker: counted, and never an error for the person who asked for the work, because beat picks it up.
+"""Handing work to a worker: counted, and never an error for the person who asked for the work, because beat
+picks it up.
 
 The tasks are named and not imported: what they are made of lies above whoever hands work over.
 """

@@ -114,7 +114,8 @@ ITEM_MOVES: dict[ItemStatus, dict[ItemEvent, ItemStatus]] = {
 }
 
 ITEM_MACHINE = Machine("An item", ITEM_MOVES)
-#: Items that have not moved, and may still: their radii are held; and those that the next wave does not wait for any more.
+#: Items that have not moved, and may still: their radii are held; and those that the next wave does not wait
+#: for any more.
 AHEAD, SETTLED = ITEM_MACHINE.open, ITEM_MACHINE.ended
 
 
@@ -159,8 +160,8 @@ class Next:
 def next_steps(status: Status, items: Iterable[Item], parallelism: int) -> Next:
     """What a batch does next.
 
-    At most ``parallelism`` items are on their way at once; a wave begins when all of the one before have settled; and with
-    the first item that has failed nothing new begins.
+    At most ``parallelism`` items are on their way at once; a wave begins when all of the one before have
+    settled; and with the first item that has failed nothing new begins.
 
     >>> next_steps(Status.RUNNING, [Item(1, 1, ItemStatus.DONE), Item(2, 2, ItemStatus.WAITING)], 4)
     Next(start=(2,), event=None)

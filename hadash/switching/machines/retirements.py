@@ -65,8 +65,8 @@ OPEN = MACHINE.open
 class Step(StrEnum):
     """What is taken away, in this order. Before each of them everything is looked at again.
 
-    The mirror first, because what it still wrote could not be told from what somebody else writes; the denials last, because
-    until its Topic is gone nobody may write to it.
+    The mirror first, because what it still wrote could not be told from what somebody else writes; the
+    denials last, because until its Topic is gone nobody may write to it.
     """
 
     MIRRORS = "mirrors"

@@ -176,7 +176,8 @@ WAY: tuple[Stage, ...] = (
 class KindSpec:
     """One kind of switch: what the stages, the rules of requests, the pages and the command line read about it.
 
-    ``permission`` is the codename of the right to ask for it. ``confirm`` is the cluster whose name somebody types once more.
+    ``permission`` is the codename of the right to ask for it. ``confirm`` is the cluster whose name somebody
+    types once more.
     """
 
     label: Sentence

@@ -16,7 +16,8 @@ from hadash.switching.keys import new_key
 class Approvable(Stateful):
     """A request that other people approve or decline: :class:`hadash.switching.approvals.workflow.Workflow` says how.
 
-    A row has a ``pair`` besides, whose policy it is asked for under, a ``digest`` of what is approved, and ``approvals`` (rows of a
+    A row has a ``pair`` besides, whose policy it is asked for under, a ``digest`` of what is approved, and
+    ``approvals`` (rows of a
     :class:`GivenApproval`).
     """
 

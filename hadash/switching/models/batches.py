@@ -119,7 +119,8 @@ class BatchItem(Stateful):
     status = models.CharField(max_length=12, choices=STATUS_LABELS, default=ItemStatus.WAITING.value)
     #: Why it failed or was left out; of one that moved what its switch said.
     outcome = models.JSONField(default=dict)
-    #: Since when its turn has come and it could not begin, because engines do not answer or its bindings are being written.
+    #: Since when its turn has come and it could not begin, because engines do not answer or its bindings are
+    #: being written.
     held_up_since = models.DateTimeField(null=True)
     #: The switch that moves it; when it is tried again, the newest one.
     switch = models.OneToOneField("switching.Switch", models.SET_NULL, null=True, related_name="batch_item")
@@ -190,7 +191,9 @@ def tell_once(batch: Batch, sentence: Sentence) -> None:
 
 
 def digest_of(source: str, target: str, parallelism: int, items: Iterable[BatchItem]) -> str:
-    """What an approval is given to: every radius with its plan and its wave, what was left out, and how many at once."""
+    """What an approval is given to: every radius with its plan and its wave, what was left out, and how many
+    at once.
+    """
     said = [[item.wave, item.asked, item.plan_digest, item.current is ItemStatus.DROPPED] for item in items]
     text = json.dumps([source, target, parallelism, said], sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -15,7 +15,9 @@ from hadash.switching.models.switches import Switch
 
 
 class Tail(Stateful):
-    """What a lost source held beyond the mirror when its clients were sent over without it; see ``recovery/unreplicated.py``."""
+    """What a lost source held beyond the mirror when its clients were sent over without it; see
+    ``recovery/unreplicated.py``.
+    """
 
     MACHINE = TAIL_MACHINE
     Status = TailStatus

@@ -12,7 +12,8 @@ from hadash.inventory.selectors import access_since
 
 
 def used_elsewhere(pair: Pair, appids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The other pairs in which each of ``appids`` was seen lately, has registered InstanceIDs, or is declared to use something.
+    """The other pairs in which each of ``appids`` was seen lately, has registered InstanceIDs, or is declared
+    to use something.
 
     The binding document of an AppID is one for all pairs: Gateways there would read of a cluster that they do not have.
     """

@@ -19,9 +19,9 @@ def where_they_are(
 ) -> dict[Name, set[str]]:
     """The connected clients that the plan moves, with their clusters.
 
-    AppIDs are unique only in their pair: who is on other clusters than the plan's two is somebody else of that name.
-    One that moves with a Topic's own binding may be connected to both sides, for other Topics: it is where it has used what
-    moves last.
+    AppIDs are unique only in their pair: who is on other clusters than the plan's two is somebody else of
+    that name. One that moves with a Topic's own binding may be connected to both sides, for other Topics: it
+    is where it has used what moves last.
 
     :param access: what was observed, of which only those are asked who move with a Topic's own binding.
     :param lately: of these, only those whose records moved in the last so many seconds; ``None`` for all.

@@ -1,8 +1,10 @@
-"""The part of a pair that one question is about: everybody who could move with what is asked for, and all that they use.
+"""The part of a pair that one question is about: everybody who could move with what is asked for, and all
+that they use.
 
-A pair may have a hundred thousand AppIDs, and most questions are about a few of them. What has to move is found in an estate that grows
-until nobody outside uses what moves inside: each rule of the closure is about one AppID and what it uses, so nothing beyond could
-have been reached. Everything is read at that moment; nothing is remembered that could be old.
+A pair may have a hundred thousand AppIDs, and most questions are about a few of them. What has to move is
+found in an estate that grows until nobody outside uses what moves inside: each rule of the closure is about
+one AppID and what it uses, so nothing beyond could have been reached. Everything is read at that moment;
+nothing is remembered that could be old.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ class Unreadable(Exception):
 def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], close: Close) -> Estate:
     """The estate of all who could move with what ``close`` finds.
 
-    :param asked: the cluster whose rules are read. :param target: where it would move to. :param appids: where it begins.
+    :param asked: the cluster whose rules are read. :param target: where it would move to. :param appids:
+        where it begins.
     :raises TooMany: see there. :raises Unreadable: a document of an AppID of the pair cannot be read.
     :raises BindingError, KafkaError: ZooKeeper or the cluster does not answer.
     """
@@ -84,7 +87,9 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
 
 
 def whole_pair(pair: Pair, source: Cluster) -> None:
-    """:raises TooMany: more AppIDs are on ``source`` than any change of bindings can hold. (Fewer are counted by their plan.)"""
+    """:raises TooMany: more AppIDs are on ``source`` than any change of bindings can hold. (Fewer are counted
+    by their plan.)
+    """
     documents = documents_of(pair)
     reading = _Reading(pair, source, documents)
     # (One more than there may be, besides all that may be elsewhere.)
@@ -138,8 +143,9 @@ class _Reading:
         )
 
     def movable(self, appids: Iterable[str], target: str) -> int:
-        """How many of these, if they use what moves, move as well or stand against it: those that are whole on another cluster than
-        ``target``. Of all others it depends."""
+        """How many of these, if they use what moves, move as well or stand against it: those that are whole
+        on another cluster than ``target``. Of all others it depends.
+        """
         return sum(self._whole_on(appid) not in (None, target) for appid in appids)
 
     def _whole_on(self, appid: str) -> str | None:
@@ -184,8 +190,9 @@ class _Reading:
         return self._estate(found, documents, instances)
 
     def users_of(self, topics: Collection[str], groups: Collection[str]) -> set[str]:
-        """The AppIDs that use any of this: they were seen, are declared to, are bound for it by its name, or, of whom nothing is known,
-        may use it."""
+        """The AppIDs that use any of this: they were seen, are declared to, are bound for it by its name, or,
+        of whom nothing is known, may use it.
+        """
         seen, declared = self._lately(), Declaration.objects.filter(appid__pair=self._pair)
         found = {
             *_users(seen, topics, groups, "appid"),

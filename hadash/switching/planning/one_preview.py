@@ -1,4 +1,5 @@
-"""One preview for each person and pair at a time: each asks both clusters, and ten open tabs must not ask ten times at once.
+"""One preview for each person and pair at a time: each asks both clusters, and ten open tabs must not ask ten
+times at once.
 
 The next one waits for as long as a preview may take: what it shows is of its own moment, and of its own form.
 """
@@ -50,6 +51,7 @@ def _wait_for(key: list[int]) -> None:
             raise
         raise PreviewRunning(
             say(
-                "A preview of yours for this pair is still being made, maybe in another tab. Ask again when it has ended."
+                "A preview of yours for this pair is still being made, maybe in another tab. Ask again when "
+                "it has ended."
             )
         ) from None

@@ -1,5 +1,7 @@
-"""Who holds which radius: open switches, the items of open batches that have not moved yet, a retirement while it removes
-something, a change of bindings by hand while it is written. Two that overlap never go on together."""
+"""Who holds which radius: open switches, the items of open batches that have not moved yet, a retirement
+while it removes something, a change of bindings by hand while it is written. Two that overlap never go on
+together.
+"""
 
 from __future__ import annotations
 
@@ -86,9 +88,9 @@ def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> li
     """All that hold a radius of ``pair``.
 
     :param besides: a batch that does not stand in its own way. (Its switches do, once they are there.)
-    :param forced: whether it is for a switch without the source. What a batch that does not run has still to move does not stand
-        in its way: with the source lost nobody could move it. (It fails by itself should the batch go on: its radius is held, and
-        then it is on the target.)
+    :param forced: whether it is for a switch without the source. What a batch that does not run has still to
+        move does not stand in its way: with the source lost nobody could move it. (It fails by itself should
+        the batch go on: its radius is held, and then it is on the target.)
     """
     switches = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in OPEN]).defer(
         "traffic", "facts", "pauses"
@@ -143,8 +145,9 @@ def retiring(plan: Plan) -> Retirement | None:
 
 
 def not_rebuilt(plan: Plan) -> Tail | None:
-    """The tail of a forced switch that stands in the way: its lost side is being built anew, or is not yet and ``plan`` would
-    send clients there. Its Topics hold what nobody else has, or are about to be deleted."""
+    """The tail of a forced switch that stands in the way: its lost side is being built anew, or is not yet
+    and ``plan`` would send clients there. Its Topics hold what nobody else has, or are about to be deleted.
+    """
     tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair__name=plan.pair)
     for tail in tails.select_related("switch__source"):
         left = set(tail.switch.the_plan().mirrors) - set(tail.rebuilt)
@@ -155,8 +158,8 @@ def not_rebuilt(plan: Plan) -> Tail | None:
 
 
 def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
-    """:raises Busy: an open switch, another batch, the end of a migration, or a lost side that is not rebuilt, holds part of what
-        ``plan`` touches.
+    """:raises Busy: an open switch, another batch, the end of a migration, or a lost side that is not
+        rebuilt, holds part of what ``plan`` touches.
 
     :param besides: the batch that asks, if one does: what is said is kept, and read by others.
     """
@@ -172,7 +175,8 @@ def refuse_while_ending(plan: Plan) -> None:
     if gone is not None:
         raise Busy(
             say(
-                "At this moment the old Topics of migration %(key)s are removed. Look at it, and ask again when it has ended.",
+                "At this moment the old Topics of migration %(key)s are removed. Look at it, and ask again when "
+                "it has ended.",
                 key=gone.switch.key,
             )
         )

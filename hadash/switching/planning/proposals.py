@@ -120,8 +120,8 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNE
 
 
 def estate_of(pair: Pair, asked: Cluster) -> Estate:
-    """What is known of a pair now; of whom nothing was seen or declared is taken to use what the rules of ``asked`` let it
-    use.
+    """What is known of a pair now; of whom nothing was seen or declared is taken to use what the rules of
+    ``asked`` let it use.
 
     :param asked: the cluster whose rules are read.
     :raises EnginesAway: ZooKeeper or the cluster does not answer.

@@ -1,7 +1,7 @@
 """From what was asked for to the plan of a switch, and what stands against it. Pure.
 
-A plan is drawn up even when it cannot be carried out, so that whoever asks sees what would move and every reason against
-it, not just the first.
+A plan is drawn up even when it cannot be carried out, so that whoever asks sees what would move and every
+reason against it, not just the first.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ MAX_REASONS = 20
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What would move. Whoever else uses ``topics`` or ``groups`` is part of the question; so are mirrors of ``mirrored``."""
+    """What would move. Whoever else uses ``topics`` or ``groups`` is part of the question; so are mirrors of
+    ``mirrored``.
+    """
 
     topics: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
@@ -67,13 +69,16 @@ class PlanProposal:
     uncovered: tuple[AccessEdge, ...] = ()
     #: What rules say about the clients; those that stop the switch are among the blockers.
     findings: tuple[Finding, ...] = ()
-    #: Whether the plan has all that would move. Else it has what is nearest to what was asked for, and cannot be carried out.
+    #: Whether the plan has all that would move. Else it has what is nearest to what was asked for, and cannot
+    #: be carried out.
     whole: bool = True
 
 
 class GrowingRadius:
-    """What of others would move with ``scope``, in an estate that is read part by part: each AppID is whole in one of them, and each rule is about one
-    AppID. So there is a graph of each part, made once, and what moves in one of them is asked for in all others."""
+    """What of others would move with ``scope``, in an estate that is read part by part: each AppID is whole
+    in one of them, and each rule is about one AppID. So there is a graph of each part, made once, and what
+    moves in one of them is asked for in all others.
+    """
 
     def __init__(self, scope: Scope, source: str, target: str) -> None:
         self._scope, self._source, self._target = scope, source, target
@@ -101,8 +106,9 @@ def build_plan(scope: Scope, source: str, target: str, estate: Estate) -> PlanPr
 
 
 def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
-    """The graph in which the closure of ``scope`` is found; the same for all scopes of its dimension and choice, unless an
-    InstanceID is asked for that is not registered."""
+    """The graph in which the closure of ``scope`` is found; the same for all scopes of its dimension and
+    choice, unless an InstanceID is asked for that is not registered.
+    """
     instances = with_asked(estate, scope).instances
     return AccessGraph(estate.uses, estate.documents, instances, scope.dimension, widen=scope.widen)
 
@@ -145,8 +151,9 @@ def _closed(
 
 
 def _as_they_move(estate: Estate, scope: Scope) -> Estate:
-    """Where only whole AppIDs move, without the InstanceIDs that are merely registered: the graph does not know them, and
-    what such a client does is its AppID's."""
+    """Where only whole AppIDs move, without the InstanceIDs that are merely registered: the graph does not
+    know them, and what such a client does is its AppID's.
+    """
     return replace(estate, instances={}) if scope.dimension is Dimension.APPID else estate
 
 
@@ -187,7 +194,7 @@ def _kinds_of_use(uses: Iterable[AccessEdge]) -> Callable[[Node, Node], str]:
     return between
 
 
-# -- what stands against it -----------------------------------------------------------------------------------------
+# -- what stands against it ----------------------------------------------------------------------------------------
 
 
 def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
@@ -205,7 +212,8 @@ def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
     if closure.already:
         return [
             say(
-                "All that %(scope)s has used through a Gateway is bound to %(cluster)s already: there is nothing to move.",
+                "All that %(scope)s has used through a Gateway is bound to %(cluster)s already: there is "
+                "nothing to move.",
                 scope=plan.scope,
                 cluster=plan.target,
             )
@@ -249,7 +257,8 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
     ]
     reasons = [
         say(
-            "%(who)s is on %(cluster)s already and writes to Topic %(topic)s, which moves only now. Switch it back first.",
+            "%(who)s is on %(cluster)s already and writes to Topic %(topic)s, which moves only now. Switch it "
+            "back first.",
             who=use.who,
             cluster=target,
             topic=use.resource,
@@ -361,4 +370,4 @@ def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tupl
     return carrying, listed(reasons)
 
 
-# -- who is where -----------------------------------------------------------------------------------------------------
+# -- who is where --------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Who moves in a read split, and what stands against it. Pure; beside ``radius.py``.
 
-Only consumers move, so a Topic pulls nobody in: its other users stay where they are. What has to move together are the
-members of a group, because a group cannot live in two clusters. So the radius is the closure over groups alone, which makes
-it whole, smallest, and explained for the same reasons as that of every other switch.
+Only consumers move, so a Topic pulls nobody in: its other users stay where they are. What has to move
+together are the members of a group, because a group cannot live in two clusters. So the radius is the closure
+over groups alone, which makes it whole, smallest, and explained for the same reasons as that of every other
+switch.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def _who(use: AccessEdge, estate: Estate) -> Node:
     return governing_of(use, estate.documents.get(use.appid), registered)
 
 
-# -- what stands against it -----------------------------------------------------------------------------------------
+# -- what stands against it ----------------------------------------------------------------------------------------
 
 
 def _writers(moving: Iterable[AccessEdge]) -> list[Sentence]:

@@ -1,6 +1,8 @@
-"""Whether ZooKeeper's bindings are what switches and changes by hand have left, as PostgreSQL knows them: after either was restored from a backup.
+"""Whether ZooKeeper's bindings are what switches and changes by hand have left, as PostgreSQL knows them:
+after either was restored from a backup.
 
-They are restored from different moments, and what is routed by a binding of yesterday goes to a cluster that its clients have left.
+They are restored from different moments, and what is routed by a binding of yesterday goes to a cluster that
+its clients have left.
 """
 
 from __future__ import annotations
@@ -18,14 +20,17 @@ from hadash.switching.machines.switches import Kind, Status
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
-#: Of a switch: its clients are where it was to send them; they are where they were; only a person knows, or it is under way.
+#: Of a switch: its clients are where it was to send them; they are where they were; only a person knows, or
+#: it is under way.
 _MOVED = frozenset({Status.SUCCEEDED})
 _UNKNOWN = frozenset({Status.RUNNING, Status.PAUSED, Status.NEEDS_ATTENTION, Status.CLOSED})
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Where something has left an identity. ``cluster``: ``None`` unbound; ``is_known``: false when only a person knows."""
+    """Where something has left an identity. ``cluster``: ``None`` unbound; ``is_known``: false when only a
+    person knows.
+    """
 
     at: datetime
     by: str

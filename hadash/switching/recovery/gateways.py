@@ -1,5 +1,7 @@
-"""Whether switches wait for a Gateway. Only a person can say that they need not: a Gateway that is cut off goes on serving its
-clients with the bindings that it knew last, and nobody but a person can see that its process is gone."""
+"""Whether switches wait for a Gateway. Only a person can say that they need not: a Gateway that is cut off
+goes on serving its clients with the bindings that it knew last, and nobody but a person can see that its
+process is gone.
+"""
 
 from __future__ import annotations
 

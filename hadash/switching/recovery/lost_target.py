@@ -1,7 +1,8 @@
-"""A target that is lost after forward and before the mirror was turned round. Its clients are bound to it, and every record up to
-where the mirror was drained is on the source: a forced switch takes them back. But that one goes from where the mirror copies
-from, and the mirror cannot be turned without its new source. So it is turned on record, copies nothing, and waits for the
-rebuilding that follows every forced switch."""
+"""A target that is lost after forward and before the mirror was turned round. Its clients are bound to it,
+and every record up to where the mirror was drained is on the source: a forced switch takes them back. But
+that one goes from where the mirror copies from, and the mirror cannot be turned without its new source. So it
+is turned on record, copies nothing, and waits for the rebuilding that follows every forced switch.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from hadash.switching.signals import switch_ended
 
 
 def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
-    """End a switch whose target is lost before its mirror was turned, so that a forced switch can take its clients back.
+    """End a switch whose target is lost before its mirror was turned, so that a forced switch can take its
+    clients back.
 
     Nothing is written to a cluster, to Connect or to ZooKeeper: the clients stay where they are.
 

@@ -1,7 +1,7 @@
 """What ended switches, changes by hand and Gateways leave in ZooKeeper: removed when nobody can need it any more.
 
-What switches leave stays for some days, because a PostgreSQL that comes back from a backup learns from it how far its switches have
-come. Of a switch that PostgreSQL does not know it stays for good, for the same reason.
+What switches leave stays for some days, because a PostgreSQL that comes back from a backup learns from it how
+far its switches have come. Of a switch that PostgreSQL does not know it stays for good, for the same reason.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ MOVED = frozenset({Status.SUCCEEDED, Status.CLOSED})
 def scope_back(before: Switch) -> Scope:
     """What goes back: what was asked for then.
 
-    Of a whole cluster these are the Topics that moved: what was on the other cluster already is not to follow them back.
+    Of a whole cluster these are the Topics that moved: what was on the other cluster already is not to follow
+    them back.
     """
     if before.scope.kind is not ScopeKind.PAIR:
         return before.scope

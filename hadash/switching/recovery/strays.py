@@ -1,7 +1,8 @@
 """Bindings of a switch that PostgreSQL does not know, or does not run: it has failed over without the last commits.
 
-A switch whose row survived reads back how far it came (``recovery.py``). One whose request or approval is forgotten is run by
-nobody, while its clients wait. It is found here and shown; a person brings its clients back.
+A switch whose row survived reads back how far it came (``recovery.py``). One whose request or approval is
+forgotten is run by nobody, while its clients wait. It is found here and shown; a person brings its clients
+back.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ log = logging.getLogger(__name__)
 #: In these an executor or a person sees to the bindings of a switch.
 SEEN_TO = frozenset({Status.RUNNING, Status.NEEDS_ATTENTION})
 
-#: In these somebody also saw to it, or sees to it, that who was sent over is where it belongs: its mirror was reversed, or a
-#: person has closed the switch and was told what is left to do.
+#: In these somebody also saw to it, or sees to it, that who was sent over is where it belongs: its mirror was
+#: reversed, or a person has closed the switch and was told what is left to do.
 MOVE_SEEN_TO = SEEN_TO | {Status.SUCCEEDED, Status.CLOSED}
 
 #: Switches whose strays this process has logged already.
@@ -73,7 +74,8 @@ class Stray:
                 switch=self.binding.switch,
             )
         return say(
-            "%(identity)s waits on %(cluster)s (%(state)s) for switch %(switch)s, which PostgreSQL does not run (%(status)s).",
+            "%(identity)s waits on %(cluster)s (%(state)s) for switch %(switch)s, which PostgreSQL does not run "
+            "(%(status)s).",
             identity=self.identity,
             cluster=self.binding.cluster,
             state=self.binding.state.value,

@@ -1,7 +1,7 @@
 """The tail of a lost source: what it held that the mirror had not copied when its clients were sent over without it.
 
-When the source answers again it is closed to writers and asked for its tail. A person reads the report, sees to these records
-(or not), and has the other side rebuilt; until then it is no standby.
+When the source answers again it is closed to writers and asked for its tail. A person reads the report, sees
+to these records (or not), and has the other side rebuilt; until then it is no standby.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hadash.switching.stages.context import points_from_json
 log = logging.getLogger(__name__)
 
 
-# -- when the source is back --------------------------------------------------------------------------------------
+# -- when the source is back -------------------------------------------------------------------------------------
 
 
 def look_for_tails() -> None:
@@ -124,7 +124,7 @@ def _tail_of(tail: Tail) -> tuple[dict[Partition, tuple[int, int]], tuple[str, .
         return tail_of(source, points, error.topics), error.topics
 
 
-# -- what becomes of it -------------------------------------------------------------------------------------------
+# -- what becomes of it ------------------------------------------------------------------------------------------
 
 
 def ask_to_rebuild(
@@ -181,8 +181,9 @@ def ask_to_rebuild(
 def carry_out(tail: Tail) -> None:
     """Rebuild what was decided on. May be repeated after it was cut off.
 
-    While a server does not answer it is tried again at each look, for ``TAIL_REBUILD_SECONDS``; a mirror that cannot be made
-    is for a person. Nobody uses what is deleted: no switch goes there (:func:`hadash.switching.planning.overlaps.not_rebuilt`).
+    While a server does not answer it is tried again at each look, for ``TAIL_REBUILD_SECONDS``; a mirror that
+    cannot be made is for a person. Nobody uses what is deleted: no switch goes there
+    (:func:`hadash.switching.planning.overlaps.not_rebuilt`).
     """
     switch = tail.switch
     if tail.status != Tail.Status.REBUILDING:
@@ -211,15 +212,17 @@ def carry_out(tail: Tail) -> None:
 
 
 def reported(tail: Tail) -> dict[Partition, int]:
-    """Up to which offset it is known what the lost side holds, by partition: to where the mirror had it, or to the end of
-    what was reported."""
+    """Up to which offset it is known what the lost side holds, by partition: to where the mirror had it, or
+    to the end of what was reported.
+    """
     mirrored = {p: point.source for p, point in tail.the_points().items()}
     return mirrored | {Partition(topic, p): end for topic, p, _first, end in tail.found}
 
 
 def perhaps_mirrored(tail: Tail) -> int:
-    """How many records of a reported tail the mirror may hold, although it is not proved that they are those: by count it
-    holds as many."""
+    """How many records of a reported tail the mirror may hold, although it is not proved that they are those:
+    by count it holds as many.
+    """
     counted = points_from_json(tail.switch.facts.get("drained", ()))
     return sum(
         max(min(counted[partition].source, end) - first, 0)
@@ -229,7 +232,9 @@ def perhaps_mirrored(tail: Tail) -> int:
 
 
 def _ask_again(tail: Tail, fault: str) -> None:
-    """What was decided on is less than what would be deleted: the lost side is asked once more, and a person decides again."""
+    """What was decided on is less than what would be deleted: the lost side is asked once more, and a person
+    decides again.
+    """
     with transaction.atomic():
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
         if held.status != Tail.Status.REBUILDING:
@@ -241,7 +246,8 @@ def _ask_again(tail: Tail, fault: str) -> None:
         log_event(
             switch,
             say(
-                "%(source)s is not rebuilt: %(fault)s It is asked again for what it holds, and somebody has to decide again.",
+                "%(source)s is not rebuilt: %(fault)s It is asked again for what it holds, and somebody has to "
+                "decide again.",
                 source=switch.source.name,
                 fault=fault,
             ),
@@ -271,8 +277,10 @@ def _end(tail: Tail, event: TailEvent, fault: str) -> None:
 
 
 def loss_of(switch: Switch) -> dict[str, Any] | None:
-    """What a forced switch is known to have lost: ``records`` that its source was seen to hold and the target had not, and how
-    many seconds before it was ``seen``; ``None`` before it is assessed, and for every other kind."""
+    """What a forced switch is known to have lost: ``records`` that its source was seen to hold and the target
+    had not, and how many seconds before it was ``seen``; ``None`` before it is assessed, and for every other
+    kind.
+    """
     found = switch.facts.get("loss")
     if found is None:
         return None

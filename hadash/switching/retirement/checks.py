@@ -17,7 +17,9 @@ LISTED = 5
 
 @dataclass(frozen=True, slots=True)
 class MirrorState:
-    """The reverse mirror. ``state`` is empty when it was stopped for the removal; ``topics`` are all that it carries."""
+    """The reverse mirror. ``state`` is empty when it was stopped for the removal; ``topics`` are all that it
+    carries.
+    """
 
     name: str
     state: str
@@ -72,7 +74,8 @@ def _moved(plan: Plan, bindings: Mapping[Identity, Binding]) -> Iterable[Sentenc
         binding = bindings.get(identity)
         if binding is None or binding.cluster != plan.target or binding.state is not BindingState.FORWARD:
             yield say(
-                "%(who)s does not work on %(cluster)s (now: %(now)s, %(state)s). Keep the old Topics, or move it there first.",
+                "%(who)s does not work on %(cluster)s (now: %(now)s, %(state)s). Keep the old Topics, or move it "
+                "there first.",
                 who=identity,
                 cluster=plan.target,
                 now=binding.cluster if binding is not None else "?",
@@ -147,13 +150,15 @@ def _mirror(plan: Plan, mirror: MirrorState) -> Iterable[Sentence]:
     beyond = mirror.topics - set(plan.topics)
     if beyond:
         yield say(
-            "Mirror %(mirror)s also carries %(topics)s, which was not migrated. Keep the old Topics, or mirror them separately.",
+            "Mirror %(mirror)s also carries %(topics)s, which was not migrated. Keep the old Topics, or mirror "
+            "them separately.",
             mirror=mirror.name,
             topics=_some(beyond),
         )
     if mirror.source != plan.target:
         yield say(
-            "Mirror %(mirror)s copies from %(actual)s, not from %(cluster)s: the clients went back. Keep the old Topics.",
+            "Mirror %(mirror)s copies from %(actual)s, not from %(cluster)s: the clients went back. Keep the "
+            "old Topics.",
             mirror=mirror.name,
             actual=mirror.source,
             cluster=plan.target,

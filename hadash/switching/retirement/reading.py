@@ -31,7 +31,8 @@ def the_truth(
     """All that is known now of what would be removed after ``switch``.
 
     :param written: where the mirrors' writing has ended, as far as they are stopped.
-    :param stopping: whether the mirrors need not run any more. :param retired: names of those that need not exist any more.
+    :param stopping: whether the mirrors need not run any more. :param retired: names of those that need not
+        exist any more.
     :raises GatewaySilent, BindingError, KafkaError, ConnectError, EnginesAway: a server does not answer.
     """
     plan, pair = switch.the_plan(), switch.pair
@@ -90,11 +91,12 @@ def _looked_at(found: list[Mirror], stopping: bool) -> tuple[MirrorState, ...]:
 
 
 def _seen(switch: Switch, plan: Plan) -> list[str]:
-    """What the Gateways have seen on the old cluster since the switch had succeeded (until then it was watching itself), as far
-    back as what was seen counts as use.
+    """What the Gateways have seen on the old cluster since the switch had succeeded (until then it was
+    watching itself), as far back as what was seen counts as use.
 
-    Of who still belongs there :func:`used_on` tells, from the table of access. That table cannot say when somebody who has
-    moved was there last: whatever a client that is connected has ever used counts in it as used now.
+    Of who still belongs there :func:`used_on` tells, from the table of access. That table cannot say when
+    somebody who has moved was there last: whatever a client that is connected has ever used counts in it as
+    used now.
     """
     since = max(switch.ended_at or switch.requested_at, access_since()).timestamp()
     topics, groups = set(plan.topics), set(plan.groups)

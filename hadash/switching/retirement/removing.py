@@ -100,8 +100,10 @@ class _Removal:
             services.finish(held)
 
     def end(self, how: Callable[[Retirement, Sentence], None], reason: Sentence) -> None:
-        """It cannot go on. While nothing is removed the mirrors run again, so that the clients can go back. When one is gone they
-        cannot, and how far all of them have written has to stay known: what is left is removed after that."""
+        """It cannot go on. While nothing is removed the mirrors run again, so that the clients can go back.
+        When one is gone they cannot, and how far all of them have written has to stay known: what is left is
+        removed after that.
+        """
         try:
             if self.facts.get("stopping") and not self.facts.get("removed"):
                 if self._retired():
@@ -132,7 +134,7 @@ class _Removal:
             ),
         )
 
-    # -- steps --------------------------------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------------
 
     def _mirrors(self) -> None:
         """Stop them, prove that nobody else has written what they mirror to, then delete them."""
@@ -178,7 +180,8 @@ class _Removal:
 
     def _topics(self) -> None:
         self._fence()
-        # All of them, whether the cluster lists them or not: the controller knows better than a broker that has just been started.
+        # All of them, whether the cluster lists them or not: the controller knows better than a broker that
+        # has just been started.
         self.old.delete_topics(self.plan.topics)
         deadline = time.monotonic() + settings.RETIREMENT_GONE_SECONDS
         while left := existing(self.old, self.plan.topics):
@@ -190,7 +193,7 @@ class _Removal:
         self._fence()
         standby.allow_writes(self.switch.source, self.plan.topics)
 
-    # -- the truth ----------------------------------------------------------------------------------------------------
+    # -- the truth ---------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
         """:raises Refused: something stands against it."""
@@ -248,10 +251,13 @@ class _Removal:
             Step.DENIALS.value: sorted(f"{denial.principal} WRITE {denial.topic}" for denial in denials),
         }
 
-    # -- the row ------------------------------------------------------------------------------------------------------
+    # -- the row -----------------------------------------------------------------------------------------------------
 
     def _fence(self) -> None:
-        """Called directly before whatever changes the world, and renews the lease. :raises Replaced: it is not ours now."""
+        """Called directly before whatever changes the world, and renews the lease.
+
+        :raises Replaced: it is not ours now.
+        """
         if not self._row().update(lease_until=services.lease()):
             raise Replaced(self._replaced)
 

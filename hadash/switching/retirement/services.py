@@ -28,7 +28,7 @@ from hadash.switching.refusals import Busy
 Start = Callable[[Retirement], None]
 
 
-# -- with its switch --------------------------------------------------------------------------------------------------
+# -- with its switch -----------------------------------------------------------------------------------------------
 
 
 def switch_ended(held: Switch) -> None:
@@ -58,7 +58,7 @@ def switch_ended(held: Switch) -> None:
             _keep(found, None, say("Switch %(key)s went back: the old Topics stay.", key=held.key), None)
 
 
-# -- what people decide -----------------------------------------------------------------------------------------------
+# -- what people decide --------------------------------------------------------------------------------------------
 
 
 def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | None = None) -> Retirement:
@@ -143,7 +143,7 @@ def _reasoned(reason: str) -> str:
     return reason.strip()
 
 
-# -- by itself --------------------------------------------------------------------------------------------------------
+# -- by itself -----------------------------------------------------------------------------------------------------
 
 
 def begin_due(start: Start) -> int:
@@ -205,7 +205,7 @@ def _begin(switch: Switch, user: Any, start: Start, address: str | None) -> Reti
     return held
 
 
-# -- moves; the caller is in a transaction ----------------------------------------------------------------------------
+# -- moves; the caller is in a transaction -------------------------------------------------------------------------
 
 
 def _locked(switch: Switch) -> Retirement:

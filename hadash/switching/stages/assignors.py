@@ -1,8 +1,9 @@
 """How the members of a group rebalance: whether they stop reading before they join again. Pure.
 
-Members with cooperative rebalancing keep their partitions and read on while they rejoin, and keep their positions over it. They cannot be
-quiesced, and after a move they would go on at the old cluster's offsets. Which assignor a group uses its coordinator says; what is known
-of its members' JOIN_GROUP requests can only add to that.
+Members with cooperative rebalancing keep their partitions and read on while they rejoin, and keep their
+positions over it. They cannot be quiesced, and after a move they would go on at the old cluster's offsets.
+Which assignor a group uses its coordinator says; what is known of its members' JOIN_GROUP requests can only
+add to that.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-#: Assignors whose members give up their partitions before they join again, as clients name them: Kafka's own and librdkafka's, KafkaJS's,
-#: and kafka-go's. ``HADASH_SWITCH_EAGER_ASSIGNORS`` adds those of an estate.
+#: Assignors whose members give up their partitions before they join again, as clients name them: Kafka's own
+#: and librdkafka's, KafkaJS's, and kafka-go's. ``HADASH_SWITCH_EAGER_ASSIGNORS`` adds those of an estate.
 EAGER = frozenset({"range", "roundrobin", "sticky", "RoundRobinAssigner", "rack-affinity"})
 
 #: Assignors whose members keep their partitions while they join again: Kafka's own, and Kafka Streams'.
@@ -29,8 +30,9 @@ class Rebalancing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UsedAssignors:
-    """What stands in the way of quiescing the groups of a plan, as texts: groups that rebalance cooperatively, and groups of which it is
-    not known."""
+    """What stands in the way of quiescing the groups of a plan, as texts: groups that rebalance
+    cooperatively, and groups of which it is not known.
+    """
 
     cooperative: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -49,8 +51,8 @@ def rebalancing(
     :param offered: by member id the assignors of its JOIN_GROUP, where it is known.
     :param eager: assignors that count as eager.
 
-    The coordinator only chooses an assignor that every member offers. Where it has chosen a cooperative one, Java's members rebalance
-    eagerly all the same if they offer an eager one too; franz-go's do not.
+    The coordinator only chooses an assignor that every member offers. Where it has chosen a cooperative one,
+    Java's members rebalance eagerly all the same if they offer an eager one too; franz-go's do not.
 
     >>> rebalancing("range", ["a", "b"], {})
     <Rebalancing.EAGER: 'eager'>

@@ -1,4 +1,5 @@
-"""A read split: consumers go to the mirror of what they read, or come home from it, while writes go on. Pure; see ``stages.py``.
+"""A read split: consumers go to the mirror of what they read, or come home from it, while writes go on. Pure;
+see ``stages.py``.
 
 The side that is written to never stands still, so nothing can be proved to be drained. It need not be: the readers have
 committed and wait, so it is enough that the target holds what the source held when they were stopped.
@@ -81,7 +82,9 @@ def check_readers(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None
 
 
 def follow(plan: Plan, limits: Limits) -> StageRun:
-    """Wait until the target holds what the source held when its readers stopped; set their offsets there, read them back."""
+    """Wait until the target holds what the source held when its readers stopped; set their offsets there,
+    read them back.
+    """
     anchors = yield from _anchors(plan)
     points = yield from _stopped_at(plan, anchors)
     yield from _until_held(plan, limits, points)

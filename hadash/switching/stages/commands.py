@@ -1,4 +1,5 @@
-"""What a stage asks for. Each command is carried out by :mod:`hadash.switching.execution.command_handler`; its answer is noted here.
+"""What a stage asks for. Each command is carried out by :mod:`hadash.switching.execution.command_handler`;
+its answer is noted here.
 
 A stage is a generator: it yields one command, is sent the answer, and says sentences on the way. It does no I/O
 itself, so it can be tested by answering for the world.
@@ -69,8 +70,9 @@ class CheckCluster:
 
 @dataclass(frozen=True, slots=True)
 class ComputePlan:
-    """→ the plan of the same scope and target, from what every Gateway observes now; or the sentences that stand against
-    it."""
+    """→ the plan of the same scope and target, from what every Gateway observes now; or the sentences that
+    stand against it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,9 @@ class ReadWritten:
 
 @dataclass(frozen=True, slots=True)
 class CheckSelfAssigned:
-    """→ who of the plan's clients reads its Topics on the source without being a member of one of its groups: client (as texts) → the
-    Topics that it reads."""
+    """→ who of the plan's clients reads its Topics on the source without being a member of one of its groups:
+    client (as texts) → the Topics that it reads.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,9 @@ class ReadTopics:
 
 @dataclass(frozen=True, slots=True)
 class CopyAcls:
-    """Copy what the AppIDs may do from the source to the target → how many rules were missing. Topics of which the target
-    holds the mirror stay closed for writing there."""
+    """Copy what the AppIDs may do from the source to the target → how many rules were missing. Topics of
+    which the target holds the mirror stay closed for writing there.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,9 @@ class CheckHosts:
 
 @dataclass(frozen=True, slots=True)
 class CheckQuotas:
-    """→ :class:`hadash.switching.stages.quota_checks.QuotaCheck`: what the clients may use of both clusters, compared."""
+    """→ :class:`hadash.switching.stages.quota_checks.QuotaCheck`: what the clients may use of both clusters,
+    compared.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +274,8 @@ class ReadAssigned:
 @dataclass(frozen=True, slots=True)
 class ReadPositions:
     """→ the lowest offsets that clients have asked for on the source, as the Gateways saw it: a list of
-    (:class:`~hadash.switching.stages.positions.Reader`, partition, offset). Of these client.ids of the plan's AppIDs."""
+    (:class:`~hadash.switching.stages.positions.Reader`, partition, offset). Of these client.ids of the plan's AppIDs.
+    """
 
     client_ids: frozenset[str]
 
@@ -333,9 +340,10 @@ class ReverseMirrors:
 
 @dataclass(frozen=True, slots=True)
 class ReadClients:
-    """→ client (see :meth:`Plan.who`) → set of clusters that it is on, for the connected clients that move, as the Gateways see
-    it. Of those that move with a Topic's own binding only who used it in the last ``lately`` seconds (``None``: all): an idle
-    one has no reason to go to the other cluster."""
+    """→ client (see :meth:`Plan.who`) → set of clusters that it is on, for the connected clients that move,
+    as the Gateways see it. Of those that move with a Topic's own binding only who used it in the last
+    ``lately`` seconds (``None``: all): an idle one has no reason to go to the other cluster.
+    """
 
     lately: float | None = None
 
@@ -383,8 +391,10 @@ class HoldMirrors:
 
 @dataclass(frozen=True, slots=True)
 class ReadCopied:
-    """→ partition → offset of the last record that the plan's mirrors have copied, as Connect has committed it. Stopped mirrors
-    have committed all that they could. A partition is missing of which they have copied nothing."""
+    """→ partition → offset of the last record that the plan's mirrors have copied, as Connect has committed
+    it. Stopped mirrors have committed all that they could. A partition is missing of which they have copied
+    nothing.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,8 +404,9 @@ class ReadRepeated:
 
 @dataclass(frozen=True, slots=True)
 class LastKnown:
-    """What was known last of a source that is lost: where its partitions ended, where groups stood, and when that was noted
-    (the oldest of each; seconds ago, ``None`` when nothing was)."""
+    """What was known last of a source that is lost: where its partitions ended, where groups stood, and when
+    that was noted (the oldest of each; seconds ago, ``None`` when nothing was).
+    """
 
     ends: Mapping[Partition, int]
     ends_age: float | None
@@ -410,8 +421,10 @@ class ReadSighted:
 
 @dataclass(frozen=True, slots=True)
 class RecordLoss:
-    """Keep what is lost as far as it is known → ``None``: records of each partition that the source was seen to hold and the
-    target is not proved to, how many seconds ago the source was seen, and up to where it is proved."""
+    """Keep what is lost as far as it is known → ``None``: records of each partition that the source was seen
+    to hold and the target is not proved to, how many seconds ago the source was seen, and up to where it is
+    proved.
+    """
 
     records: Mapping[Partition, int]
     seen_seconds_ago: float | None
@@ -432,8 +445,9 @@ class OpenTail:
 
 @dataclass(frozen=True, slots=True)
 class ReadUsers:
-    """→ clients that used what moves shortly before its source was seen last, as a switch's log calls them, and the groups
-    that had members."""
+    """→ clients that used what moves shortly before its source was seen last, as a switch's log calls them,
+    and the groups that had members.
+    """
 
 
 #: Commands that change the world, other than bindings: directly before each the executor makes sure that it is still

@@ -13,7 +13,8 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.resuming import NUMBER
 
-#: The largest offset that is reckoned with when it is asked whether the facts of a switch will fit: ten trillion records.
+#: The largest offset that is reckoned with when it is asked whether the facts of a switch will fit: ten
+#: trillion records.
 MOST_OFFSET = 10**13
 
 
@@ -53,8 +54,9 @@ def seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
 
 
 def with_denied(values: Mapping[str, Any], cluster: str, rules: Iterable[Denied]) -> dict[str, Any] | None:
-    """What facts keep, under ``denied``, when a switch is about to make write denials on ``cluster``: those that it made before stay.
-    ``None`` if ZooKeeper has no room for that."""
+    """What facts keep, under ``denied``, when a switch is about to make write denials on ``cluster``: those
+    that it made before stay. ``None`` if ZooKeeper has no room for that.
+    """
     kept: dict[str, Any] = dict(values.get("denied", {}))
     kept[cluster] = sorted({*denied_of(values, cluster), *rules})
     return kept if len(packed(with_fact(values, "denied", kept))) <= FACTS_BYTES else None

@@ -1,7 +1,8 @@
 """A forced switch: the source is lost, and clients go on with what the mirror has copied. Pure; see ``stages.py``.
 
-Nothing is asked of the source. What it was seen to hold last says what is lost (the RPO), and where groups stood last says
-what is read again. When it comes back it is asked for its tail: see :mod:`hadash.switching.recovery.unreplicated`.
+Nothing is asked of the source. What it was seen to hold last says what is lost (the RPO), and where groups
+stood last says what is read again. When it comes back it is asked for its tail: see
+:mod:`hadash.switching.recovery.unreplicated`.
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ def _checks(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]
 
 
 def _leaders(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
-    """Who leads what moves on the target. :raises StageFailed: nobody, or it is not known what the mirror has copied."""
+    """Who leads what moves on the target.
+
+    :raises StageFailed: nobody, or it is not known what the mirror has copied.
+    """
     found: dict[str, tuple[int, ...]] = yield do.ReadTopics(plan.target)
     anchors = yield do.ReadAnchors()
     for topic in plan.topics:
@@ -150,11 +154,13 @@ def _tell_of_unproved(
 ) -> Generator[do.Command, Any, None]:
     """Say where the target holds more than its mirror is proved to have copied.
 
-    Two points of each partition are kept, both with the target's end. What is *proved* says what is lost, so that too much is reported
-    and nothing is deleted unreported. What is *counted* translates group offsets: a record that is too many in the target moves what
-    follows it back, never forward, so the first copy of a source's record lies at or behind the place that counting from the anchor
-    gives it (before the anchor: :func:`before_repeats`). A group that goes on there reads some records again and skips none; with the proved point, which is fewer records before the
-    same end, it would begin too late by as many as are too many.
+    Two points of each partition are kept, both with the target's end. What is *proved* says what is lost, so
+    that too much is reported and nothing is deleted unreported. What is *counted* translates group offsets: a
+    record that is too many in the target moves what follows it back, never forward, so the first copy of a
+    source's record lies at or behind the place that counting from the anchor gives it (before the anchor:
+    :func:`before_repeats`). A group that goes on there reads some records again and skips none; with the
+    proved point, which is fewer records before the same end, it would begin too late by as many as are too
+    many.
     """
     excess = {p: counted[p].source - proved[p].source for p in counted if counted[p] != proved[p]}
     if excess:
@@ -181,7 +187,9 @@ def _lost(proved: Mapping[Partition, OffsetSync], seen: Mapping[Partition, int])
 
 
 def translate(plan: Plan, limits: Limits) -> StageRun:
-    """Set every group's offsets on the target to where it was seen last, or to the end if the mirror did not come so far."""
+    """Set every group's offsets on the target to where it was seen last, or to the end if the mirror did not
+    come so far.
+    """
     ends = yield from drained()
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
@@ -227,8 +235,8 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Generator[do.Command, Any, None]:
-    """Say what groups cannot read any more. The other side is lost, so nothing is refused for it; and nobody knows what that had
-    deleted too.
+    """Say what groups cannot read any more. The other side is lost, so nothing is refused for it; and nobody
+    knows what that had deleted too.
 
     :param gone: (group, partition, records).
     """

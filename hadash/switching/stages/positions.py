@@ -1,8 +1,9 @@
 """Where members of groups read partitions that their group has committed nothing of. Pure.
 
-A library that has delivered nothing of a partition commits nothing for it (librdkafka, franz-go, Sarama, KafkaJS). On the other cluster its
-member would begin where its ``auto.offset.reset`` says: with ``latest`` behind what was written while it moved. A switch is
-no restart, so the position of the member is carried over like a commit.
+A library that has delivered nothing of a partition commits nothing for it (librdkafka, franz-go, Sarama,
+KafkaJS). On the other cluster its member would begin where its ``auto.offset.reset`` says: with ``latest``
+behind what was written while it moved. A switch is no restart, so the position of the member is carried over
+like a commit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Reader(NamedTuple):
     host: str = ""
 
 
-#: Group → partition → the members that were given it; ``None`` for a group that rebalances, of which its coordinator does not tell.
+#: Group → partition → the members that were given it; ``None`` for a group that rebalances, of which its
+#: coordinator does not tell.
 Assigned = Mapping[str, Mapping[Partition, frozenset[Reader]] | None]
 
 #: Who, partition, and the lowest offset that it has asked for.
@@ -95,7 +97,8 @@ def uncommitted_positions(
     if rebalancing := sorted(group for group, given in assigned.items() if given is None):
         raise StageFailed(
             say(
-                "Group %(groups)s rebalances, so it is not known which of its members read which partitions. Ask again when it is stable.",
+                "Group %(groups)s rebalances, so it is not known which of its members read which partitions. Ask "
+                "again when it is stable.",
                 groups=rebalancing,
             )
         )
@@ -131,8 +134,8 @@ def _positions(
 
 
 def note_positions(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
-    """Keep where members read before they are asked to rejoin: then their coordinator tells nobody who reads what, and some libraries
-    end the connections on which they read.
+    """Keep where members read before they are asked to rejoin: then their coordinator tells nobody who reads
+    what, and some libraries end the connections on which they read.
 
     :raises StageFailed: as of :func:`uncommitted_positions`.
     """

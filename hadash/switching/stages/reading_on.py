@@ -1,10 +1,12 @@
-"""Libraries whose consumers go on from their own positions when they rejoin their group, instead of from what it has committed. Pure.
+"""Libraries whose consumers go on from their own positions when they rejoin their group, instead of from what
+it has committed. Pure.
 
-Such a client asks the new cluster for the offsets of the old one. Where they differ it skips records, or reads again from where its
-fallback leads. Some read on until they have rejoined (@platformatic/kafka). Others keep the position of each partition that they have
-before and after a rebalance, also with an eager assignor (kafka-python since 3.0, with the cooperative protocol of KIP-429). Their
-assignor does not tell, and neither do their FETCH requests: aiokafka fetches during a rebalance too, and throws away what comes. So the
-libraries are named here, and are known by what they say of themselves (KIP-511).
+Such a client asks the new cluster for the offsets of the old one. Where they differ it skips records, or
+reads again from where its fallback leads. Some read on until they have rejoined (@platformatic/kafka). Others
+keep the position of each partition that they have before and after a rebalance, also with an eager assignor
+(kafka-python since 3.0, with the cooperative protocol of KIP-429). Their assignor does not tell, and neither
+do their FETCH requests: aiokafka fetches during a rebalance too, and throws away what comes. So the libraries
+are named here, and are known by what they say of themselves (KIP-511).
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ def check_reading_on(
     if limits.accept_self_assigned or plan.kind.spec.takes_self_assigned:
         yield do.Say(
             say(
-                "%(clients)s go on from their own positions when they rejoin their group, and offsets are others on %(cluster)s.",
+                "%(clients)s go on from their own positions when they rejoin their group, and offsets are others on "
+                "%(cluster)s.",
                 clients=clients,
                 cluster=plan.target,
             )

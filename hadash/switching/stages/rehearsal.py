@@ -14,7 +14,9 @@ from hadash.switching.stages.run import Limits, StageFailed, StageRun
 
 
 def rehearse(plan: Plan, limits: Limits) -> StageRun:
-    """What drain and translate would meet. Writes go on, so the mirror has to reach what the source held at one moment."""
+    """What drain and translate would meet. Writes go on, so the mirror has to reach what the source held at
+    one moment.
+    """
     began = yield do.Pause(0)
     points = yield from _points_now(plan)
     while True:

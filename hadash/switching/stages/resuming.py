@@ -24,8 +24,8 @@ def resumed_at(kind: Kind, stage: Stage, written: Collection[str]) -> Stage:
     - Else the later of both: each stage that has written bindings was begun when the one before it had ended.
 
     :param stage: what PostgreSQL says.
-    :param written: the stages that have changed bindings for this switch, as its journal and the plan's bindings name them.
-        Names that are no stage of its way are of older journals, and say nothing.
+    :param written: the stages that have changed bindings for this switch, as its journal and the plan's
+        bindings name them. Names that are no stage of its way are of older journals, and say nothing.
     """
     way = kind.spec.way
     reached = [known for known in way if known.value in written]

@@ -1,4 +1,6 @@
-"""What every stage is made of: a generator of commands, the failure that ends it, and the limits that it keeps. Pure."""
+"""What every stage is made of: a generator of commands, the failure that ends it, and the limits that it
+keeps. Pure.
+"""
 
 from __future__ import annotations
 

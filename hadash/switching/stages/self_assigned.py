@@ -1,4 +1,6 @@
-"""Who reads without being a member of a group: nobody keeps that reader's place but itself, so nobody can translate it. Pure."""
+"""Who reads without being a member of a group: nobody keeps that reader's place but itself, so nobody can
+translate it. Pure.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,18 @@ def self_assigned(
     members: Iterable[Entry],
     assigned: Mapping[tuple[str, str, Partition], int],
 ) -> dict[str, frozenset[str]]:
-    """The plan's clients that read its Topics on the source and are members of none of its groups, with the Topics that each reads.
+    """The plan's clients that read its Topics on the source and are members of none of its groups, with the
+    Topics that each reads.
 
-    A client.id says little: ``rdkafka`` is librdkafka's default. So an AppID's client.id counts as a member only if members have
-    come with both. Most libraries read over one connection to a broker; where more connections of a host read from one broker
-    than the host has members of that name, one of them is no member, unless what they read is what these members were assigned
-    (kafka-go has a connection for each partition). Which one nobody can tell, so the name stands for all.
+    A client.id says little: ``rdkafka`` is librdkafka's default. So an AppID's client.id counts as a member
+    only if members have come with both. Most libraries read over one connection to a broker; where more
+    connections of a host read from one broker than the host has members of that name, one of them is no
+    member, unless what they read is what these members were assigned (kafka-go has a connection for each
+    partition). Which one nobody can tell, so the name stands for all.
 
     :param readers: the connections that read, from the Gateways' ``/readers``; ``members`` from ``/members``.
-    :param assigned: from the coordinators of the plan's groups: how many members of a client.id and host have a partition.
+    :param assigned: from the coordinators of the plan's groups: how many members of a client.id and host have
+        a partition.
     """
     topics = set(plan.topics)
     reading = [reader for reader in _of(plan, readers) if topics & set(reader["topics"])]
@@ -57,7 +62,9 @@ def self_assigned(
 def _as_assigned(
     readers: Iterable[Entry], topics: set[str], assigned: Mapping[tuple[str, str, Partition], int]
 ) -> bool:
-    """Whether connections of one client.id and host read no partition more often than members of that name there have it."""
+    """Whether connections of one client.id and host read no partition more often than members of that name
+    there have it.
+    """
     times: Counter[tuple[str, str, Partition]] = Counter()
     for reader in readers:
         if reader["partitions"] is None:
@@ -80,14 +87,14 @@ def _name(entry: Entry) -> tuple[str, str]:
     return entry["appid"], entry["client_id"]
 
 
-# -- a step of several stages --------------------------------------------------------------------------------------
+# -- a step of several stages -------------------------------------------------------------------------------------
 
 
 def check_self_assigned(
     plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, None]:
-    """Clients that assign partitions themselves keep their offsets over a move: they may move only where both clusters have the same
-    offsets.
+    """Clients that assign partitions themselves keep their offsets over a move: they may move only where both
+    clusters have the same offsets.
 
     :param points: where both sides correspond. :raises StageFailed: a client reads a Topic whose offsets differ.
     """

@@ -116,7 +116,9 @@ def nobody_comes_back() -> Generator[do.Command, Any, None]:
 
 
 def heard(plan: Plan, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
-    """Wait until every leader on the target knows what the AppIDs may do there. Whom one of them refuses does not try again."""
+    """Wait until every leader on the target knows what the AppIDs may do there. Whom one of them refuses does
+    not try again.
+    """
     began = yield do.Pause(0)
     told = False
     while late := (yield do.ReadLateBrokers(plan.target)):

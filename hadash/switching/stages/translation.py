@@ -87,8 +87,8 @@ def with_metadata(wanted: GroupOffsets, commits: GroupCommits) -> dict[str, dict
 def nothing_is_skipped(
     plan: Plan, committed: GroupOffsets, points: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, tuple[dict[Partition, int], dict[Partition, int]]]:
-    """The first offsets of (source, target). Retention works on each side by itself: what a group has still to read must not
-    be gone on the target, because the source has it.
+    """The first offsets of (source, target). Retention works on each side by itself: what a group has still
+    to read must not be gone on the target, because the source has it.
 
     :param points: where both sides correspond, by the switch's direction. :raises StageFailed: it is gone.
     """
@@ -204,8 +204,9 @@ def set_offsets(
 def same_records(
     wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], limits: Limits
 ) -> Generator[do.Command, Any, None]:
-    """What groups read next is the same on both sides. Of those at the end it was proved with ``ends``; before that records
-    may be there that the mirror has copied twice."""
+    """What groups read next is the same on both sides. Of those at the end it was proved with ``ends``;
+    before that records may be there that the mirror has copied twice.
+    """
     points = furthest_back(wanted, ends, limits.tail_records)
     if points:
         difference = yield do.CompareTails(points)

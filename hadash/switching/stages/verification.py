@@ -135,7 +135,8 @@ def _idle_on_target(
 def unread(
     plan: Plan, seen: do.RecordSeen, grown: set[str], going_on: set[tuple[str, str]]
 ) -> Sentence | None:
-    """Which Topics were read shortly before the switch, have new records, and are not read on the target; ``None`` for none.
+    """Which Topics were read shortly before the switch, have new records, and are not read on the target;
+    ``None`` for none.
 
     :param going_on: what is done on the target now (see :class:`hadash.switching.stages.commands.ReadActivity`).
     """

@@ -1,5 +1,7 @@
-"""``python -m hadash_sandbox.bench.web.addresses``: every page and list of the API with an address of this installation, and how many
-questions to the database each takes. Beside a demo with a generated estate, in its environment; JSON, by name."""
+"""``python -m hadash_sandbox.bench.web.addresses``: every page and list of the API with an address of this
+installation, and how many questions to the database each takes. Beside a demo with a generated estate, in its
+environment; JSON, by name.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from hadash_sandbox.bench.web.pages import VIEWER
 from hadash_sandbox.demo import Demo
 from hadash_sandbox.errors import SandboxError
 
-#: Times that each page is opened. Scripts and styles are in the browser's cache from the second time on, as of who works with it.
+#: Times that each page is opened. Scripts and styles are in the browser's cache from the second time on, as
+#: of who works with it.
 TURNS = 5
 #: Goals: milliseconds until a page can be used, and frames a second while the map is moved.
 GOAL_MS, GOAL_MAP_MS, GOAL_FRAMES = 1500.0, 3000.0, 30.0
@@ -30,7 +31,8 @@ _FLAGS = (
     "--disable-component-update",
 )
 
-#: Milliseconds since the page was asked for, when all of it has loaded, the charts that can be seen are drawn, and nothing is left to do.
+#: Milliseconds since the page was asked for, when all of it has loaded, the charts that can be seen are
+#: drawn, and nothing is left to do.
 _USABLE = """() => new Promise((done) => {
   const seen = (box) => { const at = box.getBoundingClientRect(); return at.top < innerHeight && at.bottom > 0 && at.height > 0; };
   const drawn = () => [...document.querySelectorAll("[data-chart]")].filter(seen).every((box) => box.querySelector(".main-svg"));

@@ -1,5 +1,6 @@
-"""``python -m hadash_sandbox.bench.web.crowd``: fills a real pair with AppIDs that exist in tables and rules only, so that whoever asks for
-a switch there asks in a large estate. Beside a demo, in its environment."""
+"""``python -m hadash_sandbox.bench.web.crowd``: fills a real pair with AppIDs that exist in tables and rules
+only, so that whoever asks for a switch there asks in a large estate. Beside a demo, in its environment.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from typing import Any
 
 import django
 
-#: Rules in one request to a cluster: brokers with ZooKeeper need some milliseconds for each, and hadash waits for seconds.
+#: Rules in one request to a cluster: brokers with ZooKeeper need some milliseconds for each, and hadash waits
+#: for seconds.
 RULES_AT_ONCE = 200
 #: Times that one request is made.
 ATTEMPTS = 5
@@ -54,7 +56,9 @@ def main() -> int:
 
 
 def _patiently(act: Callable[[], object]) -> None:
-    """(A broker that has a hundred thousand rules pauses now and then for longer than hadash waits. The same rules again are the same rules.)"""
+    """(A broker that has a hundred thousand rules pauses now and then for longer than hadash waits. The same
+    rules again are the same rules.)
+    """
     from hadash.kafka.errors import ClusterUnavailable
 
     for attempt in range(ATTEMPTS):

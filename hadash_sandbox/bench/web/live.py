@@ -17,7 +17,8 @@ APPID, INSTANCE, TARGETS = "shop", "shop-stock", ("west", "east")
 #: Times that its page has to have been opened while it runs. One switch takes some seconds.
 NEEDED = 5
 
-#: Milliseconds since the page was asked for, when all of it has loaded, the picture is drawn, and nothing is left to do; or that it never was.
+#: Milliseconds since the page was asked for, when all of it has loaded, the picture is drawn, and nothing is
+#: left to do; or that it never was.
 _USABLE = """(limit) => new Promise((done, fail) => {
   const look = () => {
     if (document.readyState === "complete" && document.querySelector("#picture svg *")) requestIdleCallback(() => done(performance.now()), { timeout: 1000 });

@@ -1,4 +1,6 @@
-"""Part ``pages``: how long the server takes for each page and list, how many bytes it sends, and how often it asks the database."""
+"""Part ``pages``: how long the server takes for each page and list, how many bytes it sends, and how often it
+asks the database.
+"""
 
 from __future__ import annotations
 

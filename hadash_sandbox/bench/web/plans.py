@@ -1,4 +1,6 @@
-"""Part ``plans``: from a click to the preview that is drawn, and to the request that is made, in a real pair with very many AppIDs."""
+"""Part ``plans``: from a click to the preview that is drawn, and to the request that is made, in a real pair
+with very many AppIDs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from hadash_sandbox.demo import ROOT, Demo
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 
-#: AppIDs whose preview is asked for, by chance, each right after something of it has changed; and requests that are made.
+#: AppIDs whose preview is asked for, by chance, each right after something of it has changed; and requests
+#: that are made.
 PREVIEWS, REQUESTS = 60, 10
 GOAL_SECONDS, GOAL_GIB = 1.0, 1.0
 #: Milliseconds after which the checks of a preview count as not answered: they end themselves before that.
@@ -28,7 +31,8 @@ APPID, INSTANCE, TARGET = "shop", "shop-stock", "west"
 #: Milliseconds after which a preview that is not drawn never will be.
 DRAWN_MS = 60_000
 
-#: When the preview stands on the page, with its picture, since it was asked for. What stands there instead is the error.
+#: When the preview stands on the page, with its picture, since it was asked for. What stands there instead is
+#: the error.
 _DRAWN = """([path, limit]) => new Promise((done, failed) => {
   const begin = performance.now();
   const part = document.createElement("div");

@@ -67,8 +67,9 @@ def _look_at_pages(report: Report, parts: Sequence[str], sizes: Sequence[int], f
 
 
 def _ask(report: Report, parts: Sequence[str], size: int, folder: Path) -> None:
-    """Beside the demo's clients, whose switches are real. They write as in ``make demo``: as fast as they can they would need a core, which is
-    the web process's here."""
+    """Beside the demo's clients, whose switches are real. They write as in ``make demo``: as fast as they can
+    they would need a core, which is the web process's here.
+    """
     with Demo(folder / f"ask-{size}", rate=DEMO_RATE, pace=Pace.RATE, log=_log) as demo:
         Trial(demo, _log).await_traffic()
         if "live" in parts:

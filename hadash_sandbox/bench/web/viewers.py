@@ -1,4 +1,6 @@
-"""Part ``viewers``: many people watch one switch that runs. What the web process needs for it, and how late the last of them hears."""
+"""Part ``viewers``: many people watch one switch that runs. What the web process needs for it, and how late
+the last of them hears.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,8 @@ async def _view(client: httpx.AsyncClient, key: str, heard: Heard) -> None:
             if name != b"state":
                 continue
             now = time.time()
-            # (Two hundred browsers would read it each for themselves; here it is one process, so it reads what it needs.)
+            # (Two hundred browsers would read it each for themselves; here it is one process, so it reads
+            # what it needs.)
             told_first = data.partition(b', "now": ')[0]
             stages = json.loads(told_first + b"}")["stages"]
             new = {stage["stage"]: stage for stage in stages if stage["stage"] not in known}
@@ -132,7 +135,9 @@ async def _view(client: httpx.AsyncClient, key: str, heard: Heard) -> None:
 
 
 async def _events(answer: httpx.Response) -> AsyncIterator[tuple[bytes, bytes]]:
-    """(name, data) of each event. Of bytes: to find the lines of two hundred streams as text would cost more than to send them."""
+    """(name, data) of each event. Of bytes: to find the lines of two hundred streams as text would cost more
+    than to send them.
+    """
     waiting = b""
     async for chunk in answer.aiter_raw():
         *whole, waiting = (waiting + chunk).split(b"\n\n")

@@ -35,8 +35,9 @@ def acks(fleet: Fleet) -> None:
 
 
 def min_in_sync(fleet: Fleet) -> None:
-    """A client writes with acks=all to a Topic that has more than one replica, on a cluster where min.insync.replicas of the Topic is 1: set on
-    the Topic itself, else as one of the brokers says."""
+    """A client writes with acks=all to a Topic that has more than one replica, on a cluster where
+    min.insync.replicas of the Topic is 1: set on the Topic itself, else as one of the brokers says.
+    """
     name = "min.insync.replicas"
 
     def asks(pair: Pair, topic: str, least: str) -> None:
@@ -91,8 +92,9 @@ def min_in_sync(fleet: Fleet) -> None:
 
 
 def min_in_sync_unknown(fleet: Fleet) -> None:
-    """A client writes with acks=all to a Topic that has more than one replica and no min.insync.replicas of its own, on a cluster where not
-    every broker says what it is by default."""
+    """A client writes with acks=all to a Topic that has more than one replica and no min.insync.replicas of
+    its own, on a cluster where not every broker says what it is by default.
+    """
     name = "min.insync.replicas"
     silent, half = fleet.pair(), fleet.pair()
     for pair, unread in ((silent, slice(None)), (half, slice(1))):
@@ -160,8 +162,11 @@ def idempotent(fleet: Fleet) -> None:
 
 
 def no_retries(fleet: Fleet) -> None:
-    """A client writes with a library that does not retry unless somebody has set it so: Java before 2.1 or kafka-python before 2.2.0 (as an
-    imported report may say). Or it writes through a Gateway, and on none of its connections its library says what it is: then nobody knows. (An idempotent producer retries in any library, and does not count.)"""
+    """A client writes with a library that does not retry unless somebody has set it so: Java before 2.1 or
+    kafka-python before 2.2.0 (as an imported report may say). Or it writes through a Gateway, and on none of
+    its connections its library says what it is: then nobody knows. (An idempotent producer retries in any
+    library, and does not count.)
+    """
     pair = fleet.pair()
     for way in (
         "kafka-python-2.1.5.writes-safely",
@@ -280,7 +285,9 @@ def kafka_10793(fleet: Fleet) -> None:
 
 
 def kafka_13563(fleet: Fleet) -> None:
-    """A Java consumer from 2.6.2, 2.7.1 or 2.8.0 on and before 3.2 (but 3.1.2) commits in a group of which it was never a member."""
+    """A Java consumer from 2.6.2, 2.7.1 or 2.8.0 on and before 3.2 (but 3.1.2) commits in a group of which it
+    was never a member.
+    """
     pair = fleet.pair()
     for version in ("2.6.2", "2.7.1", "2.8.2", "3.1.1"):
         app = fleet.app(pair)
@@ -364,8 +371,9 @@ def session_bounds(fleet: Fleet) -> None:
 
 
 def skewed(fleet: Fleet) -> None:
-    """Of the members of a group that subscribe to the same Topics, the range assignor gives one at least 2 times as many partitions as
-    another, and at least 2 more."""
+    """Of the members of a group that subscribe to the same Topics, the range assignor gives one at least 2
+    times as many partitions as another, and at least 2 more.
+    """
     pair = fleet.pair()
 
     def made(way: str, protocol: str, *shares: int) -> str:

@@ -280,7 +280,9 @@ def config_drift(fleet: Fleet) -> None:
 
 
 def over_rpo(fleet: Fleet) -> None:
-    """For more than 1 % of the last day a mirror was later than the RPO of the pair, or nobody could tell how late it was. (A sample counts until the next one.)"""
+    """For more than 1 % of the last day a mirror was later than the RPO of the pair, or nobody could tell how
+    late it was. (A sample counts until the next one.)
+    """
     pair = fleet.pair()
     late, fine = fleet.rpo + 10, [0.5] * SAMPLES
 
@@ -322,8 +324,9 @@ def over_rpo(fleet: Fleet) -> None:
 
 
 def stalled(fleet: Fleet) -> None:
-    """A mirror is stopped or has failed, or got later by 90 % of the last 10 minutes of its samples and more. (While nobody can tell how late
-    it is, it gets later by as much as time passes.)"""
+    """A mirror is stopped or has failed, or got later by 90 % of the last 10 minutes of its samples and more.
+    (While nobody can tell how late it is, it gets later by as much as time passes.)
+    """
     pair = fleet.pair()
 
     def made(last: tuple[float | None, ...] = (), **more: Any) -> str:

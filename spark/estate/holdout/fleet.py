@@ -17,7 +17,8 @@ from spark.estate.recorded.clients import Client, Recording
 
 #: Hours before the newest snapshot of those that are kept: each has the samples of lag since the one before.
 EARLIER_HOURS = (23, 18, 12, 6)
-#: Seconds between two samples of lag (HADASH_LAG_SAMPLE_SECONDS), and of mirrors with whose lag nothing is to happen: there are many.
+#: Seconds between two samples of lag (HADASH_LAG_SAMPLE_SECONDS), and of mirrors with whose lag nothing is to
+#: happen: there are many.
 SAMPLE_SECONDS, SPARSE_SECONDS = 60, 1200
 #: How much later than the first cluster's broker ids those of the second begin.
 SECOND_IDS = 100
@@ -94,7 +95,7 @@ class Fleet:
         self._numbers[of] = self._numbers.get(of, 0) + 1
         return self._numbers[of]
 
-    # -- what there is to find ----------------------------------------------------------------------------------------
+    # -- what there is to find ---------------------------------------------------------------------------------------
 
     def wrong(self, code: Code, pair: Pair | None, name: str, appid: str = "") -> None:
         """This has to be found."""
@@ -104,10 +105,13 @@ class Fleet:
         """This may not be found. :param why: what it looks like, and what it is."""
         self.near_misses.append(NearMiss(Answer(code, pair.name if pair else "", appid, name), why))
 
-    # -- clusters -------------------------------------------------------------------------------------------------------
+    # -- clusters ------------------------------------------------------------------------------------------------------
 
     def pair(self, dialect: str = "native", **second: Any) -> Pair:
-        """Two clusters as the recorded ones, whose brokers ask for two replicas in sync. :param second: other values of the second one's row."""
+        """Two clusters as the recorded ones, whose brokers ask for two replicas in sync.
+
+        :param second: other values of the second one's row.
+        """
         number = self.number("pair")
         made = Pair(f"pair-{number}", f"east-{number}", f"west-{number}")
         (known,) = self.recording.tables["pairs"]
@@ -150,7 +154,7 @@ class Fleet:
     def _earlier(self, hours: int, table: str) -> list[dict[str, Any]]:
         return self.estate.earlier.setdefault(hours, {}).setdefault(table, [])
 
-    # -- Topics and mirrors -----------------------------------------------------------------------------------------------
+    # -- Topics and mirrors --------------------------------------------------------------------------------------------
 
     def topic_on(
         self,
@@ -160,7 +164,9 @@ class Fleet:
         replicas: int | None = None,
         like: tuple[str, str] | None = None,
     ) -> None:
-        """A Topic on one cluster, with the configs and as many partitions and replicas as the recorded one that it is ``like``."""
+        """A Topic on one cluster, with the configs and as many partitions and replicas as the recorded one
+        that it is ``like``.
+        """
         recorded, name = like or self._like(cluster)
         known = [row for row in self._recorded("partitions", recorded) if row["topic"] == name]
         (configs,) = (row["configs"] for row in self._recorded("topics", recorded) if row["topic"] == name)
@@ -241,7 +247,7 @@ class Fleet:
         """Seconds: of every pair."""
         return float(self.recording.tables["pairs"][0]["rpo_seconds"])
 
-    # -- AppIDs and what they may -------------------------------------------------------------------------------------------
+    # -- AppIDs and what they may --------------------------------------------------------------------------------------
 
     def host(self) -> str:
         """One on which nothing else runs."""
@@ -300,7 +306,7 @@ class Fleet:
         }
         self.estate.add("declarations", **row)
 
-    # -- clients ----------------------------------------------------------------------------------------------------------
+    # -- clients -------------------------------------------------------------------------------------------------------
 
     def client(
         self,
@@ -345,7 +351,10 @@ class Fleet:
         return client
 
     def _expect_of(self, app: App, fact: Fact, *, says_what_it_is: bool) -> None:
-        """What a report says by itself, whatever else it was seeded for. :param says_what_it_is: on one of its connections at least."""
+        """What a report says by itself, whatever else it was seeded for.
+
+        :param says_what_it_is: on one of its connections at least.
+        """
         if fact.kind == "produce":
             if fact.transactional:
                 why = "a transactional producer has a producer id, too"
@@ -399,8 +408,10 @@ class Fleet:
         rights: bool = True,
         ages: tuple[int, ...] = EVERY_DAY,
     ) -> None:
-        """What DiDi's brokers report of a client: that it is connected and writes or reads, and nothing of how it is set. They have no
-        word for its library, nor for groups (:mod:`hadash.lake.importers.survive_user`)."""
+        """What DiDi's brokers report of a client: that it is connected and writes or reads, and nothing of
+        how it is set. They have no word for its library, nor for groups
+        (:mod:`hadash.lake.importers.survive_user`).
+        """
         fact = Fact(
             app.pair.name,
             app.name,

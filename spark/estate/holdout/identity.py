@@ -22,9 +22,11 @@ TIMES = tuple(str(1763744400000 + 86_400_123 * number) for number in range(6))
 
 
 def shared_appid(fleet: Fleet) -> None:
-    """The clients of an AppID are more than one application. One application are clients whose names are the same without numbers, UUIDs, pods'
-    suffixes and words for a role, clients that were seen on the same host, and clients that use the same consumer group. Clients that nobody
-    has named, or whose name says nothing but a role, do not count."""
+    """The clients of an AppID are more than one application. One application are clients whose names are the
+    same without numbers, UUIDs, pods' suffixes and words for a role, clients that were seen on the same host,
+    and clients that use the same consumer group. Clients that nobody has named, or whose name says nothing
+    but a role, do not count.
+    """
     pair = fleet.pair()
     for others in (1, 2, 3):
         app = fleet.app(pair)
@@ -115,8 +117,9 @@ WITHOUT_DEFAULT = ("platformatic.writes-stock", "platformatic.reads-stock")
 
 
 def changing(fleet: Fleet) -> None:
-    """5 client.ids that differ only in numbers, a UUID or a pod's suffix were each seen on one of the last 7 days only, and not all on
-    the same one."""
+    """5 client.ids that differ only in numbers, a UUID or a pod's suffix were each seen on one of the last 7
+    days only, and not all on the same one.
+    """
     pair = fleet.pair()
 
     def came_and_went(names: Sequence[str], ages: Sequence[tuple[int, ...]]) -> App:
@@ -230,7 +233,9 @@ def many_topics(fleet: Fleet) -> None:
 
 
 def both_clusters(fleet: Fleet) -> None:
-    """Clients of one AppID that have no binding of their own were seen on both clusters of the pair on 2 of the last 3 days."""
+    """Clients of one AppID that have no binding of their own were seen on both clusters of the pair on 2 of
+    the last 3 days.
+    """
     pair = fleet.pair()
 
     def on_both(first: tuple[int, ...], second: tuple[int, ...], *, bound: bool = False) -> App:

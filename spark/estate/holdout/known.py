@@ -9,8 +9,9 @@ from spark.estate.model import EVERY_DAY
 
 
 def never_seen(fleet: Fleet) -> None:
-    """Somebody has declared a use that was not seen on any of the last 35 days. (Nothing is found while the reports of the pair do not reach back so
-    far.)"""
+    """Somebody has declared a use that was not seen on any of the last 35 days. (Nothing is found while the
+    reports of the pair do not reach back so far.)
+    """
     old, young = fleet.pair(), fleet.pair()
     for pair, days in ((old, 45), (young, 20)):
         fleet.writer(fleet.app(pair), [fleet.topic(pair)], ages=(*EVERY_DAY, days))

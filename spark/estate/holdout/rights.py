@@ -105,9 +105,11 @@ def unused_rights(fleet: Fleet) -> None:
 
 
 def acl_drift(fleet: Fleet) -> None:
-    """An AppID may do something on one cluster of its pair and not on the other. Rights count by what they give, as in Kafka, however they are
-    written. Compared are READ, WRITE and DESCRIBE (and another operation, if a right of the AppID names it and not just ALL) of mirrored Topics,
-    groups and transactional ids that the AppID has a right to or was seen to use. (What hadash itself has made does not count.)"""
+    """An AppID may do something on one cluster of its pair and not on the other. Rights count by what they
+    give, as in Kafka, however they are written. Compared are READ, WRITE and DESCRIBE (and another operation,
+    if a right of the AppID names it and not just ALL) of mirrored Topics, groups and transactional ids that
+    the AppID has a right to or was seen to use. (What hadash itself has made does not count.)
+    """
     pair = fleet.pair()
 
     def using() -> tuple[App, str]:

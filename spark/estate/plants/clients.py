@@ -80,7 +80,9 @@ def _idempotent(b: Builder) -> None:
 
 @plants(Code.NO_RETRIES)
 def _no_retries(b: Builder) -> None:
-    """(Those that do not retry do not say what they are, either: a Gateway hears nothing of Java before 2.4, nor of KafkaJS.)"""
+    """(Those that do not retry do not say what they are, either: a Gateway hears nothing of Java before 2.4,
+    nor of KafkaJS.)
+    """
     silent = {"library": "", "version": ""}
     pair, appid = _one_client(b, Code.NO_RETRIES, "produce", silent, {"version": "2.4.0"})
     # Some say it on their first connection, and not on the next.
@@ -171,7 +173,8 @@ def _skewed(b: Builder) -> None:
     b.add_group(cluster, name, [others, others])
     b.add_group(cluster, f"{name}-even", [others] * 3)
     b.add_group(cluster, f"{name}-sticky", [others, others], protocol="cooperative-sticky")
-    # One that reads other Topics than its fellows has more to do, and means to; and two that each read what the other does not.
+    # One that reads other Topics than its fellows has more to do, and means to; and two that each read what
+    # the other does not.
     b.add_group(cluster, f"{name}-more", [[one], [one], [one, *others]])
     b.add_group(cluster, f"{name}-apart", [[one], others])
     b.estate.answer(Code.SKEWED, pair, name)

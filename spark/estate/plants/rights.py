@@ -11,7 +11,9 @@ from spark.estate.plants.base import plants
 
 @plants(Code.SUPER_USER)
 def _super_user(b: Builder) -> None:
-    """(Others may use what it uses. Near it: a right to a prefix, one of everybody, and a Topic to which nobody has any.)"""
+    """(Others may use what it uses. Near it: a right to a prefix, one of everybody, and a Topic to which
+    nobody has any.)
+    """
     pair = b.any_pair()
     first = b.sides(pair)[0]
     appid, prefixed, anybody, unguarded = (b.appid(pair, "super") for _ in range(4))

@@ -1,7 +1,8 @@
 """What real Gateways have reported of real clients: estates are made from it.
 
-A fixture of three files, which ``python -m hadash_sandbox record`` makes again (docs/pipeline.md): ``about.json`` says where, when and
-with which versions, ``reports.jsonl`` has a fact of :data:`hadash.lake.access.SCHEMA` a line, ``snapshot.jsonl`` a row of a table of
+A fixture of three files, which ``python -m hadash_sandbox record`` makes again (docs/pipeline.md):
+``about.json`` says where, when and with which versions, ``reports.jsonl`` has a fact of
+:data:`hadash.lake.access.SCHEMA` a line, ``snapshot.jsonl`` a row of a table of
 :data:`hadash.lake.snapshots.TABLES` a line. What is not known is left out.
 """
 

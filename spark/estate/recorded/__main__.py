@@ -1,7 +1,9 @@
-"""``python -m spark.estate.recorded --lake FOLDER --out FOLDER --where TEXT``: the reports and the newest snapshot of any lake as a fixture.
+"""``python -m spark.estate.recorded --lake FOLDER --out FOLDER --where TEXT``: the reports and the newest
+snapshot of any lake as a fixture.
 
-Names and addresses of hosts are replaced, and configs that could say more of a site are left out. Names of AppIDs, clients, Topics and groups stay: look
-whether they may be shown before you commit them. Of the demo's own clients ``python -m hadash_sandbox record`` makes one.
+Names and addresses of hosts are replaced, and configs that could say more of a site are left out. Names of
+AppIDs, clients, Topics and groups stay: look whether they may be shown before you commit them. Of the demo's
+own clients ``python -m hadash_sandbox record`` makes one.
 """
 
 from __future__ import annotations

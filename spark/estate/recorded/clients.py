@@ -1,4 +1,6 @@
-"""The recorded clients, to be put into estates under other names: what they are and how they are set stays as it was reported."""
+"""The recorded clients, to be put into estates under other names: what they are and how they are set stays as
+it was reported.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class Client:
         return next((str(each["resource"]) for each in self.reports if each["kind"] == "group"), "")
 
     def settings(self, kind: str) -> dict[str, Any]:
-        """What was reported of how it writes, reads, or is in a group, as :class:`~spark.estate.model.Fact` names it."""
+        """What was reported of how it writes, reads, or is in a group, as :class:`~spark.estate.model.Fact`
+        names it.
+        """
         report = next(each for each in self.reports if each["kind"] == kind)
         return _UNKNOWN | {name: _value(report[name]) for name in _AS_REPORTED if name in report}
 

@@ -1,4 +1,6 @@
-"""Takes out of recorded rows what would tell where they come from: addresses and names of hosts, and what configs may hold. Pure."""
+"""Takes out of recorded rows what would tell where they come from: addresses and names of hosts, and what
+configs may hold. Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: Configs whose values say how a cluster works and nothing of where it stands. Others (listeners, paths, users) are left out.
+#: Configs whose values say how a cluster works and nothing of where it stands. Others (listeners, paths,
+#: users) are left out.
 _PLAIN = re.compile(
     r"-?\d+(\.\d+)?|true|false|compact|delete|producer|none|gzip|snappy|lz4|zstd|CreateTime|LogAppendTime|"
 )

@@ -37,8 +37,10 @@ def record(store: Store, out: Path, about: Mapping[str, Any], most: int = MOST_F
 
     JSON lines, because people read what changes when it is recorded again, and git shows it by the line.
 
-    :param about: where, when and with what it was recorded. :param most: of more facts than so many the first ones are kept.
-    :raises NothingToRecord: see there. :raises OSError: the lake cannot be read, or the folder cannot be written.
+    :param about: where, when and with what it was recorded. :param most: of more facts than so many the first
+        ones are kept.
+    :raises NothingToRecord: see there. :raises OSError: the lake cannot be read, or the folder cannot be
+        written.
     """
     facts = merged(_reports(store))[:most]
     newest = snapshots.newest(store)

@@ -1,5 +1,6 @@
-"""One test for each defect that the published switch code of DiDi's platform shows (docs/didi-engine.md 3 and 4), of hadash's own
-equivalent: none of them is here."""
+"""One test for each defect that the published switch code of DiDi's platform shows (docs/didi-engine.md 3 and
+4), of hadash's own equivalent: none of them is here.
+"""
 
 from __future__ import annotations
 

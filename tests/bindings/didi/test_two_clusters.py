@@ -1,4 +1,6 @@
-"""What must always hold: never two clusters take one client's writes, whoever is killed or sleeps where, and it ends as wanted."""
+"""What must always hold: never two clusters take one client's writes, whoever is killed or sleeps where, and
+it ends as wanted.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ CLIENTS = ("web", "left")
 
 @dataclass(frozen=True)
 class Interruption:
-    """Before or after the ``at``-th transaction the writer is killed, or another executor takes over and completes its stage
-    while this one sleeps."""
+    """Before or after the ``at``-th transaction the writer is killed, or another executor takes over and
+    completes its stage while this one sleeps.
+    """
 
     at: int
     after: bool

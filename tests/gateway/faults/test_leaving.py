@@ -17,8 +17,9 @@ pytestmark = pytest.mark.stack
 
 
 class TestLeaving:
-    """What a client wrote without asking for answers must have been worked off, although it has left. (One that waits for
-    answers may come back: see test_returning.)"""
+    """What a client wrote without asking for answers must have been worked off, although it has left. (One
+    that waits for answers may come back: see test_returning.)
+    """
 
     def test_a_block_waits_for_what_it_wrote_before(
         self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
@@ -112,8 +113,9 @@ class TestStalledBroker:
         kafka: Clusters,
         acks: int,
     ) -> None:
-        """Two writes are passed on at once; a third waits when its client hangs up. Acknowledged, it comes again; a write
-        that asks for no answer does not."""
+        """Two writes are passed on at once; a third waits when its client hangs up. Acknowledged, it comes
+        again; a write that asks for no answer does not.
+        """
         topic, control = app.topic(), new_control()
         with new_gateway(control, HADASH_GATEWAY_MAX_IN_FLIGHT=2) as gateway:
             with signed_in(gateway, app, "leaves") as client:

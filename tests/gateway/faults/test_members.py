@@ -167,7 +167,9 @@ def test_what_a_killed_gateway_had_under_way_is_not_in_effect_because_it_was_sta
     app: App,
     broker: Proxy,
 ) -> None:
-    """Its writes may still be worked off by the broker: the block must not be reported, and the switch has to return."""
+    """Its writes may still be worked off by the broker: the block must not be reported, and the switch has to
+    return.
+    """
     topic, control = app.topic(), new_control()
     move = Move(control, Identity(app.appid), "east")
     with new_gateway(control, session=SHORT_SESSION) as gateway, signed_in(gateway, app) as client:
@@ -191,7 +193,9 @@ def test_who_takes_a_killed_gateways_place_lets_its_clients_come_back_before_a_b
     new_gateway: Callable[..., GatewayProcess],
     app: App,
 ) -> None:
-    """What they were not answered they send again, to where it may have been written already, and not to the other cluster."""
+    """What they were not answered they send again, to where it may have been written already, and not to the
+    other cluster.
+    """
     control = new_control()
     move = Move(control, Identity(app.appid), "east")
     with new_gateway(control, session=SHORT_SESSION) as gateway:

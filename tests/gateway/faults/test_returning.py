@@ -1,5 +1,6 @@
-"""Clients that were cut off while they had writes under way: they send them again, and must find the cluster that may have
-them already."""
+"""Clients that were cut off while they had writes under way: they send them again, and must find the cluster
+that may have them already.
+"""
 
 from __future__ import annotations
 

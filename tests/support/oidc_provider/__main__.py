@@ -1,7 +1,7 @@
 """``python -m support.oidc_provider CLIENT.JSON``: prepare the database and serve.
 
-The file says which client may come (``client_id``, ``client_secret``, ``redirect_uri``, ``after_sign_out``) and which people
-there are (``people``: user name → password).
+The file says which client may come (``client_id``, ``client_secret``, ``redirect_uri``, ``after_sign_out``)
+and which people there are (``people``: user name → password).
 """
 
 import json

@@ -141,7 +141,9 @@ def test_what_waits_or_has_settled_stays(status: ItemStatus, switch: machines_sw
 
 
 class AnyBatch(RuleBasedStateMachine):
-    """Random outcomes, in any order, told once, twice or late, by processes that forget everything between two steps."""
+    """Random outcomes, in any order, told once, twice or late, by processes that forget everything between
+    two steps.
+    """
 
     @initialize(waves=st.lists(st.integers(1, 4), min_size=1, max_size=8), limit=st.integers(1, 3))
     def begin(self, waves: list[int], limit: int) -> None:

@@ -17,7 +17,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 ZOOKEEPER, POSTGRESQL = "zookeeper-", "postgresql-"
 MOMENT = "%Y-%m-%dT%H%M%SZ"
 
-#: Django's names of what connects → the variable by which libpq's own programs are told: a command line can be read by everybody on the machine.
+#: Django's names of what connects → the variable by which libpq's own programs are told: a command line can
+#: be read by everybody on the machine.
 _TOLD = {
     "HOST": "PGHOST",
     "PORT": "PGPORT",

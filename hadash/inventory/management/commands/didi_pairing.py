@@ -1,4 +1,6 @@
-"""``hadash-manage didi_pairing PAIR``: make the clusters of a pair known to each other and to DiDi's Gateway, or undo it."""
+"""``hadash-manage didi_pairing PAIR``: make the clusters of a pair known to each other and to DiDi's Gateway,
+or undo it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--stores-in-place",
             action="store_true",
-            help="For clusters with a private authority: the key stores lie on every engine, and you write ssl.* into the nodes.",
+            help="For clusters with a private authority: the key stores lie on every engine, and you write ssl.* "
+            "into the nodes.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

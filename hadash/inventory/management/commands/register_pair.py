@@ -91,7 +91,9 @@ class Command(BaseCommand):
         self.stdout.write(f"Pair {value['name']} is registered.")
 
     def _register(self, wanted: dict[str, Any]) -> Cluster:
-        """One cluster, and the entry of the audit log: what it was and is, and of its credentials whether they changed."""
+        """One cluster, and the entry of the audit log: what it was and is, and of its credentials whether
+        they changed.
+        """
         before = Cluster.objects.filter(name=wanted["name"]).first()
         cluster = register_cluster(wanted["name"], wanted["number"], **self._fields(wanted))
         record(

@@ -116,7 +116,9 @@ def deny_writes(hand: CommandHandler, command: do.DenyWrites) -> int:
     cluster = hand.clusters[command.cluster]
 
     def keep(rules: list[Denied]) -> None:
-        """In ZooKeeper, too: by the notes in PostgreSQL alone, one that forgets them leaves rules that nobody takes away."""
+        """In ZooKeeper, too: by the notes in PostgreSQL alone, one that forgets them leaves rules that nobody
+        takes away.
+        """
         kept = with_denied(hand.facts.values, command.cluster, rules)
         if kept is None:
             log.warning(
@@ -203,7 +205,9 @@ def read_assigned(hand: CommandHandler, command: do.ReadAssigned) -> Assigned:
 
 
 def _hosts(hand: CommandHandler) -> dict[tuple[str, str], str]:
-    """From where the members of groups come, by group and member id, as the Gateways see it. (Their coordinator sees the Gateway.)"""
+    """From where the members of groups come, by group and member id, as the Gateways see it. (Their
+    coordinator sees the Gateway.)
+    """
     members = ask_about(hand.plan, ask_every, "/members", "members")
     return {(m["group"], m["member_id"]): m["host"] for m in members}
 

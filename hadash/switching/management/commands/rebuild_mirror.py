@@ -1,4 +1,6 @@
-"""``hadash-manage rebuild_mirror PAIR MIRROR --confirm CLUSTER``: delete a mirror's standby Topics, and copy them again."""
+"""``hadash-manage rebuild_mirror PAIR MIRROR --confirm CLUSTER``: delete a mirror's standby Topics, and copy
+them again.
+"""
 
 from __future__ import annotations
 
