@@ -641,7 +641,7 @@ PIPELINE_HAND_AGAIN_SECONDS = number("HADASH_PIPELINE_HAND_AGAIN_SECONDS", 60)
 #: Seconds for which a run may wait for a worker before that is an alarm: the longest of the others takes minutes.
 PIPELINE_WAIT_SECONDS = number("HADASH_PIPELINE_WAIT_SECONDS", 1800)
 #: How often a run that has failed is tried again, and after how many seconds: a database or an object store
-#: that is started anew is back by then.
+#: that is started again is back by then.
 PIPELINE_RETRIES = int(number("HADASH_PIPELINE_RETRIES", 2))
 PIPELINE_RETRY_SECONDS = number("HADASH_PIPELINE_RETRY_SECONDS", 60)
 #: Seconds after which a run is ended: the next one of a daily schedule would have to wait for it.

@@ -167,7 +167,7 @@ COVERAGE = _struct(
 )
 
 #: The same of the clients of an AppID that use one Topic, of the AppIDs that have the most clients which are
-#: not registered. ``changing``: of these the names are made anew at each start.
+#: not registered. ``changing``: of these the names are made again at each start.
 COVERAGE_CELLS = _struct(
     pair=_TEXT,
     appid=_TEXT,

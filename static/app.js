@@ -113,7 +113,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   showZone(event.detail.target);
   showElapsed(event.detail.target);
 });
-// What renews itself says so when it cannot: an old verdict must not pass for one of now. What is answered again is told anew, also when it is the
+// What renews itself says so when it cannot: an old verdict must not pass for one of now. What is answered again is told again, also when it is the
 // same as before.
 const old = document.getElementById("old");
 let renewedAt = new Date();

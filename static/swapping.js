@@ -31,7 +31,7 @@ export const pressed = () => held;
 // Calls `act` each time that nothing is pressed any more.
 export const afterPress = (act) => { waiting.add(act); };
 
-// Two answers that say the same: the token of a form is masked anew in each of them.
+// Two answers that say the same: the token of a form is masked again in each of them.
 export const comparable = (html) => html.replace(/<input[^>]*name="csrfmiddlewaretoken"[^>]*>/g, "");
 
 // What an element is for. Its values may change ("2 of 3 approvals" is a hidden field): then without them.

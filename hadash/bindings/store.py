@@ -30,7 +30,7 @@ from hadash.identity.identity import Identity
 from hadash.identity.names import decode
 
 #: How often a change is tried again when somebody else changed the epoch or a document in between.
-#: Each try reads everything anew; ten in a row means that something writes in a loop.
+#: Each try reads everything again; ten in a row means that something writes in a loop.
 MAX_CONFLICTS = 10
 
 #: Seconds of the longest pause after the first try that lost, doubled after each further one, and what it
@@ -251,7 +251,7 @@ class BindingStore:
                 )
         journal_version = journals.version_of(self.client, journal) if journal is not None else None
         # The epoch last: every change of bindings writes it, so whatever takes time between here and the
-        # commit is time in which another change makes this one begin anew. What was read before has versions
+        # commit is time in which another change makes this one begin again. What was read before has versions
         # of its own in the transaction. That happens only if the epoch is still this one, so the new one is
         # larger than any in a document or a journal.
         epoch_data, epoch_stat = self.client.get(layout.EPOCH)

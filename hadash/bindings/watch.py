@@ -33,7 +33,7 @@ EPOCHS_LATER = 1_000_000
 #: Seconds until something is read again that could not be read, or that somebody has just deleted.
 AGAIN_SECONDS = 0.3
 
-#: Placements remembered; beyond it all are read anew when they are needed.
+#: Placements remembered; beyond it all are read again when they are needed.
 MAX_PLACEMENTS = 1000
 
 
@@ -140,7 +140,7 @@ class BindingWatcher:
                 self._forgotten(0)
             return
         except (KazooException, RuntimeError):
-            return  # the client was closed, or the session is lost: the watch is set anew then
+            return  # the client was closed, or the session is lost: the watch is set again then
         self._changed(children)
 
     def _try_again(self) -> None:

@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
             reasoned.add_argument(
                 "--confirm", required=True, metavar="CLUSTER", help="the lost target's name"
             )
-    rebuild = commands.add_parser("rebuild", help="build the lost side of a forced switch anew")
+    rebuild = commands.add_parser("rebuild", help="build the lost side of a forced switch again")
     rebuild.add_argument("key")
     rebuild.add_argument(
         "--confirm", required=True, metavar="CLUSTER", help="the name of the cluster that was lost"

@@ -189,7 +189,7 @@ def _import(api: Api, options: argparse.Namespace, out: Console) -> int:
             out.print(_line(mark, row), markup=False, highlight=False)
         if len(rows) > LISTED:
             out.print(f"{mark} … and {len(rows) - LISTED} more", markup=False)
-    counts = f"{len(found['added'])} declared anew, {len(found['noted'])} with another note"
+    counts = f"{len(found['added'])} newly declared, {len(found['noted'])} with another note"
     out.print(f"{counts}, {len(found['withdrawn'])} withdrawn, {found['same']} as they are.")
     if options.apply:
         api.post(path, {**body, "digest": found["digest"]})

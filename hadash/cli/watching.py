@@ -41,7 +41,7 @@ def watched(
             try:
                 found, lines = look(last)
             except ApiError as error:
-                # 503: a proxy says it too while hadash starts anew.
+                # 503: a proxy says it too while hadash starts again.
                 away = error.lost or error.code == 503
                 if not away or time.monotonic() - heard > SILENT_SECONDS:
                     raise

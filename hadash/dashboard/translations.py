@@ -127,7 +127,7 @@ def compiled() -> bytes:
 
 
 def update() -> list[Message]:
-    """Write the catalogue anew with the translations that it had; those that it lacks."""
+    """Write the catalogue again with the translations that it had; those that it lacks."""
     old = catalogue() if PO.exists() else Catalog(locale="zh_Hans")
     new = Catalog(
         locale="zh_Hans",

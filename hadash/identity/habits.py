@@ -1,5 +1,5 @@
 """How applications name their clients: what libraries call those that nobody has named, and which part of a
-name is made anew for each process. Pure.
+name is made again for each process. Pure.
 
 The patterns are written so that Python's and Java's regular expressions read them alike: the jobs use them in Spark.
 """
@@ -15,7 +15,7 @@ LIBRARY_NAME = (
     r"|(kafka-python|aiokafka)-(\d[\w.]*|producer-\d+|consumer-\d+)|kafka-go@.+|console-producer|console-consumer)$"
 )
 
-#: What is made anew for each process, in the order in which they are looked for: a UUID; what Kubernetes adds
+#: What is made again for each process, in the order in which they are looked for: a UUID; what Kubernetes adds
 #: to the name of a Deployment's pod; hexadecimal digits; numbers (of processes, replicas, times).
 CHANGING_PARTS = (
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
@@ -53,7 +53,7 @@ def is_library_name(client_id: str) -> bool:
 
 
 def stem(client_id: str) -> str:
-    """The name without what is made anew for each process: clients of one application have one.
+    """The name without what is made again for each process: clients of one application have one.
 
     >>> stem("orders-1"), stem("orders-7d9f8b6c5d-x2x4q"), stem("orders-1f0e9a7b-3c4d-4e5f-8a9b-0c1d2e3f4a5b")
     ('orders-*', 'orders*', 'orders-*')
@@ -66,7 +66,7 @@ def stem(client_id: str) -> str:
 
 
 def application_words(client_id: str) -> tuple[str, ...]:
-    """What of a name is the application's: without what is made anew for each process, and without words for
+    """What of a name is the application's: without what is made again for each process, and without words for
     a role. Nothing, if that is all there is.
 
     >>> application_words("cart-reader-7d9f8b6c5d-x2x4q"), application_words("cartWriter_3"), application_words("consumer-01")

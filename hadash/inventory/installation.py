@@ -95,7 +95,7 @@ def check_not_forgotten(client: KazooClient) -> None:
         raise ForeignStore(
             f"ZooKeeper has forgotten changes of bindings: its last epoch at {client.chroot or '/'} is {epoch}, and {seen} was seen. Restore its newest "
             "backup with hadash-manage restore_zookeeper (docs/production.md). If what is there is what shall be, "
-            "hadash-manage secure_zookeeper --adopt begins anew with it."
+            "hadash-manage secure_zookeeper --adopt begins again with it."
         )
 
 

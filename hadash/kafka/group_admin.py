@@ -51,7 +51,7 @@ class Admin(KafkaAdminClient):
     """
 
     def forget_coordinators(self) -> None:
-        """Ask anew who coordinates which group: it would go on asking a broker that says that it does not."""
+        """Ask again who coordinates which group: it would go on asking a broker that says that it does not."""
         self._manager.cluster._coordinators.clear()
 
     def coordinator_of(self, group: str) -> int:

@@ -295,7 +295,7 @@ class GroupsClient:
             self._fail(what, error)
 
     def _give_up(self, admin: Admin) -> None:
-        """Whoever asks from now on connects anew. Those who still wait for an answer through this one have
+        """Whoever asks from now on connects again. Those who still wait for an answer through this one have
         their time.
         """
         with self._lock:

@@ -46,7 +46,7 @@ class Mirror(models.Model):
     #: The connector's settings that were found different from hadash's: ``{"keys": [...], "since": time, "mended":
     #: time or null}``.
     drift = models.JSONField(default=dict)
-    #: The tasks of its connector, with how often each has begun anew: see ``tasks.py``.
+    #: The tasks of its connector, with how often each has begun again: see ``tasks.py``.
     tasks = models.JSONField(default=list)
     #: Records that differ from their source: see ``comparing.py``.
     comparison = models.JSONField(default=dict)

@@ -311,7 +311,7 @@ def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, M
     while missing := set(topics) - set(client.topics()):
         client.create_topics({name: topics[name] for name in missing})
         if time.monotonic() > deadline:
-            raise MirrorError(f"Topic {min(missing)} could not be made anew on cluster {client.name}.")
+            raise MirrorError(f"Topic {min(missing)} could not be made again on cluster {client.name}.")
         time.sleep(POLL_SECONDS)
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 
-#: Seconds after which a question is put anew that has not been answered, and how many of one probe may be
+#: Seconds after which a question is put again that has not been answered, and how many of one probe may be
 #: unanswered at once.
 GIVEN_UP_SECONDS, UNANSWERED = 15.0, 4
 

@@ -1,4 +1,4 @@
-"""Everything that the page of one switch shows, as values that become JSON. Read anew at each call."""
+"""Everything that the page of one switch shows, as values that become JSON. Read again at each call."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from hadash_sandbox.world import till
 
 #: Connections that are being opened at the same time.
 OPENING = 32
-#: Seconds before a connection is opened anew after one that failed, at least and at most: not all at once.
+#: Seconds before a connection is opened again after one that failed, at least and at most: not all at once.
 AGAIN_SECONDS = (0.05, 0.5)
 #: Seconds after which an answer is taken to be missing: longer than a Gateway parks a request.
 ANSWER_SECONDS = 30.0
@@ -112,7 +112,7 @@ class _Till:
             if code is ErrorCode.none:
                 self._fleet.journal.progress(self.name, self._next)
                 break
-            self._hang_up()  # whoever is refused looks for the right node anew
+            self._hang_up()  # whoever is refused looks for the right node again
             if code not in _NOT_WRITTEN:
                 self._fleet.journal.failed(self.name, self._next, code.name)
                 break

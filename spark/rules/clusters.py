@@ -90,7 +90,7 @@ def broker_ids(inputs: Inputs) -> DataFrame:
 
 @rule(Code.CONTROLLER)
 def controller(inputs: Inputs) -> DataFrame:
-    """(A cluster that was made anew counts from the beginning: what goes down is no change.)"""
+    """(A cluster that was made again counts from the beginning: what goes down is no change.)"""
     before = F.lag("controller_epoch").over(Window.partitionBy("cluster").orderBy("at"))
     risen = inputs.controllers.withColumn("risen", F.greatest(F.col("controller_epoch") - before, F.lit(0)))
     changes = risen.groupBy("cluster").agg(F.sum("risen").alias("count"))

@@ -57,7 +57,7 @@ def _binding_rows(pair: str, appid: str, content: str) -> Iterator[dict[str, str
 def applications(facts: DataFrame) -> DataFrame:
     """:data:`spark.schemas.APPLICATIONS`: of the clients that somebody has named, which are one application.
 
-    Clients whose names differ only in what is made anew for each process and in words for a role are one (a
+    Clients whose names differ only in what is made again for each process and in words for a role are one (a
     Deployment that reads and one that writes), and so are those that run on one host, and those in one
     consumer group, which share its work. A name that says nothing but a role is nobody's. AppIDs whose
     clients all have the same name are left out: they are one application.

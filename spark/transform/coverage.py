@@ -81,7 +81,7 @@ def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFram
         that need it most.
 
     :param clients: of :func:`known_clients`. :param changing: pair and appid of those whose client.ids are
-        made anew at each start.
+        made again at each start.
     """
     unknown = clients.groupBy("pair", "appid").agg(F.sum(1 - F.col("registered")).alias("unknown"))
     worst = Window.partitionBy("pair").orderBy(F.desc("unknown"), "appid")
@@ -95,17 +95,17 @@ def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFram
         .withColumn("place", F.row_number().over(most))
         .where(F.col("place") <= CELL_TOPICS)
     )
-    anew = changing.select("pair", "appid", F.lit(1).alias("anew")).distinct()
+    again = changing.select("pair", "appid", F.lit(1).alias("again")).distinct()
     return (
         own.join(topics.select("pair", "appid", "topic"), ["pair", "appid", "topic"])
         .join(clients, [*_CLIENT])
-        .join(anew, ["pair", "appid"], "left")
+        .join(again, ["pair", "appid"], "left")
         .groupBy("pair", "appid", "topic")
         .agg(
             F.count(F.lit(1)).alias("clients"),
             F.sum("registered").alias("registered"),
             F.sum("nameless").alias("nameless"),
-            F.sum(_flag(F.col("anew").isNotNull() & (F.col("registered") == 0))).alias("changing"),
+            F.sum(_flag(F.col("again").isNotNull() & (F.col("registered") == 0))).alias("changing"),
             F.sum("twice").alias("duplicates"),
             F.sum("bypassing").alias("bypassing"),
         )
@@ -133,7 +133,7 @@ def _flag(holds: Column) -> Column:
 
 
 def _is_new(days: int) -> Column:
-    """Seen on exactly one day, and on one of the newest: a client.id that is made anew at each start comes
+    """Seen on exactly one day, and on one of the newest: a client.id that is made again at each start comes
     and goes so.
     """
     recent = F.lit((1 << days) - 1)

@@ -77,7 +77,7 @@ def counted(reports: pa.Table, pairs: Mapping[str, str], came_by: datetime, buck
 
 @dataclass(frozen=True)
 class Change:
-    """A day whose rows come to the facts, or are taken out of them because they were made anew.
+    """A day whose rows come to the facts, or are taken out of them because they were made again.
 
     ``age``: days before the newest.
     """
@@ -90,9 +90,9 @@ class Change:
 def merged(facts: pa.Table | None, changes: Iterable[Change], days_later: int) -> pa.Table:
     """The facts (:data:`spark.arrow.FACTS`) after some days have come.
 
-    A day that was made anew, because reports came late, is taken out and comes again. It had fewer reports
+    A day that was made again, because reports came late, is taken out and comes again. It had fewer reports
     before, so when it was seen (first, last, on which days) can only have grown. What was seen on none of the
-    days that are remembered is no fact any more: a client.id that is made anew at each start would stay for
+    days that are remembered is no fact any more: a client.id that is made again at each start would stay for
     ever.
 
     :param days_later: how much newer the newest day is now.

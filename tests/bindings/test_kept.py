@@ -148,7 +148,7 @@ def test_what_changes_while_all_are_read_again_is_not_lost(
 
 
 def test_another_zookeeper_is_not_taken_for_the_same(counting: Counting) -> None:
-    """Restored from nothing: its numbers begin anew."""
+    """Restored from nothing: its numbers begin again."""
     for to in (EAST, WEST, EAST):
         bind(counting, "shop", to=to)
     known = KeptDocuments(counting)

@@ -29,7 +29,7 @@ def bind(client: KazooClient, appid: str, cluster: str = "west") -> int:
 
 
 def empty(client: KazooClient) -> None:
-    """As a new ensemble: nothing of hadash is there, and what it makes at its start is made anew."""
+    """As a new ensemble: nothing of hadash is there, and what it makes at its start is made again."""
     for root in (*layout.ROOTS, layout.EPOCH):
         client.delete(root, recursive=True)
 

@@ -219,7 +219,7 @@ class TestConflicts:
         before_commit: BeforeCommit,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """Two that begin anew at once would meet again."""
+        """Two that begin again at once would meet again."""
         longest: list[float] = []
         monkeypatch.setattr(store_module, "TURN_SECONDS", 0)
         # (The store's own: ZooKeeper's client draws its pauses of the same module, in threads of its own.)

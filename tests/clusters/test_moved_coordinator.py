@@ -26,7 +26,7 @@ SUBSCRIBED = b"\x00\x01\x00\x00\x00\x02\x00\x06orders\x00\x05carts\xff\xff\xff\x
 
 
 class Brokers:
-    """What the clients that were made find. They know a wrong coordinator until they ask anew who it is; then
+    """What the clients that were made find. They know a wrong coordinator until they ask again who it is; then
     ``loading`` answers say that it has not loaded its groups yet.
     """
 

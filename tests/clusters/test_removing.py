@@ -235,7 +235,7 @@ def test_a_mirror_of_the_same_name_begins_anew(migrated: Migrated) -> None:
 
 
 def test_what_has_ended_is_not_seeded_again(migrated: Migrated) -> None:
-    """A demo that is started anew has the same world, whose Topics were on east; only the others are put there."""
+    """A demo that is started again has the same world, whose Topics were on east; only the others are put there."""
     pair, app = migrated.switch.pair, migrated.app
     other = f"{app.prefix}other"
     world = World(

@@ -275,12 +275,12 @@ def test_a_file_is_looked_at_and_then_imported(as_olga: Client, pair: Pair) -> N
     preview = send(as_olga, pair, file)
     text = preview.content.decode()
     assert preview.status_code == 200
-    assert "Declared anew" in text and "&lt;i&gt;note&lt;/i&gt;" in text
+    assert "Newly declared" in text and "&lt;i&gt;note&lt;/i&gt;" in text
     assert "1 InstanceID is registered with it:" in text
     assert not Declaration.objects.exists()
     answer = as_olga.post(reverse("declarations-import", args=[pair.pk]), carried(text), follow=True)
     assert (
-        "The file is imported. 2 declared anew, 0 with another note, 0 withdrawn." in answer.content.decode()
+        "The file is imported. 2 newly declared, 0 with another note, 0 withdrawn." in answer.content.decode()
     )
     assert Declaration.objects.count() == 2
     assert "The file changes nothing." in send(as_olga, pair, file).content.decode()

@@ -41,7 +41,7 @@ class TestHowItStandsNow:
 
     def test_what_moves_now_and_what_does_not_any_more(self, look: Any, plan: Plan) -> None:
         text = look(lambda *_: PlanProposal(replace(plan, topics=(*plan.topics[1:], "payments"))))
-        assert "has to be requested anew" in text
+        assert "has to be requested again" in text
         assert "It moves now, too: payments." in text
         assert f"It does not move any more: {plan.topics[0]}." in text
 
@@ -52,7 +52,7 @@ class TestHowItStandsNow:
             )
         )
         assert "No mirror carries carts." in text
-        assert "requested anew" not in text
+        assert "requested again" not in text
 
     def test_engines_that_are_away_are_said(self, look: Any) -> None:
         def away(*_: Any) -> PlanProposal:

@@ -109,7 +109,7 @@ def test_one_instance_moves_and_the_other_stays(
 def test_a_producer_whose_topic_the_placement_does_not_know_finds_its_way(
     gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters
 ) -> None:
-    """By signing in anew, which takes a moment longer."""
+    """By signing in again, which takes a moment longer."""
     topic = app.topic(2)
     with Writer(app.config(gateway.bootstrap), topic) as writer:
         move = Move(control, Identity(app.appid), "east")
@@ -217,7 +217,7 @@ def test_who_signs_in_across_the_forward_does_not_stay_behind(
         finish = client.begin_scram(app.appid, app.password)
         move.forward()
         finish()
-        assert client.receive() is None  # so it signs in anew, to the cluster that it belongs to
+        assert client.receive() is None  # so it signs in again, to the cluster that it belongs to
     with RawClient(gateway.node_address("west")) as client:
         client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
         eventually(

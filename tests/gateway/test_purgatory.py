@@ -129,7 +129,7 @@ async def test_the_loop_is_woken_for_what_is_due_first(monkeypatch: pytest.Monke
         waiting = purgatory()
         for seconds in (20.0, 20.0, 0.05, 20.0):
             waiting.park(Operation(), seconds)
-    # Once for the first, and anew for the one that is due before it; a wheel's buckets are as wide as its
+    # Once for the first, and again for the one that is due before it; a wheel's buckets are as wide as its
     # ticks, the outer ones wider.
     assert woken == [
         pytest.approx(120.0, abs=WHEEL_SIZE * TICK_SECONDS),

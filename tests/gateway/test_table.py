@@ -151,7 +151,7 @@ class TestAppliedEpoch:
         assert applied.report == Report(8)
 
     def test_the_same_epoch_read_twice(self) -> None:
-        """After a reconnection everything is read anew."""
+        """After a reconnection everything is read again."""
         applied = AppliedEpoch()
         first, again = applied.begin(5), applied.begin(5)
         applied.finish(again)

@@ -1,4 +1,4 @@
-"""Mirrors that have copied records twice: they are counted anew only where it is proved that nothing else has
+"""Mirrors that have copied records twice: they are counted again only where it is proved that nothing else has
 happened.
 """
 

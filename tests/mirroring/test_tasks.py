@@ -1,4 +1,4 @@
-"""What is kept of the tasks of a connector: how each is, what went wrong last, how often it has begun anew."""
+"""What is kept of the tasks of a connector: how each is, what went wrong last, how often it has begun again."""
 
 from __future__ import annotations
 

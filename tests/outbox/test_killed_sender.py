@@ -1,4 +1,4 @@
-"""A thousand mails while workers are killed and the mail server is started anew: none is sent twice, and none
+"""A thousand mails while workers are killed and the mail server is started again: none is sent twice, and none
 is lost without a word.
 """
 

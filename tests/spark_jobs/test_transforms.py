@@ -162,8 +162,8 @@ def test_the_map_of_coverage_says_it_of_each_topic(spark: SparkSession, store: S
         report("web", appid="audit"),
     )
     registered = registry_of(spark, {"pair": "main", "what": "instance", "appid": "shop", "name": "known"})
-    anew = spark.createDataFrame([("main", "shop")], "pair string, appid string")
-    rows = by(cells(known_clients(found, registered, days=7), found, anew), "appid", "topic")
+    again = spark.createDataFrame([("main", "shop")], "pair string, appid string")
+    rows = by(cells(known_clients(found, registered, days=7), found, again), "appid", "topic")
     assert set(rows) == {("shop", "orders"), ("shop", "people"), ("audit", "orders")}
     names = ("clients", "registered", "nameless", "changing")
     assert [rows["shop", "orders"][name] for name in names] == [3, 1, 1, 2]
@@ -184,8 +184,8 @@ def test_the_map_has_the_most_used_topics_of_each_appid(
         report("web-1", resource="people"),
         report("web", appid="audit", resource="logs"),
     )
-    anew = spark.createDataFrame([], "pair string, appid string")
-    rows = by(cells(known_clients(found, registry_of(spark), days=7), found, anew), "appid", "topic")
+    again = spark.createDataFrame([], "pair string, appid string")
+    rows = by(cells(known_clients(found, registry_of(spark), days=7), found, again), "appid", "topic")
     assert set(rows) == {("shop", "orders"), ("audit", "logs")}
 
 

@@ -34,7 +34,7 @@ def before(
     [
         (
             lambda w: setattr(w.mirror, "topics", frozenset({"carts"})),
-            "No mirror carries orders any more. Request the switch anew.",
+            "No mirror carries orders any more. Request the switch again.",
         ),
         (
             lambda w: w.self_assigned.update({"bill-3": frozenset({"orders"})}),
@@ -183,7 +183,7 @@ def test_a_mirror_whose_last_records_are_others() -> None:
 
 
 def test_a_group_far_behind_copies() -> None:
-    """A Connect worker that died has copied records twice, and the mirror was counted anew after that: the
+    """A Connect worker that died has copied records twice, and the mirror was counted again after that: the
     group stands before.
     """
 

@@ -124,7 +124,7 @@ def _lag(world: World, records: int) -> None:
         ),
         (
             lambda w: _bind(w, "web-1", "west", BindingState.FORWARD),
-            "shop › web-1 is on west now, not on east: the plan is out of date. Request it anew.",
+            "shop › web-1 is on west now, not on east: the plan is out of date. Request it again.",
         ),
         (
             lambda w: w.acks_1.append("web-1 (acks=1)"),
@@ -143,7 +143,7 @@ def _lag(world: World, records: int) -> None:
         ),
         (
             lambda w: w.group.committed["east"].update({Partition("yearly", 0): 7}),
-            "Group billing has offsets on yearly too, which would not move: it would begin anew there. "
+            "Group billing has offsets on yearly too, which would not move: it would begin again there. "
             "Let its clients use them through a Gateway, or delete these offsets if nobody needs them.",
         ),
         (
@@ -269,7 +269,9 @@ def test_precheck_has_records_compared_and_settings_read() -> None:
 def test_precheck_hears_of_a_mirror_that_is_gone() -> None:
     world = World()
     world.mirrors.clear()
-    assert failure(world, Stage.PRECHECK) == ("Mirror shop does not exist any more. Request the switch anew.")
+    assert failure(world, Stage.PRECHECK) == (
+        "Mirror shop does not exist any more. Request the switch again."
+    )
 
 
 def test_a_precheck_that_fails_after_copying_acls_leaves_the_standby_closed() -> None:
@@ -313,7 +315,7 @@ def test_more_would_move_than_was_approved() -> None:
     world.plan_now = replace(WHOLE, topics=("carts", "orders", "returns"))
     assert failure(world, Stage.PRECHECK) == (
         "What would move has changed since the approval (now: carts, orders, returns; groups: billing). "
-        "Request the switch anew."
+        "Request the switch again."
     )
 
 
@@ -857,7 +859,7 @@ def test_a_consumer_that_is_behind_goes_on_with_the_same_record() -> None:
 
 
 def copied_twice(world: World, partition: Partition, side: str, count: int) -> None:
-    """The mirror has written records before the last 20 once more, and has been counted anew from there on."""
+    """The mirror has written records before the last 20 once more, and has been counted again from there on."""
     records = world.logs[side][partition].records
     records[-20:-20] = records[-20 - count : -20]
 

@@ -281,7 +281,7 @@ class TailShape(s.Serializer):
 
 
 class RebuildRequest(s.Serializer):
-    confirm = Text(max_length=40, help_text="The cluster whose Topics are deleted and made anew, once more.")
+    confirm = Text(max_length=40, help_text="The cluster whose Topics are deleted and made again, once more.")
     note = Text(max_length=MAX_TEXT, help_text="What became of the tail.")
 
 

@@ -287,7 +287,7 @@ ACTS: dict[str, type[View]] = {
     "rebuild": acts.act(
         "rebuild",
         "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror "
-        "them there anew.",
+        "them there again.",
         shapes.RebuildRequest,
         _rebuild,
         codes=(202,),

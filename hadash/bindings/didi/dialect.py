@@ -195,7 +195,7 @@ class DidiDialect:
             now = self._governing({node: nodes[node] for node in about})
             for node in about:
                 if now[node] != governing[node]:
-                    raise StaleWriter(f"{nodes[node]} was bound anew while it was being bound.")
+                    raise StaleWriter(f"{nodes[node]} was bound again while it was being bound.")
 
         for goal, some in by_goal.items():
             for step in goal.steps():
@@ -244,7 +244,7 @@ class DidiDialect:
             return everybody
         otherwise = self.estate.otherwise(self._governing(projection.nodes))
         if otherwise:
-            projection.done_at = None  # what is not there cannot be obeyed: the time begins anew
+            projection.done_at = None  # what is not there cannot be obeyed: the time begins again
             return otherwise
         if projection.done_at is None:
             projection.done_at = time.monotonic()

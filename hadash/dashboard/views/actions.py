@@ -82,7 +82,7 @@ def approvals_seen(request: HttpRequest) -> int | None:
 
 
 def approvals_need_zookeeper(user: User, held: Requested) -> None:
-    """An approval plans anew, and planning reads ZooKeeper: say that it is away instead of waiting for it.
+    """An approval plans again, and planning reads ZooKeeper: say that it is away instead of waiting for it.
 
     :raises Refused: it is away. (Whoever may not approve hears that instead.)
     """

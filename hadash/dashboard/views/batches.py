@@ -84,7 +84,7 @@ def _csv_row(found: Batch) -> tuple[Any, ...]:
 def batch(request: HttpRequest, key: str) -> HttpResponse:
     """The page, or with htmx only what changes. ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` choose
     among its radii; without them those of the wave that is on its way. ``?seen=`` is the state that the rest
-    of the page shows: when it is another one by now, the page is loaded anew.
+    of the page shows: when it is another one by now, the page is loaded again.
     """
     found = the_batch(user_of(request), key)
     if not request.headers.get("HX-Request"):

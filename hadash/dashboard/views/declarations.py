@@ -206,7 +206,7 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
 def _lists(found: Import) -> list[dict[str, Any]]:
     """The changes by kind: title, number, and the first of them with the new notes."""
     kinds = (
-        (_("Declared anew"), found.changes.added),
+        (_("Newly declared"), found.changes.added),
         (_("With another note"), found.changes.noted),
         (_("Withdrawn"), found.changes.withdrawn),
     )
@@ -224,7 +224,7 @@ def _lists(found: Import) -> list[dict[str, Any]]:
 
 def _in_words(found: Import) -> str:
     changes = found.changes
-    return _("%(added)s declared anew, %(noted)s with another note, %(withdrawn)s withdrawn.") % {
+    return _("%(added)s newly declared, %(noted)s with another note, %(withdrawn)s withdrawn.") % {
         "added": len(changes.added),
         "noted": len(changes.noted),
         "withdrawn": len(changes.withdrawn),

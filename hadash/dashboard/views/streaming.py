@@ -27,7 +27,7 @@ V = TypeVar("V")
 
 #: Seconds without news after which a comment keeps proxies from closing the stream.
 HEARTBEAT_SECONDS = 10.0
-#: Seconds of a stream; the browser opens a new one, which checks the session anew.
+#: Seconds of a stream; the browser opens a new one, which checks the session again.
 STREAM_SECONDS = 600.0
 #: Seconds between two looks whether the viewer may still see it: a person who is kept out, or whose role is
 #: taken, sees no more after this time.

@@ -25,7 +25,7 @@ class Verdict(Enum):
     REBALANCE = "rebalance"
     #: Answer the retriable error that sends the client to the right node.
     REFUSE = "refuse"
-    #: Answer a lookup from the switch's placement, or close the connection so that the client signs in anew.
+    #: Answer a lookup from the switch's placement, or close the connection so that the client signs in again.
     LOOK_UP_AWAY = "look up away"
 
 

@@ -466,7 +466,7 @@ class Client:
     # -- after a move ----------------------------------------------------------------------------------------------
 
     def _look_up_away(self, request: Request, message: Any) -> None:
-        """Tell a client that is signed in to the old cluster where it belongs now, or make it sign in anew."""
+        """Tell a client that is signed in to the old cluster where it belongs now, or make it sign in again."""
         if not self.relay.look_up_away(request, message):
             self.connection.close_when_answered()
 

@@ -417,11 +417,11 @@ class Relay:
         return self.gateway.loop.time() - self.away_since < self.gateway.settings.away_lookup_seconds
 
     def look_up_away(self, request: Request, message: Any) -> bool:
-        """Answer a lookup of a client that has moved; false when there is nobody to ask, and it has to sign in anew."""
+        """Answer a lookup of a client that has moved; false when there is nobody to ask, and it has to sign in again."""
         if request.kind is ApiKey.FIND_COORDINATOR and is_transaction(message):
             return False
         if self.gateway.redirects:
-            return False  # signed in anew, it asks the other cluster itself
+            return False  # signed in again, it asks the other cluster itself
         binding = self.gateway.table.binding(self.signed.appid, self.signed.client_id)
         if not self.gateway.lookups.can_ask(binding.cluster):
             placement = self.gateway.table.placement(binding) if self.moved_recently else None

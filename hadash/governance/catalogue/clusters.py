@@ -64,7 +64,7 @@ ENTRIES = (
         say("Controller flapping"),
         say(
             "The controller's epoch has gone up by %(changes)s or more within a day, from one snapshot to the "
-            "next. (Where it goes down, its cluster was made anew.)",
+            "next. (Where it goes down, its cluster was made again.)",
             changes=CONTROLLER_CHANGES,
         ),
         say("The controller of %(cluster)s has changed %(count)s times within a day."),

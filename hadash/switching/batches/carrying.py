@@ -269,7 +269,7 @@ def changed_since(item: BatchItem) -> PlanChanged:
     return PlanChanged(
         say(
             "What would move with %(scope)s has changed since the batch was approved. Leave it out, and ask "
-            "for it anew.",
+            "for it again.",
             scope=item.scope,
         )
     )

@@ -62,7 +62,7 @@ def go_on(
         if held.start_until is not None and held.start_until < timezone.now():
             raise Refused(
                 say(
-                    "Its window has passed, and others approved it for then. End it, and ask for the rest anew."
+                    "Its window has passed, and others approved it for then. End it, and ask for the rest again."
                 )
             )
         failed = list(held.items.filter(status=ItemStatus.FAILED.value).select_related("switch"))

@@ -19,7 +19,7 @@ from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models.drafts import RequestDraft
 
-#: What of the request form is kept. Not the plan that was shown, which is drawn up anew, nor the name that is
+#: What of the request form is kept. Not the plan that was shown, which is drawn up again, nor the name that is
 #: typed to confirm what cannot wait.
 FIELDS = (
     "scope",
@@ -86,7 +86,7 @@ def save(
                 )
             )
         values = {"pair": pair, "appid": appid, "fields": kept, "saved_at": timezone.now()}
-        # (One that was discarded a moment ago is made anew.)
+        # (One that was discarded a moment ago is made again.)
         if draft is not None and own.filter(pk=draft.pk).update(**values):
             return drafts_of(user).get(pk=draft.pk)
         return RequestDraft.objects.create(owner=user, **values)

@@ -46,7 +46,7 @@ def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str
         held = switch.locked_and_moved(Event.GO)
         waited = timedelta(seconds=settings.SWITCH_GO_SECONDS)
         if held.paused_at is not None and held.paused_at + waited < timezone.now():
-            raise Refused(say("It waited for a go for as long as it may, and is dropped. Ask for it anew."))
+            raise Refused(say("It waited for a go for as long as it may, and is dropped. Ask for it again."))
         held.stage, held.go_at = FIRST.value, timezone.now()
         held.save()
         log_event(held, say("%(user)s lets it go on.", user=user.get_username()), held.stage, user)

@@ -145,7 +145,7 @@ def retiring(plan: Plan) -> Retirement | None:
 
 
 def not_rebuilt(plan: Plan) -> Tail | None:
-    """The tail of a forced switch that stands in the way: its lost side is being built anew, or is not yet
+    """The tail of a forced switch that stands in the way: its lost side is being built again, or is not yet
     and ``plan`` would send clients there. Its Topics hold what nobody else has, or are about to be deleted.
     """
     tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair__name=plan.pair)

@@ -56,7 +56,7 @@ def refusal(before: Switch) -> Sentence | None:
         return say("Switch %(key)s was gone back from already, by switch %(by)s.", key=before.key, by=by.key)
     if Retirement.objects.filter(switch=before, status=RetirementStatus.DONE.value).exists():
         return say(
-            "The old Topics of migration %(key)s are removed: there is nothing to go back to. Mirror them anew, and "
+            "The old Topics of migration %(key)s are removed: there is nothing to go back to. Mirror them again, and "
             "request a planned switch.",
             key=before.key,
         )

@@ -135,7 +135,7 @@ def ask_to_rebuild(
     start: Callable[[Tail], None],
     address: str | None = None,
 ) -> Tail:
-    """Have the lost side built anew: its Topics are deleted, with their tail, and mirrored from the first record on.
+    """Have the lost side built again: its Topics are deleted, with their tail, and mirrored from the first record on.
 
     :param confirmed: the name of the cluster once more. :param note: what became of the tail.
     :param start: called when it is decided; tasks pass what carries it out.
@@ -147,7 +147,7 @@ def ask_to_rebuild(
     name = switch.source.name
     if confirmed.strip() != name:
         raise Refused(
-            say("Type %(cluster)s to confirm that its Topics are deleted and made anew.", cluster=name)
+            say("Type %(cluster)s to confirm that its Topics are deleted and made again.", cluster=name)
         )
     if not note.strip():
         raise Refused(say("Say what became of the tail: whoever misses these records reads it."))

@@ -36,7 +36,9 @@ def check_mirrors_read_from(plan: Plan, limits: Limits) -> Generator[do.Command,
     written = yield do.ReadWritten()
     gone = sorted(set(plan.topics) - set(written))
     if gone:
-        raise StageFailed(say("No mirror carries %(topics)s any more. Request the switch anew.", topics=gone))
+        raise StageFailed(
+            say("No mirror carries %(topics)s any more. Request the switch again.", topics=gone)
+        )
     for mirror, state, fault, lag in (yield do.CheckMirrors(plan.source, thorough=True)):
         check_mirror(mirror, state, fault, lag, limits)
 

@@ -117,7 +117,7 @@ def check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
         raise StageFailed(
             say(
                 "What would move has changed since the approval (now: %(topics)s; groups: %(groups)s). "
-                "Request the switch anew.",
+                "Request the switch again.",
                 topics=current.topics,
                 groups=current.groups,
             )
@@ -133,7 +133,7 @@ def check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
         if cluster != plan.source:
             raise StageFailed(
                 say(
-                    "%(who)s is on %(cluster)s now, not on %(source)s: the plan is out of date. Request it anew.",
+                    "%(who)s is on %(cluster)s now, not on %(source)s: the plan is out of date. Request it again.",
                     who=identity,
                     cluster=cluster,
                     source=plan.source,
@@ -164,7 +164,7 @@ def _check_mirrors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, Non
     gone = sorted(set(plan.mirrors) - {mirror for mirror, *_ in found})
     if gone:
         raise StageFailed(
-            say("Mirror %(mirrors)s does not exist any more. Request the switch anew.", mirrors=gone)
+            say("Mirror %(mirrors)s does not exist any more. Request the switch again.", mirrors=gone)
         )
     for mirror, state, fault, lag in found:
         check_mirror(mirror, state, fault, lag, limits)
@@ -221,7 +221,7 @@ def _check_groups(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None
         if others:
             raise StageFailed(
                 say(
-                    "Group %(group)s has offsets on %(topics)s too, which would not move: it would begin anew there. "
+                    "Group %(group)s has offsets on %(topics)s too, which would not move: it would begin again there. "
                     "Let its clients use them through a Gateway, or delete these offsets if nobody needs them.",
                     group=group,
                     topics=others,

@@ -21,7 +21,7 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
     elapsed = yield do.Pause(0)
     told = False
     while True:
-        # Each time: when the turned mirror has copied records twice it is counted anew meanwhile.
+        # Each time: when the turned mirror has copied records twice it is counted again meanwhile.
         turned = yield do.ReadAnchors()
         points = {p: OffsetSync(turned[p].target, turned[p].source) for p in ends}
         waiting = yield from _missing_on_target(plan, seen, ends, points, elapsed)

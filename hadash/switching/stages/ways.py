@@ -45,7 +45,7 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
     epoch = yield do.WriteBindings(plan.source, BindingState.SETTLE)
     yield from in_effect(epoch, limits.block, limits.fast_poll)
     while True:
-        # Anew each time: one that left is no member any more, and one that joined has to commit too.
+        # Again each time: one that left is no member any more, and one that joined has to commit too.
         waiting = yield from _members(plan)
         states = yield do.ReadSettled()
         late = sorted(m for m in waiting if states.get(m) not in ("parked", "joining"))

@@ -135,7 +135,7 @@ def controller(fleet: Fleet) -> None:
         fleet.looks_wrong(Code.CONTROLLER, _of(fleet, cluster), cluster, why=why)
     cluster = fleet.pair().first
     epochs(cluster, 2, 70, 70, 1, 1)
-    why = "its cluster was made anew and counts from the beginning: the epoch went down, and up by one"
+    why = "its cluster was made again and counts from the beginning: the epoch went down, and up by one"
     fleet.looks_wrong(Code.CONTROLLER, _of(fleet, cluster), cluster, why=why)
     cluster = fleet.pair().first
     long_ago = [dict(row) for row in fleet.estate.find("clusters", cluster=cluster)]
