@@ -25,9 +25,9 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.inventory import dialects, gateways
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectUnavailable, KafkaError
-from hadash.sentences import Sentence, say
+from hadash.sentences import say
 from hadash.switching.execution import executor, leases
-from hadash.switching.execution.executor import _Execution
+from hadash.switching.execution.executor import Attempt, _Execution
 from hadash.switching.machines.switches import Stage, Status
 from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.stages import commands as do
@@ -240,9 +240,8 @@ def test_what_releases_the_clients_needs_nobody_while_zookeeper_is_away(
     monkeypatch.setattr(leases.Renewal, "__enter__", lambda self: None)
     monkeypatch.setattr(leases.Renewal, "__exit__", lambda self, *exc: None)
 
-    def fail(execution: _Execution) -> tuple[bool, Sentence]:
-        execution.unreachable = unreachable
-        return False, say("%(error)s", error="It did not work.")
+    def fail(execution: _Execution) -> Attempt:
+        return Attempt(False, say("%(error)s", error="It did not work."), unreachable=unreachable)
 
     monkeypatch.setattr(_Execution, "_attempt_once", fail)
     Switch.objects.filter(pk=switch.pk).update(stage=stage.value)

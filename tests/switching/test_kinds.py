@@ -20,7 +20,7 @@ from hadash.switching import policy, requests
 from hadash.switching.approvals import decisions, windows
 from hadash.switching.approvals.decisions import SWITCHES
 from hadash.switching.execution import operations
-from hadash.switching.execution.executor import _Execution
+from hadash.switching.execution.executor import Attempt, _Execution
 from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.models.switches import StageRecord, Switch
 
@@ -220,6 +220,6 @@ def finish_precheck(switch: Switch) -> Switch:
     execution.record = StageRecord.objects.create(
         switch=switch, stage="precheck", token=switch.token, started_at=timezone.now() - timedelta(seconds=1)
     )
-    execution._finish(True, say("All checks hold."))
+    execution._finish(Attempt(True, say("All checks hold.")))
     switch.refresh_from_db()
     return switch

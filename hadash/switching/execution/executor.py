@@ -10,7 +10,9 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from typing import Any
 
 from django.conf import settings
@@ -118,6 +120,29 @@ def run_stage(switch_pk: int, token: int) -> int | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of one attempt at a stage. ``sentence`` says it to people."""
+
+    succeeded: bool
+    sentence: Sentence
+    #: It failed because a server did not do what it was asked to: it may in a moment.
+    let_down: bool = False
+    #: And that server was ZooKeeper: nobody can tell what stands there now.
+    unreachable: bool = False
+
+
+class Then(Enum):
+    """What follows the end of a stage."""
+
+    #: The next stage has begun, in this call: clients wait.
+    HERE = auto()
+    #: There is a next stage, for whoever takes it.
+    HANDED_OVER = auto()
+    #: Nothing, for this executor: the switch has ended, waits for a person, was let go, or is another one's.
+    NOTHING = auto()
+
+
 class _Execution:
     """One call's work on a switch: a stage, and those that have to follow without a pause."""
 
@@ -135,21 +160,17 @@ class _Execution:
         self.limits = limits_of(switch.pair)
         #: What this stage has changed, for the audit log.
         self.done: list[dict[str, Any]] = []
-        #: The last attempt failed because ZooKeeper did not answer.
-        self.unreachable = False
-        #: The last attempt failed because a server did not do what it was asked to: it may in a moment.
-        self.let_down = False
 
     def run(self) -> bool:
         self.record = self._begin()
         while True:
             stage, key = self.stage.value, self.switch.key
             with ids.bound(switch=key, stage=stage), tracing.span(f"stage {stage}", switch=key, stage=stage):
-                result = self._attempt()
+                attempt = self._attempt()
                 with self._timed("keeping what came of the stage before"):
-                    follows, here = self._finish(*result)
-            if not here:
-                return follows
+                    then = self._finish(attempt)
+            if then is not Then.HERE:
+                return then is Then.HANDED_OVER
 
     def _begin(self) -> StageRecord:
         """Take the switch over, find out how far it has come, and note that its stage has begun."""
@@ -170,8 +191,8 @@ class _Execution:
             switch=self.switch, stage=stage.value, token=self.token, started_at=now
         )
 
-    def _attempt(self) -> tuple[bool, Sentence]:
-        """Carry the stage out: (whether it succeeded, its sentence).
+    def _attempt(self) -> Attempt:
+        """Carry the stage out.
 
         Where nobody but a person could go on, the stage is tried again for a while first: a broker, Connect
         or ZooKeeper that is started again is back in a moment. Forward and return, for which clients wait,
@@ -179,18 +200,17 @@ class _Execution:
         """
         deadline = time.monotonic() + settings.SWITCH_FORWARD_SECONDS
         while True:
-            succeeded, sentence = self._attempt_once()
-            again = self.stage in RELEASING or (self.stage in LASTING and self.let_down)
-            if succeeded or not again or time.monotonic() > deadline:
-                return succeeded, sentence
-            log_once(self.switch, sentence)
+            attempt = self._attempt_once()
+            again = self.stage in RELEASING or (self.stage in LASTING and attempt.let_down)
+            if attempt.succeeded or not again or time.monotonic() > deadline:
+                return attempt
+            log_once(self.switch, attempt.sentence)
             time.sleep(AGAIN_SECONDS)
 
-    def _attempt_once(self) -> tuple[bool, Sentence]:
-        self.unreachable = self.let_down = False
+    def _attempt_once(self) -> Attempt:
         too_late = may_begin(self.switch) if self.stage in BEGINNING else None
         if too_late is not None:
-            return False, too_late
+            return Attempt(False, too_late)
         try:
             if self.effects is None:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
@@ -198,21 +218,19 @@ class _Execution:
                     self.switch.the_plan(), journal, self.facts, self._say, self._fence
                 )
             self.effects.begin(self.stage)
-            return True, self._drive(
-                run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits), self.effects
-            )
+            run = run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits)
+            return Attempt(True, self._drive(run, self.effects))
         except (StaleWriter, AlreadyForwarded, OperationalError, InterfaceError):
             raise  # without the database nothing can be noted: the lease runs out, and the stage is run again
         except StageFailed as failure:
-            return False, failure.sentence
+            return Attempt(False, failure.sentence)
         except _EXPECTED as error:
-            self.let_down = True
-            self.unreachable = isinstance(error, StoreUnavailable | UnknownOutcome)
-            return False, say("%(error)s", error=error)
+            unreachable = isinstance(error, StoreUnavailable | UnknownOutcome)
+            return Attempt(False, say("%(error)s", error=error), let_down=True, unreachable=unreachable)
         except Exception as error:
             log.exception("stage %s of switch %s failed unexpectedly", self.stage, self.switch.key)
-            return False, say(
-                "Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error
+            return Attempt(
+                False, say("Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error)
             )
 
     def _drive(self, run: StageRun, effects: CommandHandler) -> Sentence:
@@ -325,13 +343,13 @@ class _Execution:
         )
         return following, at_once
 
-    def _finish(self, succeeded: bool, sentence: Sentence) -> tuple[bool, bool]:
-        """Keep the result, and begin what follows at once: (another stage follows, it follows here)."""
-        now = timezone.now()
+    def _finish(self, attempt: Attempt) -> Then:
+        """Keep the result, and begin what follows at once."""
+        now, succeeded, sentence = timezone.now(), attempt.succeeded, attempt.sentence
         with transaction.atomic():
             held = Switch.objects.select_for_update(of=("self",)).get(pk=self.switch.pk)
             if held.token != self.token:
-                return False, False
+                return Then.NOTHING
             if succeeded and self.stage in ABORTABLE and held.abort_requested_by is not None:
                 # Asked for while the stage ended: it was accepted, so the switch must not go on.
                 succeeded = False
@@ -344,11 +362,11 @@ class _Execution:
             record.effects, self.done = stored(self.done), []
             record.save()
             self._say(sentence)
-            if not succeeded and self.unreachable and self.stage in RELEASING:
+            if not succeeded and attempt.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
                 record_stages(self.switch)
                 release(held)
-                return False, False
+                return Then.NOTHING
             if isinstance(following, Stage):
                 values: dict[str, Any] = {"stage": following.value}
                 if not succeeded:
@@ -371,4 +389,6 @@ class _Execution:
             keep_traffic(self.switch)
             # Last: pages are told again, and the report of it is made.
             Switch.objects.filter(pk=self.switch.pk).update(recorded_at=timezone.now())
-        return isinstance(following, Stage), at_once
+        if isinstance(following, Event):
+            return Then.NOTHING
+        return Then.HERE if at_once else Then.HANDED_OVER
