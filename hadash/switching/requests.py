@@ -150,13 +150,13 @@ def submit(
 def _check_permission(asked: SwitchRequest) -> None:
     """:raises PermissionDenied: the user may not ask for a switch of this kind."""
     refusals = {
-        "request_switch": "You may not request switches.",
-        "operate_switch": "You may not run switches.",
-        "force_switch": "You may not force switches.",
+        "request_switch": PermissionDenied("You may not request switches."),
+        "operate_switch": PermissionDenied("You may not run switches."),
+        "force_switch": PermissionDenied("You may not force switches."),
     }
     for codename in (asked.kind.spec.permission, "request_switch"):
         if not may(asked.user, f"switching.{codename}", asked.pair):
-            raise PermissionDenied(refusals[codename])
+            raise refusals[codename]
 
 
 def _check_confirmation(asked: SwitchRequest, confirmed: str) -> None:

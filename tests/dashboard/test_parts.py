@@ -27,7 +27,7 @@ def test_a_sentence_in_the_viewers_language() -> None:
     stored = say("%(user)s approved it.", user="arne").to_json()
     assert tags.sentence(stored) == "arne approved it."
     with translation.override("zh-hans"):
-        assert tags.sentence(stored) == "arne 批准了切换。"
+        assert tags.sentence(stored) == "arne 已批准。"
 
 
 def test_a_line_of_a_log_has_the_full_name_of_who_did_it() -> None:

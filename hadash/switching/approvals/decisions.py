@@ -31,9 +31,15 @@ MAX_COMMENT = 2000
 class SwitchWorkflow(WindowedWorkflow[Switch]):
     MODEL = Switch
     EVENT = Event
-    MAY_NOT_DECIDE = "You may not decide on switches."
-    MAY_NOT_CANCEL = "You may not cancel switches."
-    OWN_REQUEST = "You requested this switch: somebody else has to decide on it."
+
+    def may_not_decide(self) -> PermissionDenied:
+        return PermissionDenied("You may not decide on switches.")
+
+    def may_not_cancel(self) -> PermissionDenied:
+        return PermissionDenied("You may not cancel switches.")
+
+    def own_request(self) -> PermissionDenied:
+        return PermissionDenied("You requested this switch: somebody else has to decide on it.")
 
     def changed_since_seen(self) -> Sentence:
         return say("The plan has changed since you saw it. Look at it again.")

@@ -38,10 +38,16 @@ class Workflow(Generic[R]):
     #: The rows, and the events of their machine.
     MODEL: ClassVar[Any]
     EVENT: ClassVar[Any]
-    #: What somebody reads who may not.
-    MAY_NOT_DECIDE: ClassVar[str]
-    MAY_NOT_CANCEL: ClassVar[str]
-    OWN_REQUEST: ClassVar[str]
+
+    def may_not_decide(self) -> PermissionDenied:
+        raise NotImplementedError
+
+    def may_not_cancel(self) -> PermissionDenied:
+        raise NotImplementedError
+
+    def own_request(self) -> PermissionDenied:
+        """For whoever would decide on what they have asked for themselves."""
+        raise NotImplementedError
 
     def changed_since_seen(self) -> Sentence:
         """What somebody reads who has seen something else than what would be done."""
@@ -134,7 +140,7 @@ class Workflow(Generic[R]):
     def cancel(self, user: User, row: R, reason: str, address: str | None = None) -> R:
         """Take a request back before it runs. :raises Refused: without a reason, or when it is too late."""
         if not may(user, REQUEST, row.pair):  # type: ignore[attr-defined]
-            raise PermissionDenied(self.MAY_NOT_CANCEL)
+            raise self.may_not_cancel()
         said = reasons.for_cancelling(reason)
         who = user.get_username()
         with transaction.atomic():
@@ -151,9 +157,9 @@ class Workflow(Generic[R]):
     def check_may_decide(self, user: User, row: R) -> None:
         """:raises PermissionDenied: ``user`` may not decide on this request, or has made it."""
         if not may(user, DECIDE, row.pair):  # type: ignore[attr-defined]
-            raise PermissionDenied(self.MAY_NOT_DECIDE)
+            raise self.may_not_decide()
         if user.pk == row.requested_by_id:
-            raise PermissionDenied(self.OWN_REQUEST)
+            raise self.own_request()
 
     # -- by itself ---------------------------------------------------------------------------------------------------
 

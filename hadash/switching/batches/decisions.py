@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import PermissionDenied
+
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.workflow import Start, WindowedWorkflow
 from hadash.switching.batches import transitions
@@ -17,9 +19,15 @@ _NAMED = 5
 class BatchWorkflow(WindowedWorkflow[Batch]):
     MODEL = Batch
     EVENT = Event
-    MAY_NOT_DECIDE = "You may not decide on switches."
-    MAY_NOT_CANCEL = "You may not cancel switches."
-    OWN_REQUEST = "You requested this batch: somebody else has to decide on it."
+
+    def may_not_decide(self) -> PermissionDenied:
+        return PermissionDenied("You may not decide on switches.")
+
+    def may_not_cancel(self) -> PermissionDenied:
+        return PermissionDenied("You may not cancel switches.")
+
+    def own_request(self) -> PermissionDenied:
+        return PermissionDenied("You requested this batch: somebody else has to decide on it.")
 
     def changed_since_seen(self) -> Sentence:
         return say("What would move has changed since you saw it. Look at it again.")

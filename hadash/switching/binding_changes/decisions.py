@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
 from hadash.inventory.models import AppID
@@ -19,9 +20,15 @@ class BindingChangeWorkflow(Workflow[BindingChange]):
 
     MODEL = BindingChange
     EVENT = Event
-    MAY_NOT_DECIDE = "You may not decide on changes of bindings."
-    MAY_NOT_CANCEL = "You may not cancel changes of bindings."
-    OWN_REQUEST = "You requested this change: somebody else has to decide on it."
+
+    def may_not_decide(self) -> PermissionDenied:
+        return PermissionDenied("You may not decide on changes of bindings.")
+
+    def may_not_cancel(self) -> PermissionDenied:
+        return PermissionDenied("You may not cancel changes of bindings.")
+
+    def own_request(self) -> PermissionDenied:
+        return PermissionDenied("You requested this change: somebody else has to decide on it.")
 
     def changed_since_seen(self) -> Sentence:
         return say("What would be written has changed since you saw it. Look at it again.")
