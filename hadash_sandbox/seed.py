@@ -16,9 +16,21 @@ import django
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
     django.setup()
+    from django.db import connection
+    from django.db.migrations.loader import MigrationLoader
+
     from hadash_sandbox import mails, seeding  # has models, which need Django to be set up
+    from hadash_sandbox.versions import strange
     from hadash_sandbox.world import world_named
 
+    loader = MigrationLoader(connection)
+    if strange(loader.applied_migrations, loader.disk_migrations):
+        print(
+            "This data was made by another version of hadash, and this one cannot read it. "
+            "make demo-reset forgets it; the next make demo begins again.",
+            file=sys.stderr,
+        )
+        return 1
     world = world_named(os.environ.get("HADASH_SANDBOX_WORLD", "demo"))
     described = json.loads(os.environ["HADASH_SANDBOX_CLUSTERS"])
     try:
