@@ -143,7 +143,8 @@ def _stages() -> Iterator[str]:
 
 def _rows() -> Iterator[str]:
     for stage, rule in STAGES.items():
-        does = (RUNS[stage].__doc__ or "").splitlines()[0]
+        first_paragraph = (RUNS[stage].__doc__ or "").split("\n\n")[0]
+        does = " ".join(first_paragraph.split())
         failure = after_failure(stage)
         leads = f"{failure}" if isinstance(failure, Stage) else _shown(_end(failure))
         waits = "yes" if rule.writes_blocked else ""
