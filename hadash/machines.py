@@ -1,6 +1,6 @@
 """State machines as tables: status × event → the status after it. Pure.
 
-Every kind of row that has a life has one :class:`Machine` beside its tables (``machine.py``, ``states.py``),
+Every kind of row that has a life has one :class:`Machine`,
 and its rows change their status by it alone: see :class:`hadash.stateful.Stateful`.
 """
 

@@ -585,6 +585,8 @@ MIRROR_CATCH_UP_SECONDS = number("HADASH_MIRROR_CATCH_UP_SECONDS", 10)
 POSITION_NOTE_SECONDS = number("HADASH_POSITION_NOTE_SECONDS", 5)
 #: Groups of which one part of a note is read and kept: a cluster before 3.0 needs some milliseconds for each of them.
 POSITION_GROUPS_AT_ONCE = int(number("HADASH_POSITION_GROUPS_AT_ONCE", 500))
+#: Seconds for which groups that could not be read come after all others: each try may take HADASH_KAFKA_REQUEST_SECONDS.
+POSITION_AGAIN_SECONDS = number("HADASH_POSITION_AGAIN_SECONDS", 60)
 #: Seconds between two collections of access from the Gateways, and between two looks at clusters.
 ACCESS_COLLECT_SECONDS = number("HADASH_ACCESS_COLLECT_SECONDS", 3)
 CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from hadash.switching.machines.switches import Kind
+from hadash.switching.machines.switches import KINDS, Kind, KindSpec
 
 #: What a terminal says of the result of a stage.
 MARKS = {
@@ -156,9 +156,14 @@ def _retirement(found: dict[str, Any]) -> Text:
     return Text(f"{text}. {held['outcome']}".strip(), style="red" if held["status"] == "failed" else "")
 
 
+def _spec(found: dict[str, Any]) -> KindSpec:
+    """What is particular about its kind; of one that a newer server has, as of a planned one."""
+    return KINDS.get(found["kind"], KINDS[Kind.PLANNED])
+
+
 def _is_split(found: dict[str, Any]) -> bool:
     """Whether it is a read split, for which nobody's writes wait."""
-    return Kind(found["kind"]).spec.readers_only
+    return _spec(found).readers_only
 
 
 def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -167,13 +172,13 @@ def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _bar(found: dict[str, Any]) -> ProgressBar:
     done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name != "return")
-    return ProgressBar(total=len(Kind(found["kind"]).spec.way), completed=done, width=48)
+    return ProgressBar(total=len(_spec(found).way), completed=done, width=48)
 
 
 def _stages(found: dict[str, Any]) -> Text:
     newest = _newest(found)
     words: list[Any] = []
-    way = Kind(found["kind"]).spec.way
+    way = _spec(found).way
     for name in (*way, *(["return"] if "return" in newest else [])):
         mark, colour = MARKS.get(newest[name]["result"], ("·", "")) if name in newest else ("·", "dim")
         words += [(f"{mark} {name}", colour), "  "]

@@ -2,7 +2,8 @@
 
 Not through librdkafka's: its DescribeAcls drops the broker's error, so that a cluster which refuses to tell
 looks like one without rules, and with more than 100,000 resources it ends the whole process
-(confluent-kafka-python#1859, #2031; librdkafka 2.16).
+(confluent-kafka-python#1859, #2031; librdkafka 2.16). As there, the controller is asked: it has carried out
+what was asked for before.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ class Which:
 
 
 def rules(which: Which, admin: Admin) -> set[Acl]:
-    """Rules of the cluster. A cluster that has no authorizer has none.
+    """Rules of the cluster.
 
-    :raises kafka.errors.KafkaError: it refuses to tell.
+    :raises kafka.errors.KafkaError: it refuses to tell; SecurityDisabledError: it has no authorizer.
     """
     about_topic = which.topic is not None
-    answer = admin.ask(
+    answer = admin.ask_controller(
         DescribeAclsRequest(
             resource_type_filter=ResourceType.TOPIC if about_topic else ResourceType.ANY,
             resource_name_filter=which.topic,
@@ -59,8 +60,6 @@ def rules(which: Which, admin: Admin) -> set[Acl]:
             permission_type=ACLPermissionType.ANY,
         )
     )
-    if errors.for_code(answer.error_code) is errors.SecurityDisabledError:
-        return set()
     _raise_refusal(answer)
     return {
         Acl(
@@ -97,7 +96,7 @@ def create(wanted: Sequence[Acl], admin: Admin) -> None:
             for acl in wanted
         ]
     )
-    for acl, result in zip(wanted, admin.ask(asked).results, strict=True):
+    for acl, result in zip(wanted, admin.ask_controller(asked).results, strict=True):
         error = errors.for_code(result.error_code)
         if error is not errors.NoError:
             raise error(f"{acl}: {result.error_message or error.__name__}")
@@ -120,7 +119,7 @@ def delete(unwanted: Iterable[Acl], admin: Admin) -> None:
             for acl in unwanted
         ]
     )
-    for result in admin.ask(asked).filter_results:
+    for result in admin.ask_controller(asked).filter_results:
         _raise_refusal(result)
         for deleted in result.matching_acls:
             _raise_refusal(deleted)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from hadash.kafka import acls
+from hadash.kafka.acls import Which
 from hadash.kafka.configs import ConfigsClient
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
 from hadash.kafka.groups import AGAIN_SECONDS, REQUEST_SECONDS, GroupsClient, nobody_else
@@ -77,6 +77,8 @@ class ClusterClient:
         self._admin = AdminClient(config)
         self._configs = ConfigsClient(self._admin, self._result)
         self._groups = GroupsClient(access)
+        #: Of its own: an answer with very many rules takes seconds to read, and a switch cannot wait for its groups meanwhile.
+        self._rules = GroupsClient(access)
         self._tail = TailReader(self.name, config)
         self._config = config
         self._looks: TailReader | None = None
@@ -290,37 +292,49 @@ class ClusterClient:
     def close(self) -> None:
         """End the connections about groups. (The others' library ends its own when nobody holds it any more.)"""
         self._groups.close()
+        self._rules.close()
 
     # -- ACLs and users ----------------------------------------------------------------------------------------
 
     def acls(self) -> set[Acl]:
-        """Every access rule of the cluster. Needs DESCRIBE on the cluster: one that refuses to tell is an
-        error, not one without rules.
+        """Every access rule of the cluster; a cluster without an authorizer has none.
+
+        Needs DESCRIBE on the cluster: one that refuses to tell is an error, not one without rules.
         """
-        return self._groups.rules([acls.Which()])
+        return self.acls_if_any() or set()
+
+    def acls_if_any(self) -> set[Acl] | None:
+        """As :meth:`acls`; ``None``: the cluster has no authorizer, so nobody is denied anything."""
+        return self._acls([Which()])
 
     def acls_about(self, topics: Collection[str]) -> set[Acl]:
         """The rules that cover these Topics: those of their names, of what these begin with, and of all Topics."""
         if len(topics) > ASKED_BY_NAME:
             return {acl for acl in self.acls() if acl.resource_type == "TOPIC"}
-        return self._groups.rules([acls.Which(topic=name) for name in topics])
+        return self._acls([Which(topic=name) for name in topics]) or set()
 
     def acls_of(self, principals: Collection[str]) -> set[Acl]:
         """The rules of these principals (``User:shop``)."""
         if len(principals) > ASKED_BY_NAME:
             return {acl for acl in self.acls() if acl.principal in principals}
-        return self._groups.rules([acls.Which(principal=principal) for principal in principals])
+        return self._acls([Which(principal=principal) for principal in principals]) or set()
+
+    def _acls(self, wanted: Sequence[Which]) -> set[Acl] | None:
+        try:
+            return self._rules.rules(wanted)
+        except NotOffered:
+            return None
 
     def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
         """By broker, the principals' rules about Topics as that broker has heard of them."""
-        return self._groups.topic_rules(brokers, principals)
+        return self._rules.topic_rules(brokers, principals)
 
     def create_acls(self, wanted: Iterable[Acl]) -> None:
-        self._groups.create_rules(list(wanted))
+        self._rules.create_rules(list(wanted))
 
     def delete_acls(self, unwanted: Iterable[Acl]) -> None:
         """Delete exactly these; one that does not exist is no error."""
-        self._groups.delete_rules(list(unwanted))
+        self._rules.delete_rules(list(unwanted))
 
     def scram_users(self) -> dict[str, set[str]]:
         """SCRAM mechanisms by user that has a password here. PLAIN users stand in files and cannot be listed."""

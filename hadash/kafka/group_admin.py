@@ -72,6 +72,8 @@ class Admin(KafkaAdminClient):
         )
 
         answer = self._manager.run(self._manager.send, request, broker)
+        if errors.for_code(answer.error_code) is errors.SecurityDisabledError:
+            return set()  # without an authorizer there are no rules
         found, _ = self._convert_describe_acls_response_to_acls(answer)
         return {
             Acl(
@@ -89,6 +91,11 @@ class Admin(KafkaAdminClient):
     def ask(self, request: Any) -> Any:
         """The answer of any broker to a request that the library knows and has no method for."""
         return self._manager.run(self._manager.send, request)
+
+    def ask_controller(self, request: Any) -> Any:
+        """The answer of the controller as it is now: with ZooKeeper every other broker may have heard of less."""
+        self._controller_id = None  # (the library would go on with one that is none any more)
+        return self._manager.run(self._send_request_to_controller, request)
 
     def version(self) -> str:
         """The release of Kafka, as far as it shows in the requests that the brokers know: ``4.2``."""

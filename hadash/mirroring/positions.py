@@ -12,25 +12,35 @@ from django.utils import timezone
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import client_for
+from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.models import GroupPosition, Mirror
 
 
 def note_positions(pair: Pair, clock: Callable[[], float] = time.monotonic) -> int:
-    """Note the committed offsets of groups that were seen lately, on the cluster that their Topics are
-    mirrored from; how many groups those are.
+    """Note the committed offsets of groups that were seen lately, on the cluster that their Topics are mirrored
+    from; how many groups those are.
 
-    Those that were noted longest ago come first, and what is not reached in ``HADASH_POSITION_NOTE_SECONDS``
-    is the next look's: a pair may have very many groups, and each part that was read is kept whatever becomes
-    of the others.
+    Those that were noted longest ago come first, and what is not reached in ``HADASH_POSITION_NOTE_SECONDS`` is
+    the next look's: a pair may have very many groups. Each part that was read is kept whatever becomes of the
+    others; groups that could not be read come last for a while, so that they do not keep the others.
 
-    :raises KafkaError: a cluster does not answer. What was noted before stands.
+    :raises KafkaError: the first that went wrong, when all else is noted.
     """
     share = settings.POSITION_NOTE_SECONDS / len(pair.clusters)
-    return sum(_note(pair, cluster, share, clock) for cluster in pair.clusters)
+    count, failed = 0, None
+    for cluster in pair.clusters:
+        noted, error = _note(pair, cluster, share, clock)
+        count, failed = count + noted, failed or error
+    if failed is not None:
+        raise failed
+    return count
 
 
-def _note(pair: Pair, cluster: Cluster, seconds: float, clock: Callable[[], float]) -> int:
+def _note(
+    pair: Pair, cluster: Cluster, seconds: float, clock: Callable[[], float]
+) -> tuple[int, KafkaError | None]:
+    """How many groups were noted, and what went wrong first."""
     until = clock() + seconds
     mirrored = {topic for m in Mirror.objects.filter(pair=pair, source=cluster) for topic in m.topics}
     seen = Access.objects.filter(
@@ -38,19 +48,34 @@ def _note(pair: Pair, cluster: Cluster, seconds: float, clock: Callable[[], floa
     )
     groups = set(seen.order_by().values_list("resource", flat=True))
     if not mirrored or not groups:
-        return 0
+        return 0, None
     before = GroupPosition.objects.filter(pair=pair, cluster=cluster).values_list("group", "at")
     noted = {group: at for group, at in before.iterator() if group in groups}
-    # (Those that were never noted first of all.)
-    waiting = sorted(groups, key=lambda group: (group in noted, noted.get(group), group))
-    count = 0
+    unread = _unread_now(cluster, clock())
+    # (Of the others those that were never noted first of all.)
+    waiting = sorted(groups, key=lambda group: (group in unread, group in noted, noted.get(group), group))
+    count, failed = 0, None
     for first in range(0, len(waiting), settings.POSITION_GROUPS_AT_ONCE):
-        count += _note_some(
-            pair, cluster, waiting[first : first + settings.POSITION_GROUPS_AT_ONCE], mirrored
-        )
+        part = waiting[first : first + settings.POSITION_GROUPS_AT_ONCE]
+        try:
+            count += _note_some(pair, cluster, part, mirrored)
+        except KafkaError as error:
+            failed = failed or error
+            _UNREAD.setdefault(cluster.pk, {}).update(dict.fromkeys(part, clock()))
         if clock() >= until:
             break
-    return count
+    return count, failed
+
+
+#: By cluster, groups that could not be read, and when that was tried last: of this process only, which is enough to let others go first.
+_UNREAD: dict[int, dict[str, float]] = {}
+
+
+def _unread_now(cluster: Cluster, now: float) -> set[str]:
+    """Groups that could not be read lately."""
+    known = _UNREAD.get(cluster.pk, {})
+    _UNREAD[cluster.pk] = {g: at for g, at in known.items() if now - at < settings.POSITION_AGAIN_SECONDS}
+    return set(_UNREAD[cluster.pk])
 
 
 def _note_some(pair: Pair, cluster: Cluster, groups: list[str], mirrored: set[str]) -> int:

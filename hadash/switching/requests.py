@@ -116,7 +116,7 @@ def submit(
     :param digest: of the plan that was shown; empty for whatever it is now.
     :param confirmed: the cluster's name once more, where the kind asks for it: the person's word that the
         source is lost, or that this cannot wait for an approval.
-    :param ask_for_go: whether it waits for somebody's go when all checks hold.
+    :param ask_for_go: whether it waits for somebody's go when all checks hold; not of kinds that wait for nobody.
     :raises PermissionDenied: the user may not ask for a switch of this kind.
     :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of
         it.
@@ -135,7 +135,7 @@ def submit(
                 asked,
                 plan,
                 approvals_needed=policy_of(asked.pair).approvals + spec.more_approvals,
-                ask_for_go=ask_for_go,
+                ask_for_go=ask_for_go and spec.may_wait_for_go,
                 start_at=window[0] if window else None,
                 start_until=window[1] if window else None,
                 expires_at=window[1] if window else later,

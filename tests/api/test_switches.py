@@ -280,8 +280,8 @@ def test_services_are_the_same_for_pages_and_programs() -> None:
     from hadash.api.views import switches as api
     from hadash.dashboard.views import switches as pages
 
-    assert api.deciding is pages.deciding
-    assert api.directing is pages.directing
+    assert api.decisions is pages.decisions
+    assert api.operations is pages.operations
 
 
 class TestRestore:

@@ -483,6 +483,6 @@ def test_a_batch_that_holds_part_of_it_is_told_as_one(
 ) -> None:
     batch = make_batch()
     holder = Holder(batch, plan.scope, plan)
-    monkeypatch.setattr("hadash.api.representations.radii.overlapping", lambda plan: holder)
+    monkeypatch.setattr("hadash.api.representations.overlaps.overlapping", lambda plan: holder)
     code, text = run("vera", "plan", *WANTED)
     assert (code, f"✗ batch {batch.key} holds part of it" in text) == (1, True), text

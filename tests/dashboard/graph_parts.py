@@ -54,7 +54,7 @@ def _islands(run: Run, pair: Pair, rows: list[dict[str, Any]]) -> None:
         hub = max(own, key=lambda row: (row["neighbours"], -row["number"]))
         clusters = {row["cluster"] for row in own}
         Island.objects.create(
-            run=run, pair=pair.name, island=island, kind=hub["kind"], appid=hub["appid"], names=hub["names"], nodes=len(own),
+            run=run, pair=pair.name, island=island, kind=hub["kind"], appid=hub["appid"], names=hub["names"], things=len(own),
             appids=len({row["appid"] for row in own} - {""}),
             identities=sum(row["kind"] not in (TOPIC, GROUP) for row in own),
             topics=sum(row["kind"] == TOPIC for row in own), groups=sum(row["kind"] == GROUP for row in own),

@@ -4,6 +4,7 @@ becomes of the rest.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from itertools import count
 
@@ -56,6 +57,7 @@ def groups(pair: Pair, monkeypatch: pytest.MonkeyPatch, settings: object) -> Gro
             cluster="east", first_seen=now, last_seen=now,
         )  # fmt: skip
     settings.POSITION_GROUPS_AT_ONCE = 2  # type: ignore[attr-defined]
+    positions._UNREAD.clear()
     found = Groups()
     monkeypatch.setattr(positions, "client_for", lambda access: found)
     return found
@@ -86,4 +88,16 @@ def test_what_was_read_is_kept_when_the_cluster_is_lost(pair: Pair, groups: Grou
     groups.lost = {"group-3"}
     with pytest.raises(ClusterUnavailable):
         positions.note_positions(pair)
-    assert set(GroupPosition.objects.values_list("group", flat=True)) == {"group-0", "group-1"}
+    noted = GroupPosition.objects.values_list("group", flat=True)
+    assert set(noted) == {"group-0", "group-1", "group-4"}
+
+
+def test_a_group_that_cannot_be_read_does_not_keep_the_others(pair: Pair, groups: Groups) -> None:
+    groups.lost = {"group-0"}
+    clock = slow()
+    for _ in range(3):
+        with contextlib.suppress(ClusterUnavailable):
+            positions.note_positions(pair, lambda: next(clock))
+    assert groups.asked == [["group-2", "group-3"], ["group-4", "group-2"]], (
+        "they come after all others for a while"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,9 +21,10 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.governance.models import Run
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
-from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.acls import Which
 from hadash.kafka.controller import zookeeper_controller
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
+from hadash.kafka.groups import GroupsClient
 from hadash.kafka.values import Acl
 from hadash.lake import snapshots
 from hadash.lake.store import Store
@@ -174,10 +175,10 @@ def test_a_cluster_without_authorizer_is_said_to_have_none(
     """(Those of the tests have one.)"""
     assert all(row["authorizer"] for row in rows_of_a_new_snapshot(lake))
 
-    def acls(client: ClusterClient) -> set[Acl]:
-        raise NotOffered(f"Cluster {client.name} has no authorizer.")
+    def refused(self: GroupsClient, wanted: Sequence[Which]) -> set[Acl]:
+        raise NotOffered("Cluster could not read the ACLs of everybody: it has no authorizer.")
 
-    monkeypatch.setattr(ClusterClient, "acls", acls)
+    monkeypatch.setattr(GroupsClient, "rules", refused)
     assert not any(row["authorizer"] for row in rows_of_a_new_snapshot(lake))
     assert rows(lake, "acls") == []
 

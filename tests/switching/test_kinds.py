@@ -223,3 +223,9 @@ def finish_precheck(switch: Switch) -> Switch:
     execution._finish(Attempt(True, say("All checks hold.")))
     switch.refresh_from_db()
     return switch
+
+
+def test_a_forced_switch_waits_for_nobodys_go(asked: Any) -> None:
+    """Its source is lost, and others have agreed: what a form still says of a go does not count."""
+    made = requests.submit(asked("rita", Kind.FORCED), nobody_starts, confirmed="east", ask_for_go=True)
+    assert not made.ask_for_go

@@ -145,8 +145,10 @@ class SwitchRequest(PlanRequest, WindowRequest):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        unfit = ["start_at", "ask_for_go"] if Kind(attrs["kind"]).spec.at_once else []
-        unfit += [] if Kind(attrs["kind"]).spec.removes_old_topics else ["retire_after_days"]
+        spec = Kind(attrs["kind"]).spec
+        unfit = ["start_at"] if spec.at_once else []
+        unfit += [] if spec.may_wait_for_go else ["ask_for_go"]
+        unfit += [] if spec.removes_old_topics else ["retire_after_days"]
         for name in unfit:
             if attrs.get(name):
                 raise s.ValidationError({name: [_("Not for this kind.")]})

@@ -55,7 +55,7 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
             )
 
     def noted(self, held: Switch) -> dict[str, Any]:
-        return {"retire_after_days": held.retire_after_days}
+        return {"plan_digest": held.plan_digest, "retire_after_days": held.retire_after_days}
 
     def waits_for_blackouts(self, held: Switch) -> bool:
         return held.the_kind.spec.waits_for_blackouts

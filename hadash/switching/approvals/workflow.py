@@ -59,6 +59,9 @@ class Workflow(Generic[R]):
         """
         raise NotImplementedError
 
+    def lock_beside(self, row: R) -> None:
+        """Lock what else is looked at in the transaction, before the row."""
+
     def check_locked(self, held: R) -> None:
         """What has to hold in the transaction. :raises Refused: it does not."""
 
@@ -97,13 +100,14 @@ class Workflow(Generic[R]):
             raise PlanChanged(self.changed_since_seen())
         self.look_again(row)
         with transaction.atomic():
-            self.check_locked(row)
+            self.lock_beside(row)
             held = row.locked()
             held.refuse_unless(self.EVENT.APPROVE)
             if held.expires_at < timezone.now():
                 raise Refused(say("This request has expired. Request it again."))
             if seen is not None and seen != valid(held).count():
                 raise PlanChanged(say("The approvals are not those that you have seen. Look at it again."))
+            self.check_locked(held)
             missing = note_approval(user, held, browser, digest=digest)
             held.tell(say("%(user)s approved it.", user=user.get_username()), user)
             if missing:
@@ -231,8 +235,11 @@ class WindowedWorkflow(Workflow[R]):
                 continue
             with transaction.atomic():
                 held = row.locked()
-                if held.status != approved:
-                    continue  # somebody was faster
+                over = held.start_until is not None and held.start_until < timezone.now()
+                if held.status != approved or over:
+                    continue  # somebody was faster, or its window ended while it was waited for
+                if self.waits_for_blackouts(held) and nothing_may_start(held.pair) is not None:
+                    continue
                 held.tell(say("Its window has come."))
                 self.run(held, start)
                 record(None, "start", held.subject)

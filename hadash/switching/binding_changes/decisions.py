@@ -43,10 +43,12 @@ class BindingChangeWorkflow(Workflow[BindingChange]):
                 say("What is bound or used has changed since the request. Look at it again."), *found.blockers
             )
 
-    def check_locked(self, row: BindingChange) -> None:
-        """:raises Busy: a switch holds part of it."""
+    def lock_beside(self, row: BindingChange) -> None:
         overlaps.lock()
-        overlaps.refuse_overlap(row.radius)
+
+    def check_locked(self, held: BindingChange) -> None:
+        """:raises Busy: a switch holds part of it."""
+        overlaps.refuse_overlap(held.radius)
 
     def begin(self, held: BindingChange, start: Start[BindingChange]) -> None:
         """A worker writes it."""

@@ -192,7 +192,9 @@ class KindSpec:
     more_approvals: int = 0
     #: It waits for the end of a blackout. (What changes nothing does not, nor what cannot wait.)
     waits_for_blackouts: bool = True
-    #: Rules that stop other switches are only told.
+    #: It may wait for a person's go when all checks hold. (Once somebody has agreed that the source is lost, nobody is waited for.)
+    may_wait_for_go: bool = True
+    #: Rules that find something stop it; of others they are only told.
     findings_stop: bool = True
     #: Its plan has to be on the page of whoever asks: it runs before anybody else looks at it, or loses records.
     seen_first: bool = False
@@ -224,6 +226,7 @@ KINDS: dict[Kind, KindSpec] = {
         say("The rehearsal is running. No client notices anything."),
         way=(Stage.PRECHECK, Stage.REHEARSE),
         at_once=True,
+        may_wait_for_go=False,
         waits_for_blackouts=False,
         findings_stop=False,
         changes_nothing=True,
@@ -234,6 +237,7 @@ KINDS: dict[Kind, KindSpec] = {
         say("The switch is running. Somebody else has to review it afterwards."),
         permission="operate_switch",
         at_once=True,
+        may_wait_for_go=False,
         waits_for_blackouts=False,
         findings_stop=False,
         seen_first=True,
@@ -248,6 +252,7 @@ KINDS: dict[Kind, KindSpec] = {
         way=(Stage.PRECHECK, Stage.BLOCK, Stage.ASSESS, Stage.TRANSLATE, Stage.FORWARD, Stage.VERIFY),
         permission="force_switch",
         more_approvals=1,
+        may_wait_for_go=False,
         waits_for_blackouts=False,
         findings_stop=False,
         seen_first=True,

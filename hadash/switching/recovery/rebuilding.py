@@ -1,7 +1,7 @@
 """Rebuilding the standby side of a healthy mirror, as an administrator asks for it: who stands in the way, and the
 audit log.
 
-(After a forced switch the lost side is rebuilt through its tail: see ``tails.py``.)
+(After a forced switch the lost side is rebuilt through its tail: see ``unreplicated.py``.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Bindings of a switch that PostgreSQL does not know, or does not run: it has failed over without the last commits.
 
-A switch whose row survived reads back how far it came (``recovery.py``). One whose request or approval is
+A switch whose row survived reads back how far it came (``execution/journal.py``). One whose request or approval is
 forgotten is run by nobody, while its clients wait. It is found here and shown; a person brings its clients
 back.
 """

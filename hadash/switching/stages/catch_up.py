@@ -1,5 +1,5 @@
 """A read split: consumers go to the mirror of what they read, or come home from it, while writes go on. Pure;
-see ``stages.py``.
+see ``ways.py``.
 
 The side that is written to never stands still, so nothing can be proved to be drained. It need not be: the readers have
 committed and wait, so it is enough that the target holds what the source held when they were stopped.

@@ -1,4 +1,4 @@
-"""A forced switch: the source is lost, and clients go on with what the mirror has copied. Pure; see ``stages.py``.
+"""A forced switch: the source is lost, and clients go on with what the mirror has copied. Pure; see ``ways.py``.
 
 Nothing is asked of the source. What it was seen to hold last says what is lost (the RPO), and where groups
 stood last says what is read again. When it comes back it is asked for its tail: see

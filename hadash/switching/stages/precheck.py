@@ -1,4 +1,4 @@
-"""Precheck: everything that must hold before a client notices anything. Pure; see ``stages.py``."""
+"""Precheck: everything that must hold before a client notices anything. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What clients may use of both clusters: what stands against a switch, what is copied, and what is only said. Pure; see
-``checks.py`` and ``forcing.py``."""
+``precheck.py`` and ``failover.py``."""
 
 from __future__ import annotations
 

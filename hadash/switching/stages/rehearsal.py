@@ -1,4 +1,4 @@
-"""A rehearsal: what a switch would meet, without touching a client. Reads only. Pure; see ``stages.py``."""
+"""A rehearsal: what a switch would meet, without touching a client. Reads only. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 

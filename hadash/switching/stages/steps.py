@@ -1,4 +1,4 @@
-"""Steps that several stages take. Pure; see ``stages.py``."""
+"""Steps that several stages take. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translate: the groups that move go on at the same records on the target. Pure; see ``stages.py``."""
+"""Translate: the groups that move go on at the same records on the target. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 

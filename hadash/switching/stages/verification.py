@@ -1,4 +1,4 @@
-"""Verify: the clients have arrived, work where they are, and nothing bypasses the Gateways. Pure; see ``stages.py``."""
+"""Verify: the clients have arrived, work where they are, and nothing bypasses the Gateways. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 
