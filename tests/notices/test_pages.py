@@ -15,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from standardwebhooks import Webhook
+from support.waiting import SLOWER
 from support.web import Posted, fine, web_server
 
 from hadash.notices import carrying, channels, routing
@@ -180,7 +181,7 @@ class TestPosting:
         self, people: SimpleNamespace, reachable: None, settings: Any
     ) -> None:
         """Three messages for it cost one time-out, and not three."""
-        settings.WEBHOOK_TIMEOUT_SECONDS = 0.3
+        settings.WEBHOOK_TIMEOUT_SECONDS = 2 * SLOWER
         given_up = threading.Event()
 
         def late(posted: Posted) -> tuple[int, dict[str, str], bytes]:

@@ -130,7 +130,7 @@ _SWITCH_EVENTS: dict[switches.Status, ItemEvent] = {
 def event_of(item: ItemStatus, switch: switches.Status) -> ItemEvent | None:
     """What it means for an item that its switch is seen as ``switch``; ``None``: nothing new.
 
-    >>> event_of(ItemStatus.RUNNING, machine.Status.ROLLED_BACK)
+    >>> event_of(ItemStatus.RUNNING, switches.Status.ROLLED_BACK)
     <ItemEvent.FAIL: 'fail'>
     """
     event = _SWITCH_EVENTS.get(switch, ItemEvent.RESUME)
