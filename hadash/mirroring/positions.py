@@ -21,13 +21,14 @@ def note_positions(pair: Pair, clock: Callable[[], float] = time.monotonic) -> i
     """Note the committed offsets of groups that were seen lately, on the cluster that their Topics are mirrored
     from; how many groups those are.
 
-    Those that were noted longest ago come first, and what is not reached in ``HADASH_POSITION_NOTE_SECONDS`` is
+    Those that were noted longest ago come first, and what is not reached in half of ``HADASH_POSITION_NOTE_SECONDS`` is
     the next look's: a pair may have very many groups. Each part that was read is kept whatever becomes of the
     others; groups that could not be read come last for a while, so that they do not keep the others.
 
     :raises KafkaError: the first that went wrong, when all else is noted.
     """
-    share = settings.POSITION_NOTE_SECONDS / len(pair.clusters)
+    # Half of the time: a pair with very many groups would keep its clusters and the worker busy without end.
+    share = settings.POSITION_NOTE_SECONDS / 2 / len(pair.clusters)
     count, failed = 0, None
     for cluster in pair.clusters:
         noted, error = _note(pair, cluster, share, clock)
