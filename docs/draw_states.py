@@ -68,7 +68,7 @@ def page() -> str:
             "## After a migration: the old Topics",
             "",
             "From the tables in `hadash/switching/machines/retirements.py`. *defer*: a server did not answer, it is tried again. *fail*: something "
-            "stands against it, a person has to look.",
+            "blocks it, a person has to look.",
             "",
             *_mermaid(_retirement()),
             "",

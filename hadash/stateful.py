@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from django.db import models
 
-from hadash.machines import IllegalMove, Machine
+from hadash.machines import Machine
 from hadash.refusals import Refused
 from hadash.sentences import Sentence
 
@@ -59,6 +59,3 @@ class Stateful(models.Model):
     def locked(self) -> Self:
         """The row as it is now, locked until the end of the transaction."""
         return type(self)._default_manager.select_for_update(of=("self",)).get(pk=self.pk)
-
-
-__all__ = ["IllegalMove", "Stateful"]

@@ -18,7 +18,7 @@ from kafka.admin import ACLOperation, ACLPermissionType, ACLResourcePatternType,
 from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.group_admin import Admin
+from hadash.kafka.group_admin import Admin, raise_refusal
 from hadash.kafka.values import Acl
 
 
@@ -50,17 +50,39 @@ def rules(which: Which, admin: Admin) -> set[Acl]:
     """
     about_topic = which.topic is not None
     answer = admin.ask_controller(
-        DescribeAclsRequest(
-            resource_type_filter=ResourceType.TOPIC if about_topic else ResourceType.ANY,
-            resource_name_filter=which.topic,
-            pattern_type_filter=ACLResourcePatternType.MATCH if about_topic else ACLResourcePatternType.ANY,
-            principal_filter=which.principal,
-            host_filter=None,
-            operation=ACLOperation.ANY,
-            permission_type=ACLPermissionType.ANY,
+        _question(
+            ResourceType.TOPIC if about_topic else ResourceType.ANY,
+            ACLResourcePatternType.MATCH if about_topic else ACLResourcePatternType.ANY,
+            which,
         )
     )
-    _raise_refusal(answer)
+    raise_refusal(answer)
+    return _rules_in(answer)
+
+
+def heard_by(broker: int, principal: str, admin: Admin) -> set[Acl]:
+    """What ``broker`` itself has heard of the rules of a principal about Topics; without an authorizer nothing."""
+    question = _question(ResourceType.TOPIC, ACLResourcePatternType.ANY, Which(principal=principal))
+    answer = admin.ask_broker(broker, question)
+    if errors.for_code(answer.error_code) is errors.SecurityDisabledError:
+        return set()
+    raise_refusal(answer)
+    return _rules_in(answer)
+
+
+def _question(kind: ResourceType, pattern: ACLResourcePatternType, which: Which) -> DescribeAclsRequest:
+    return DescribeAclsRequest(
+        resource_type_filter=kind,
+        resource_name_filter=which.topic,
+        pattern_type_filter=pattern,
+        principal_filter=which.principal,
+        host_filter=None,
+        operation=ACLOperation.ANY,
+        permission_type=ACLPermissionType.ANY,
+    )
+
+
+def _rules_in(answer: Any) -> set[Acl]:
     return {
         Acl(
             _name(ResourceType, resource.resource_type),
@@ -120,9 +142,9 @@ def delete(unwanted: Iterable[Acl], admin: Admin) -> None:
         ]
     )
     for result in admin.ask_controller(asked).filter_results:
-        _raise_refusal(result)
+        raise_refusal(result)
         for deleted in result.matching_acls:
-            _raise_refusal(deleted)
+            raise_refusal(deleted)
 
 
 def _name(kind: type[IntEnum], number: int) -> str:
@@ -145,9 +167,3 @@ def _number(kind: type[IntEnum], name: str, acl: Acl) -> int:
         return kind[name]
     except KeyError:
         raise KafkaError(f"there is no such rule: {acl}") from None
-
-
-def _raise_refusal(answer: Any) -> None:
-    error = errors.for_code(answer.error_code)
-    if error is not errors.NoError:
-        raise error(answer.error_message or "")

@@ -9,19 +9,14 @@ from weakref import WeakSet
 
 from kafka import errors
 from kafka.admin import (
-    ACLOperation,
-    ACLPermissionType,
-    ACLResourcePatternType,
     KafkaAdminClient,
-    ResourceType,
 )
 from kafka.net.compat import KafkaNetClient
 from kafka.net.connection import KafkaConnection
 from kafka.net.transport import KafkaTCPTransport
-from kafka.protocol.admin.acl import DescribeAclsRequest
 
 from hadash.kafka.tls import context
-from hadash.kafka.values import Acl, ClusterAccess
+from hadash.kafka.values import ClusterAccess
 
 #: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in
 #: milliseconds; during a block nobody can wait long.
@@ -59,38 +54,13 @@ class Admin(KafkaAdminClient):
         found = self._manager.cluster.get_coordinator(group)
         return -1 if found is None else int(found)
 
-    def topic_rules_at(self, broker: int, principal: str) -> set[Acl]:
-        """What ``broker`` itself has heard of the rules of a principal about Topics. (The library asks any broker.)"""
-        request = DescribeAclsRequest(
-            resource_type_filter=ResourceType.TOPIC,
-            resource_name_filter=None,
-            pattern_type_filter=ACLResourcePatternType.ANY,
-            principal_filter=principal,
-            host_filter=None,
-            operation=ACLOperation.ANY,
-            permission_type=ACLPermissionType.ANY,
-        )
-
-        answer = self._manager.run(self._manager.send, request, broker)
-        if errors.for_code(answer.error_code) is errors.SecurityDisabledError:
-            return set()  # without an authorizer there are no rules
-        found, _ = self._convert_describe_acls_response_to_acls(answer)
-        return {
-            Acl(
-                a.resource_pattern.resource_type.name,
-                a.resource_pattern.resource_name,
-                a.resource_pattern.pattern_type.name,
-                a.principal,
-                a.host,
-                a.operation.name,
-                a.permission_type.name,
-            )
-            for a in found
-        }
-
     def ask(self, request: Any) -> Any:
         """The answer of any broker to a request that the library knows and has no method for."""
         return self._manager.run(self._manager.send, request)
+
+    def ask_broker(self, broker: int, request: Any) -> Any:
+        """The answer of this broker. (The library asks any.)"""
+        return self._manager.run(self._manager.send, request, broker)
 
     def ask_controller(self, request: Any) -> Any:
         """The answer of the controller as it is now: with ZooKeeper every other broker may have heard of less."""
@@ -113,6 +83,13 @@ class Admin(KafkaAdminClient):
                 raise error(group.group_id)
             found[group.group_id] = group
         return found
+
+
+def raise_refusal(answer: Any) -> None:
+    """:raises kafka.errors.KafkaError: what the broker says in ``answer``, or in a part of one."""
+    error = errors.for_code(answer.error_code)
+    if error is not errors.NoError:
+        raise error(answer.error_message or "")
 
 
 def config_of(access: ClusterAccess) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class GroupsClient:
         asked = {
             f"broker {broker}, {principal}": (
                 broker,
-                partial(Admin.topic_rules_at, broker=broker, principal=principal),
+                partial(acls.heard_by, broker, principal),
             )
             for broker in set(brokers)
             for principal in wanted

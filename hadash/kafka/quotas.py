@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafka import errors
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.group_admin import Admin
+from hadash.kafka.group_admin import Admin, raise_refusal
 from hadash.kafka.values import DEFAULT, QuotaEntity, Quotas
 
 #: Kafka's names of the kinds of entities, by the field of :class:`QuotaEntity`.
@@ -37,7 +36,7 @@ def described(admin: Admin) -> dict[QuotaEntity, dict[str, float]]:
     :raises KafkaError: it has some for whom hadash does not know.
     """
     response = admin.ask(DescribeClientQuotasRequest(components=[], strict=False))
-    _raise_refusal(response)
+    raise_refusal(response)
     found: dict[QuotaEntity, dict[str, float]] = {}
     for entry in response.entries or ():
         found[_entity(entry.entity)] = {each.key: float(each.value) for each in entry.values}
@@ -59,7 +58,7 @@ def set_quotas(wanted: Quotas, admin: Admin) -> None:
         for entity, values in wanted.items()
     ]
     for each in admin.ask(AlterClientQuotasRequest(entries=entries, validate_only=False)).entries:
-        _raise_refusal(each)
+        raise_refusal(each)
 
 
 def with_static_defaults(quotas: Quotas, configs: Mapping[int, Mapping[str, str]]) -> Quotas:
@@ -101,9 +100,3 @@ def _parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
     """Kind and name as Kafka wants them: the default is no name."""
     named = {kind: getattr(entity, field) for field, kind in _KINDS.items()}
     return [(kind, name or None) for kind, name in named.items() if name is not None]
-
-
-def _raise_refusal(answer: Any) -> None:
-    error = errors.for_code(answer.error_code)
-    if error is not errors.NoError:
-        raise error(answer.error_message or "")

@@ -11,8 +11,8 @@ from hadash.accounts.roles import DECIDE, people_who
 from hadash.refusals import Refused
 from hadash.sentences import say
 
-#: The status of what waits for approvals, in every machine.
-AWAITING = "awaiting_approval"
+#: The statuses of what waits for approvals, and of what has them, in every machine.
+AWAITING, APPROVED = "awaiting_approval", "approved"
 
 
 def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,7 +22,7 @@ from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import reasons
-from hadash.switching.approvals.four_eyes import AWAITING, note_approval, valid
+from hadash.switching.approvals.four_eyes import APPROVED, AWAITING, note_approval, valid
 from hadash.switching.approvals.windows import nothing_may_start, utc
 from hadash.switching.models.approvable import Approvable
 from hadash.switching.refusals import PlanChanged
@@ -32,32 +33,32 @@ R = TypeVar("R", bound=Approvable)
 Start = Callable[[R], None]
 
 
-class Workflow(Generic[R]):
+class Workflow(ABC, Generic[R]):
     """What people do with one kind of request. A subclass says what is particular about it."""
 
     #: The rows, and the events of their machine.
     MODEL: ClassVar[Any]
     EVENT: ClassVar[Any]
 
-    def may_not_decide(self) -> PermissionDenied:
-        raise NotImplementedError
+    @abstractmethod
+    def may_not_decide(self) -> PermissionDenied: ...
 
-    def may_not_cancel(self) -> PermissionDenied:
-        raise NotImplementedError
+    @abstractmethod
+    def may_not_cancel(self) -> PermissionDenied: ...
 
+    @abstractmethod
     def own_request(self) -> PermissionDenied:
         """For whoever would decide on what they have asked for themselves."""
-        raise NotImplementedError
 
+    @abstractmethod
     def changed_since_seen(self) -> Sentence:
         """What somebody reads who has seen something else than what would be done."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look_again(self, row: R) -> None:
         """:raises Refused: what was asked for cannot be done any more; as :class:`PlanChanged` if something
         else would be done.
         """
-        raise NotImplementedError
 
     def lock_beside(self, row: R) -> None:
         """Lock what else is looked at in the transaction, before the row."""
@@ -65,9 +66,9 @@ class Workflow(Generic[R]):
     def check_locked(self, held: R) -> None:
         """What has to hold in the transaction. :raises Refused: it does not."""
 
+    @abstractmethod
     def begin(self, held: R, start: Start[R]) -> None:
         """The row is approved and saved: let it run, or wait for its time. :raises Refused: nothing may begin now."""
-        raise NotImplementedError
 
     def noted(self, held: R) -> dict[str, Any]:
         """What the audit log says of an approval besides."""
@@ -197,9 +198,9 @@ class WindowedWorkflow(Workflow[R]):
     and never after it.
     """
 
+    @abstractmethod
     def run(self, held: R, start: Start[R]) -> None:
         """Let an approved row run. ``held`` is locked by the caller."""
-        raise NotImplementedError
 
     def waits_for_blackouts(self, held: R) -> bool:
         return True
@@ -222,12 +223,11 @@ class WindowedWorkflow(Workflow[R]):
         """
         count = 0
         now = timezone.now()
-        approved = "approved"
-        due: Any = self.MODEL._default_manager.filter(status=approved, start_at__lte=now)
+        due: Any = self.MODEL._default_manager.filter(status=APPROVED, start_at__lte=now)
         for row in due.select_related("pair"):
             if row.start_until is not None and row.start_until < now:
                 passed = say("Its window has passed, and it was not started: it is dropped.")
-                self.expire(row, passed, approved)
+                self.expire(row, passed, APPROVED)
                 continue
             blackout = nothing_may_start(row.pair) if self.waits_for_blackouts(row) else None
             if blackout is not None:
@@ -236,7 +236,7 @@ class WindowedWorkflow(Workflow[R]):
             with transaction.atomic():
                 held = row.locked()
                 over = held.start_until is not None and held.start_until < timezone.now()
-                if held.status != approved or over:
+                if held.status != APPROVED or over:
                     continue  # somebody was faster, or its window ended while it was waited for
                 if self.waits_for_blackouts(held) and nothing_may_start(held.pair) is not None:
                     continue
