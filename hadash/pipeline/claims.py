@@ -25,7 +25,13 @@ def claimed(database: str, number: int) -> Iterator[bool]:
     """
     with psycopg.connect(database, autocommit=True) as holder:
         row = holder.execute("SELECT pg_try_advisory_lock(%s, %s)", [_RUNS, number]).fetchone()
-        yield bool(row and row[0])
+        is_mine = bool(row and row[0])
+        try:
+            yield is_mine
+        finally:
+            # Given back by name: a server that is only hung up on keeps it until it notices.
+            if is_mine and not holder.broken:
+                holder.execute("SELECT pg_advisory_unlock(%s, %s)", [_RUNS, number])
 
 
 def is_claimed(number: int) -> bool:
