@@ -5,4 +5,4 @@ class InventoryConfig(AppConfig):
     name = "hadash.inventory"
 
     def ready(self) -> None:
-        from hadash.inventory import checks  # noqa: F401 (registers them)
+        from hadash.inventory import checks, one_of  # noqa: F401 (registers them)

@@ -171,8 +171,12 @@ def shown(draft: PlanProposal) -> tuple[Any, ...]:
     return draft, draft.plan.members, draft.whole
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_it_is_the_plan_of_the_whole_pair(pair: Pair, engine: Engine, seed: int) -> None:
+@pytest.mark.parametrize("at_once", [1, neighbourhood.READ_AT_ONCE])
+@pytest.mark.parametrize("seed", range(6))
+def test_it_is_the_plan_of_the_whole_pair(
+    pair: Pair, engine: Engine, seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbourhood, "READ_AT_ONCE", at_once)
     world = World(pair, engine, seed)
     for target in pair.clusters:
         source = pair.other(target)
@@ -248,6 +252,39 @@ class TestTooMany:
         (reason,) = draft.blockers
         assert str(reason).startswith("At least 6 AppIDs would move together")
         assert {i.appid for i in draft.plan.identities} == {f"app-{n}" for n in range(5)}
+
+    def test_of_very_many_that_use_the_same_few_are_drawn(
+        self, pair: Pair, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody reads a picture of a thousand, and while it is drawn somebody waits."""
+        monkeypatch.setattr(neighbourhood, "NEAREST", 3)
+        Access.objects.bulk_create(
+            [
+                seen(pair, "shop", "", "produce", "sales"),
+                *(
+                    seen(pair, f"app-{n}", "", kind, "sales")
+                    for n in range(4)
+                    for kind in ("produce", "consume")
+                ),
+                *(seen(pair, "app-3", "", "produce", f"t-{n}") for n in range(9)),
+                *(seen(pair, f"far-{n}", "", "consume", f"t-{n}") for n in range(9)),
+            ]
+        )
+        draft = self.draft(pair, Scope(ScopeKind.APPID, "shop"), pair.second)
+        assert not draft.whole
+        assert {i.appid for i in draft.plan.identities} == {"shop", "app-0", "app-1"}
+
+    def test_the_cluster_is_not_asked_for_what_is_known_without_it(self, pair: Pair, engine: Engine) -> None:
+        """It may have a hundred thousand rules."""
+        Access.objects.bulk_create(
+            [
+                seen(pair, "shop", "", "produce", "sales"),
+                *(seen(pair, f"app-{n}", "", "consume", "sales") for n in range(20)),
+            ]
+        )
+        draft = self.draft(pair, Scope(ScopeKind.APPID, "shop"), pair.second)
+        assert not draft.whole
+        assert engine.asked == []
 
     def test_who_is_there_already_does_not_move(self, pair: Pair, engine: Engine) -> None:
         Access.objects.bulk_create(

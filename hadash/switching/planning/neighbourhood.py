@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from django.db.models import Q, QuerySet
 
@@ -32,14 +32,17 @@ from hadash.switching.planning.radius import Touched
 
 Uses = QuerySet[Access] | QuerySet[Declaration]
 
-#: Names in one question to the database: it takes some ten thousand.
-NAMES_AT_ONCE = 10_000
+#: AppIDs of what is shown of a plan that is too large: nobody reads more, and drawing it takes its time.
+NEAREST = 100
+
+#: AppIDs that are read at once, nearest first: those after them may not be wanted any more.
+READ_AT_ONCE = 500
 
 
 class TooMany(Exception):
     """More AppIDs use what would move than any change of bindings can hold.
 
-    ``count``: how many are known by then; ``estate``: those nearest to what was asked for.
+    ``count``: how many are known by then; ``estate``: of the ``NEAREST`` to what was asked for.
     """
 
     def __init__(self, count: int, estate: Estate) -> None:
@@ -70,20 +73,20 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
     """
     reading = _Reading(pair, asked, documents_of(pair))
     reading.refuse_unreadable()
-    known: set[str] = set()
-    wanted = set(appids)
+    known, waiting = set(appids), sorted(set(appids))
     asked_for = Touched()
     while True:
-        part = reading.read(wanted)
-        known |= wanted
-        estate = reading.estate()
-        found = close(estate, part)
-        wanted = reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups) - known
+        part = reading.read(waiting[:READ_AT_ONCE])
+        del waiting[:READ_AT_ONCE]
+        found = close(reading.estate(), part)
+        for users in reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups):
+            waiting += sorted(users - known)
+            known |= users
+            if reading.movable(known, target.name) > MOST_DOCUMENTS:
+                raise TooMany(len(known), reading.nearest())
         asked_for = Touched(asked_for.topics | found.topics, asked_for.groups | found.groups)
-        if not wanted:
+        if not waiting:
             return reading.estate(found.mirrored)
-        if reading.movable(known | wanted, target.name) > MOST_DOCUMENTS:
-            raise TooMany(len(known | wanted), estate)
 
 
 def whole_pair(pair: Pair, source: Cluster) -> None:
@@ -96,7 +99,7 @@ def whole_pair(pair: Pair, source: Cluster) -> None:
     names = list(islice(reading.all_names(), MOST_DOCUMENTS + len(documents) + 1))
     count = reading.movable(names, pair.other(source).name)
     if count > MOST_DOCUMENTS:
-        raise TooMany(count, reading.estate())
+        raise TooMany(count, reading.nearest())
 
 
 class _Reading:
@@ -109,6 +112,8 @@ class _Reading:
         self._since = access_since()
         #: Those whose bindings name Topics or groups, whoever uses them.
         self._by_request = {a: d for a, d in documents.items() if d is not None and d.by_request}
+        #: Who was read, nearest to what was asked for first.
+        self._read: list[str] = []
         self._uses: list[AccessEdge] = []
         self._instances: dict[str, set[str]] = defaultdict(set)
         self._own: dict[str, BindingDocument] = {}
@@ -123,6 +128,15 @@ class _Reading:
     def estate(self, mirrored: Collection[str] = ()) -> Estate:
         """Of those that were read, with the mirrors that carry one of ``mirrored``."""
         return self._estate(self._uses, self._own, self._instances, self._mirrors(mirrored))
+
+    def nearest(self) -> Estate:
+        """Of the first ``NEAREST`` that were read."""
+        near = set(self._read[:NEAREST])
+        return self._estate(
+            (use for use in self._uses if use.appid in near),
+            {appid: document for appid, document in self._own.items() if appid in near},
+            {appid: names for appid, names in self._instances.items() if appid in near},
+        )
 
     def _estate(
         self,
@@ -168,6 +182,7 @@ class _Reading:
 
     def read(self, appids: Collection[str]) -> Estate:
         """Add all that is known of these, and return it."""
+        self._read += appids
         seen = [AccessEdge(*row) for row in self._seen(appids)]
         declared = [Relation(*row) for row in self._declared(appids)]
         found = [*seen, *declared_uses(declared, seen)]
@@ -181,29 +196,27 @@ class _Reading:
             if (document := self._documents[appid]) is not None
         }
         instances: dict[str, set[str]] = defaultdict(set)
-        for part in _parts(appids):
-            rows = InstanceID.objects.filter(appid__pair=self._pair, appid__name__in=part)
-            for appid, name in rows.values_list("appid__name", "name"):
-                instances[appid].add(name)
+        rows = InstanceID.objects.filter(appid__pair=self._pair, appid__name__one_of=appids)
+        for appid, name in rows.values_list("appid__name", "name"):
+            instances[appid].add(name)
         self._own |= documents
         self._instances |= instances
         return self._estate(found, documents, instances)
 
-    def users_of(self, topics: Collection[str], groups: Collection[str]) -> set[str]:
-        """The AppIDs that use any of this: they were seen, are declared to, are bound for it by its name, or,
-        of whom nothing is known, may use it.
+    def users_of(self, topics: Collection[str], groups: Collection[str]) -> Iterator[set[str]]:
+        """The AppIDs that use any of this, in some parts: they were seen, are declared to, are bound for it by
+        its name, or, of whom nothing is known, may use it. The cluster is asked last: it may have a hundred
+        thousand rules.
         """
+        if not topics and not groups:
+            return
         seen, declared = self._lately(), Declaration.objects.filter(appid__pair=self._pair)
-        found = {
-            *_users(seen, topics, groups, "appid"),
-            *_users(declared, topics, groups, "appid__name"),
-            *self._of_pair(self._bound_for(set(topics), set(groups))),
-        }
+        yield _users(seen, topics, groups, "appid")
+        yield _users(declared, topics, groups, "appid__name")
+        yield self._of_pair(self._bound_for(set(topics), set(groups)))
         if topics and not self._pair.generated:  # (nobody can be asked there, and all that there is was seen)
-            allowed = self._rules.users_of_topics(self._pair, sorted(topics)) - found
-            known = {*_names(seen, "appid", allowed), *_names(declared, "appid__name", allowed)}
-            found |= allowed - known
-        return found
+            allowed = self._rules.users_of_topics(self._pair, sorted(topics))
+            yield allowed - _names(seen, "appid", allowed) - _names(declared, "appid__name", allowed)
 
     def _bound_for(self, topics: set[str], groups: set[str]) -> set[str]:
         return {
@@ -218,14 +231,12 @@ class _Reading:
         return Access.objects.filter(pair=self._pair, last_seen__gte=self._since)
 
     def _seen(self, appids: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
-        for part in _parts(appids):
-            rows = self._lately().filter(appid__in=part).order_by()
-            yield from rows.values_list("appid", "client_id", "kind", "resource").distinct()
+        rows = self._lately().filter(appid__one_of=appids).order_by()
+        yield from rows.values_list("appid", "client_id", "kind", "resource").distinct()
 
     def _declared(self, appids: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
-        for part in _parts(appids):
-            rows = Declaration.objects.filter(appid__pair=self._pair, appid__name__in=part).order_by()
-            yield from rows.values_list("appid__name", "instance_id", "kind", "resource")
+        rows = Declaration.objects.filter(appid__pair=self._pair, appid__name__one_of=appids).order_by()
+        yield from rows.values_list("appid__name", "instance_id", "kind", "resource")
 
     def _allowed(self, unseen: Collection[str]) -> list[AccessEdge]:
         """What those of whom nothing is known may use: of the Topics that somebody uses, or a mirror carries."""
@@ -257,30 +268,28 @@ class _Reading:
 
     def _mirrors(self, topics: Collection[str]) -> Iterator[MirrorOf]:
         """Those that carry one of ``topics``."""
-        found: dict[str, MirrorOf] = {}
-        for part in _parts(topics):
-            rows = Mirror.objects.filter(pair=self._pair, topics__has_any_keys=part)
-            for name, source, carried in rows.values_list("name", "source__name", "topics"):
-                found[name] = MirrorOf(name, source, frozenset(carried))
-        yield from (found[name] for name in sorted(found))
+        if not topics:
+            return
+        rows = Mirror.objects.filter(pair=self._pair, topics__has_any_keys=sorted(topics)).order_by("name")
+        for name, source, carried in rows.values_list("name", "source__name", "topics"):
+            yield MirrorOf(name, source, frozenset(carried))
 
 
-def _users(rows: Uses, topics: Collection[str], groups: Collection[str], name: str) -> Iterator[str]:
+def _users(rows: Uses, topics: Collection[str], groups: Collection[str], name: str) -> set[str]:
     """The AppIDs (``name`` is their column) of rows about these Topics or groups."""
-    for is_group, names in ((False, topics), (True, groups)):
-        of_kind = rows.filter(kind=GROUP) if is_group else rows.exclude(kind=GROUP)
-        for part in _parts(names):
-            found = of_kind.filter(resource__in=part).order_by()
-            yield from found.values_list(name, flat=True).distinct()
+    # (The kinds are named one by one: PostgreSQL finds them in the index then.)
+    of_topics = rows.filter(kind__in=(Access.Kind.PRODUCE, Access.Kind.CONSUME), resource__one_of=topics)
+    of_groups = rows.filter(kind=Access.Kind.GROUP, resource__one_of=groups)
+    return set(
+        chain.from_iterable(
+            found.order_by().values_list(name, flat=True).distinct() for found in (of_topics, of_groups)
+        )
+    )
 
 
-def _names(rows: Uses | QuerySet[AppID], field: str, wanted: Collection[str]) -> Iterator[str]:
+def _names(rows: Uses | QuerySet[AppID], field: str, wanted: Collection[str]) -> set[str]:
     """Those of ``wanted`` that stand in a column."""
-    for part in _parts(wanted):
-        yield from rows.filter(**{f"{field}__in": part}).order_by().values_list(field, flat=True).distinct()
-
-
-def _parts(names: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(sorted(names))
-    while part := list(islice(rest, NAMES_AT_ONCE)):
-        yield part
+    if not wanted:
+        return set()
+    found = rows.filter(**{f"{field}__one_of": wanted}).order_by()
+    return set(found.values_list(field, flat=True).distinct())
