@@ -14,6 +14,7 @@ from hadash.presentation import live
 from hadash.switching.approvals import four_eyes
 from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.models.switches import StageRecord, Switch
+from hadash.switching.stages.context import StageContext
 
 #: Rows of the proof that stand on the page; the CSV has all of them.
 PROOF_SHOWN = 200
@@ -73,11 +74,8 @@ def proof_of(facts: Mapping[str, Any], records: Iterable[StageRecord]) -> list[P
     """
     if not live.proved_equal(list(records)):
         return []
-    rows = (
-        Proved(topic, partition, source, target)
-        for topic, partition, source, target in facts.get("drained", ())
-    )
-    return sorted(rows, key=lambda row: (row.topic, row.partition))
+    drained = StageContext(facts).drained or {}
+    return [Proved(p.topic, p.partition, point.source, point.target) for p, point in sorted(drained.items())]
 
 
 def record_of(switch: Switch) -> dict[str, Any]:

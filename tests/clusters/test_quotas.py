@@ -30,8 +30,8 @@ from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.answers import QuotaCheck, QuotasFound
 from hadash.switching.stages.context import StageContext
-from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
 
 pytestmark = pytest.mark.stack
 

@@ -18,7 +18,7 @@ import pytest
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.machines.switches import Kind
-from hadash.switching.stages.assignors import UsedAssignors
+from hadash.switching.stages.answers import UsedAssignors
 from hadash.switching.stages.precheck import check_assignors
 from hadash.switching.stages.reading_on import check_reading_on
 from hadash.switching.stages.run import Limits, StageFailed

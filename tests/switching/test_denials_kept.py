@@ -14,22 +14,24 @@ from hadash.mirroring.acls import write_denial
 from hadash.mirroring.models import WriteDenial
 from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import StageContext, denied_of, with_denied
+from hadash.switching.stages.context import StageContext
 
 from .world import WHOLE
 
 
 def test_what_was_to_be_made_before_stays_and_clusters_are_apart() -> None:
-    values: dict[str, Any] = {}
+    context = StageContext()
     for cluster, rule in (("east", ("b", "User:x")), ("east", ("a", "User:x")), ("west", ("b", "User:x"))):
-        values = {"denied": with_denied(values, cluster, [rule])}
-    assert denied_of(values, "east") == [("a", "User:x"), ("b", "User:x")]
-    assert denied_of(values, "west") == [("b", "User:x")]
+        assert context.keep_denied(cluster, [rule])
+    assert context.denied("east") == [("a", "User:x"), ("b", "User:x")]
+    assert context.denied("west") == [("b", "User:x")]
 
 
 def test_what_zookeeper_has_no_room_for_is_left_out() -> None:
     hard_to_compress = str([hash(str(number)) for number in range(FACTS_BYTES // 8)])
-    assert with_denied({"drained": hard_to_compress}, "east", [("a", "User:x")]) is None
+    context = StageContext({"drained": hard_to_compress})
+    assert not context.keep_denied("east", [("a", "User:x")])
+    assert context.denied("east") == []
 
 
 class Brokers:
@@ -60,17 +62,16 @@ class TestAfterAFailover:
         monkeypatch.setattr(standby, "_client", lambda cluster: brokers)
         return brokers
 
-    def deny(self, facts: StageContext) -> int:
-        made: int = CommandHandler(WHOLE, None, facts, lambda sentence: None).carry_out(do.DenyWrites("east"))
-        return made
+    def deny(self, context: StageContext) -> int:
+        return CommandHandler(WHOLE, None, context, lambda sentence: None).carry_out(do.DenyWrites("east"))
 
     def test_its_own_are_noted_again_and_nobody_elses(self, brokers: Brokers) -> None:
-        facts = StageContext()
-        assert self.deny(facts) == 1
+        context = StageContext()
+        assert self.deny(context) == 1
         assert self.OWN in brokers.rules
         WriteDenial.objects.all().delete()  # the commits that PostgreSQL has lost; ZooKeeper has the facts
 
-        assert self.deny(StageContext(facts.values)) == 0
+        assert self.deny(StageContext(context.values)) == 0
         assert [(d.topic, d.principal) for d in WriteDenial.objects.all()] == [("orders", "User:shop")]
         standby.allow_writes(Cluster.objects.get(name="east"), ["orders"])
         assert brokers.rules & {self.OWN, self.FOREIGN} == {self.FOREIGN}
@@ -80,7 +81,7 @@ class TestAfterAFailover:
             raise ConnectionError
 
         brokers.create_acls = dies
-        facts = StageContext()
+        context = StageContext()
         with pytest.raises(ConnectionError):
-            self.deny(facts)
-        assert denied_of(facts.values, "east") == [("orders", "User:shop")]
+            self.deny(context)
+        assert context.denied("east") == [("orders", "User:shop")]

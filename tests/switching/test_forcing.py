@@ -16,7 +16,7 @@ from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.quota_checks import QuotasFound
+from hadash.switching.stages.answers import LastKnown, QuotasFound
 from hadash.switching.stages.run import StageFailed
 
 from .parts import Broken
@@ -89,7 +89,7 @@ class LostWorld(World):
                 self.mirror.turning, self.mirror.state = True, "stopped"
             case do.ReadSighted():
                 age = None if self.looked_at is None else self.now - self.looked_at
-                return do.LastKnown(self.ends, age, self.positions, age)
+                return LastKnown(self.ends, age, self.positions, age)
             case do.ReadCopied():
                 position = self.mirror.position
                 return {

@@ -16,8 +16,8 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.machines.switches import WAY, Stage
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.answers import QuotaCheck
 from hadash.switching.stages.precheck import precheck_only, preflight
-from hadash.switching.stages.quota_checks import QuotaCheck
 from hadash.switching.stages.reading_on import check_reading_on
 from hadash.switching.stages.run import Limits, StageFailed
 

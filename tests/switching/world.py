@@ -28,9 +28,7 @@ from hadash.sentences import Sentence
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.assignors import UsedAssignors
-from hadash.switching.stages.positions import Reader
-from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
+from hadash.switching.stages.answers import QuotaCheck, QuotasFound, Reader, UsedAssignors
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from hadash.bindings.model import Journal
 from hadash.inventory.models import Cluster, Pair
@@ -20,9 +20,10 @@ from hadash.switching.execution.handlers.registry import HANDLERS, handles
 from hadash.switching.machines.switches import Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import (
-    StageContext,
-)
+from hadash.switching.stages.asking import Command
+from hadash.switching.stages.context import StageContext
+
+R = TypeVar("R")
 
 
 class CommandHandler:
@@ -39,13 +40,13 @@ class CommandHandler:
         self,
         plan: Plan,
         journal: Journal | None,
-        facts: StageContext,
+        context: StageContext,
         said: Callable[[Sentence], None],
         fence: Callable[[], None] = lambda: None,
     ) -> None:
         self.plan = plan
         self.journal = journal
-        self.facts = facts
+        self.context = context
         self.said = said
         self.fence = fence
         self._began = time.monotonic()
@@ -81,9 +82,10 @@ class CommandHandler:
         found = Mirror.objects.filter(pair=self.pair, name__in=self.plan.mirrors)
         return list(found.select_related("source", "pair__first", "pair__second"))
 
-    def carry_out(self, command: Any) -> Any:
+    def carry_out(self, command: Command[R]) -> R:
         """The answer to one command, as its class says."""
-        return HANDLERS[type(command)](self, command)
+        answer: R = HANDLERS[type(command)](self, command)
+        return answer
 
 
 @handles(do.Say)

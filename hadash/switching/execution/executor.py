@@ -150,7 +150,7 @@ class _Execution:
         self.switch = switch
         self.token = token
         self.stage = Stage(switch.stage)
-        self.facts = StageContext(switch.facts, self._save_facts)
+        self.context = StageContext(switch.facts, self._save_facts)
         self.effects: CommandHandler | None = None
         #: By command, and by what the executor itself does around them: how often, and seconds in all.
         self.timings: dict[str, list[float]] = {}
@@ -177,7 +177,7 @@ class _Execution:
         dialect = dialect_of(self.switch.pair)
         before = dialect.take_over(self.switch.key, self.stage.value, self.token)
         read_back(self.switch, self.token, dialect, before)
-        self.stage, self.facts.values = Stage(self.switch.stage), dict(self.switch.facts)
+        self.stage, self.context.values = Stage(self.switch.stage), dict(self.switch.facts)
         now = timezone.now()
         interrupted = self.switch.stages.filter(result=StageRecord.Result.RUNNING)
         if interrupted.update(result=StageRecord.Result.INTERRUPTED, ended_at=now):
@@ -215,7 +215,7 @@ class _Execution:
             if self.effects is None:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
                 self.effects = CommandHandler(
-                    self.switch.the_plan(), journal, self.facts, self._say, self._fence
+                    self.switch.the_plan(), journal, self.context, self._say, self._fence
                 )
             self.effects.begin(self.stage)
             run = run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits)
@@ -303,11 +303,11 @@ class _Execution:
         frees them as soon as a return would.)
         """
         now = self._now()
-        began = self.facts.values.get("blocked_at")
+        began = self.context.blocked_at
         if began is not None:
-            check_blocked((now - datetime.fromisoformat(began)).total_seconds(), plan, self.limits)
+            check_blocked((now - began).total_seconds(), plan, self.limits)
         elif isinstance(command, WriteBindings):
-            self.facts.put("blocked_at", now.isoformat())
+            self.context.keep_blocked_at(now)
 
     def _fence(self) -> None:
         """Called directly before whatever changes the world outside of ZooKeeper, which has a fence of its own.

@@ -15,7 +15,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.positions import positions_of
 from hadash.switching.plan import Plan
-from hadash.switching.stages.commands import LastKnown
+from hadash.switching.stages.answers import LastKnown, UsersFound
 
 
 def is_lost(client: ClusterClient, plan: Plan) -> bool:
@@ -49,7 +49,7 @@ def sighted(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
     )
 
 
-def users(pair: Pair, source: Cluster, plan: Plan) -> tuple[list[str], list[str]]:
+def users(pair: Pair, source: Cluster, plan: Plan) -> UsersFound:
     """The clients that used what moves shortly before the source was seen last, and the groups that had members."""
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors, sighted_at__isnull=False)
     last = max((m.sighted_at for m in mirrors if m.sighted_at is not None), default=None) or timezone.now()
@@ -66,4 +66,4 @@ def users(pair: Pair, source: Cluster, plan: Plan) -> tuple[list[str], list[str]
         clients.add(plan.who(row.appid, row.client_id))
         if row.kind == Access.Kind.GROUP and row.resource in plan.groups and has_joined(row.details):
             groups.add(row.resource)
-    return sorted(clients), sorted(groups)
+    return UsersFound(sorted(clients), sorted(groups))

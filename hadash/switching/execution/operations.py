@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -32,7 +31,7 @@ from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.signals import switch_ended
 from hadash.switching.stages.commands import RecordSeen
-from hadash.switching.stages.context import seen_to_json, with_fact
+from hadash.switching.stages.context import StageContext
 
 
 def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
@@ -85,7 +84,9 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
         held = switch.locked_and_moved(Event.RETRY)
         held.ended_at = None
         if there is not None:
-            held.facts = with_fact(held.facts, "seen", there)
+            context = StageContext(held.facts)
+            context.keep_seen(there)
+            held.facts = context.values
         held.save()
         log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
         record(user, "retry", held.subject, address, stage=held.stage)
@@ -93,7 +94,7 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
     return held
 
 
-def _still_there(switch: Switch) -> dict[str, Any]:
+def _still_there(switch: Switch) -> RecordSeen:
     """What a verify that a person lets run again has to see: those that are connected now. Clients that were stopped
     meanwhile would otherwise hold the switch, and with it the way back, for ever."""
     plan = switch.the_plan()
@@ -102,7 +103,7 @@ def _still_there(switch: Switch) -> dict[str, Any]:
     except (BindingError, GatewaySilent) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
     there = {plan.who(*name) for name in found}
-    return seen_to_json(RecordSeen(tuple(sorted(there)), (), ()))
+    return RecordSeen(tuple(sorted(there)), (), ())
 
 
 def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:

@@ -17,7 +17,7 @@ from hadash.kafka.values import DEFAULT, Quotas
 from hadash.mirroring import quotas as rules
 from hadash.mirroring.quotas import Mover
 from hadash.switching.plan import Plan
-from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
+from hadash.switching.stages.answers import QuotaCheck, QuotasFound
 
 
 def check(pair: Pair, plan: Plan, source: ClusterClient, target: ClusterClient) -> QuotaCheck:

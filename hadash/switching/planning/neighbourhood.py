@@ -36,7 +36,7 @@ Uses = QuerySet[Access] | QuerySet[Declaration]
 NEAREST = 100
 
 #: AppIDs that are read at once, nearest first: those after them may not be wanted any more.
-READ_AT_ONCE = 500
+READ_AT_ONCE = 250
 
 
 class TooMany(Exception):
@@ -73,18 +73,26 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
     """
     reading = _Reading(pair, asked, documents_of(pair))
     reading.refuse_unreadable()
-    known, waiting = set(appids), sorted(set(appids))
-    asked_for = Touched()
+    waiting = sorted(set(appids))
+    known = set(waiting)
+    movable = reading.movable(known, target.name)
+    asked_for, asked_of_cluster = Touched(), frozenset[str]()
     while True:
         part = reading.read(waiting[:READ_AT_ONCE])
         del waiting[:READ_AT_ONCE]
         found = close(reading.estate(), part)
-        for users in reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups):
-            waiting += sorted(users - known)
-            known |= users
-            if reading.movable(known, target.name) > MOST_DOCUMENTS:
-                raise TooMany(len(known), reading.nearest())
+        users = reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups)
         asked_for = Touched(asked_for.topics | found.topics, asked_for.groups | found.groups)
+        if not waiting and users <= known:
+            # The cluster last, and once for all: it may have a hundred thousand rules.
+            users |= reading.allowed_users_of(asked_for.topics - asked_of_cluster)
+            asked_of_cluster = asked_for.topics
+        users -= known
+        movable += reading.movable(users, target.name)
+        if movable > MOST_DOCUMENTS:
+            raise TooMany(len(known | users), reading.nearest())
+        waiting += sorted(users)
+        known |= users
         if not waiting:
             return reading.estate(found.mirrored)
 
@@ -203,20 +211,24 @@ class _Reading:
         self._instances |= instances
         return self._estate(found, documents, instances)
 
-    def users_of(self, topics: Collection[str], groups: Collection[str]) -> Iterator[set[str]]:
-        """The AppIDs that use any of this, in some parts: they were seen, are declared to, are bound for it by
-        its name, or, of whom nothing is known, may use it. The cluster is asked last: it may have a hundred
-        thousand rules.
-        """
+    def users_of(self, topics: Collection[str], groups: Collection[str]) -> set[str]:
+        """The AppIDs that use any of this: they were seen, are declared to, or are bound for it by its name."""
         if not topics and not groups:
-            return
+            return set()
         seen, declared = self._lately(), Declaration.objects.filter(appid__pair=self._pair)
-        yield _users(seen, topics, groups, "appid")
-        yield _users(declared, topics, groups, "appid__name")
-        yield self._of_pair(self._bound_for(set(topics), set(groups)))
-        if topics and not self._pair.generated:  # (nobody can be asked there, and all that there is was seen)
-            allowed = self._rules.users_of_topics(self._pair, sorted(topics))
-            yield allowed - _names(seen, "appid", allowed) - _names(declared, "appid__name", allowed)
+        return {
+            *_users(seen, topics, groups, "appid"),
+            *_users(declared, topics, groups, "appid__name"),
+            *self._of_pair(self._bound_for(set(topics), set(groups))),
+        }
+
+    def allowed_users_of(self, topics: Collection[str]) -> set[str]:
+        """The AppIDs of whom nothing is known, and that may use one of ``topics``."""
+        if not topics or self._pair.generated:  # (nobody can be asked there, and all that there is was seen)
+            return set()
+        allowed = self._rules.users_of_topics(self._pair, sorted(topics))
+        declared = Declaration.objects.filter(appid__pair=self._pair)
+        return allowed - _names(self._lately(), "appid", allowed) - _names(declared, "appid__name", allowed)
 
     def _bound_for(self, topics: set[str], groups: set[str]) -> set[str]:
         return {

@@ -13,9 +13,7 @@ from django.utils import timezone
 
 from hadash.accounts.roles import FORCE, may
 from hadash.audit.models import record
-from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import cluster_client, turn_on_record
 from hadash.refusals import Refused
 from hadash.sentences import say
@@ -23,6 +21,7 @@ from hadash.switching.execution.lost_source import is_lost
 from hadash.switching.machines.switches import Event, Stage
 from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.signals import switch_ended
+from hadash.switching.stages.context import StageContext
 
 
 def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
@@ -54,10 +53,9 @@ def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: st
         held = switch.locked_and_moved(Event.CLOSE)
         if held.stage != Stage.REVERSE:
             raise Refused(say("Only a switch whose mirror could not be turned round can be ended that way."))
-        ends = {
-            Partition(topic, partition): OffsetSync(before, after)
-            for topic, partition, before, after in held.facts["drained"]
-        }
+        ends = StageContext(held.facts).drained
+        if ends is None:
+            raise Refused(say("The drained point of this switch is not known."))
         mirrors = Mirror.objects.select_for_update(of=("self",)).filter(
             pair=held.pair, name__in=plan.mirrors, source=held.source
         )

@@ -32,7 +32,7 @@ from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.models.tails import Tail
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy
-from hadash.switching.stages.context import points_from_json
+from hadash.switching.stages.context import StageContext
 
 log = logging.getLogger(__name__)
 
@@ -223,7 +223,7 @@ def perhaps_mirrored(tail: Tail) -> int:
     """How many records of a reported tail the mirror may hold, although it is not proved that they are those:
     by count it holds as many.
     """
-    counted = points_from_json(tail.switch.facts.get("drained", ()))
+    counted = StageContext(tail.switch.facts).drained or {}
     return sum(
         max(min(counted[partition].source, end) - first, 0)
         for topic, p, first, end in tail.found
@@ -281,10 +281,8 @@ def loss_of(switch: Switch) -> dict[str, Any] | None:
     had not, and how many seconds before it was ``seen``; ``None`` before it is assessed, and for every other
     kind.
     """
-    found = switch.facts.get("loss")
-    if found is None:
-        return None
-    return {"records": sum(count for _topic, _partition, count in found["records"]), "seen": found["age"]}
+    loss = StageContext(switch.facts).loss
+    return None if loss is None else {"records": sum(loss.records.values()), "seen": loss.seen_seconds_ago}
 
 
 def shown(tail: Tail) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ add to that.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 #: Assignors whose members give up their partitions before they join again, as clients name them: Kafka's own
@@ -26,16 +25,6 @@ class Rebalancing(Enum):
     EAGER = "eager"
     COOPERATIVE = "cooperative"
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class UsedAssignors:
-    """What stands in the way of quiescing the groups of a plan, as texts: groups that rebalance
-    cooperatively, and groups of which it is not known.
-    """
-
-    cooperative: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 def rebalancing(

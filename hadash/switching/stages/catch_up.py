@@ -7,14 +7,14 @@ committed and wait, so it is enough that the target holds what the source held w
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync, ending_at, held_by_both
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 from hadash.switching.stages.translation import (
@@ -31,15 +31,15 @@ from hadash.switching.stages.verification import not_arrived, unread
 Points = Mapping[Partition, OffsetSync]
 
 
-def check_mirrors_read_from(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+def check_mirrors_read_from(plan: Plan, limits: Limits) -> Step[None]:
     """Readers go only to mirrors that run and are not far behind. To come home no mirror has to run."""
-    written = yield do.ReadWritten()
+    written = yield from ask(do.ReadWritten())
     gone = sorted(set(plan.topics) - set(written))
     if gone:
         raise StageFailed(
             say("No mirror carries %(topics)s any more. Request the switch again.", topics=gone)
         )
-    for mirror, state, fault, lag in (yield do.CheckMirrors(plan.source, thorough=True)):
+    for mirror, state, fault, lag in (yield from ask(do.CheckMirrors(plan.source, thorough=True))):
         check_mirror(mirror, state, fault, lag, limits)
 
 
@@ -65,9 +65,9 @@ def check_mirror(mirror: str, state: str, fault: str, lag: int | None, limits: L
         )
 
 
-def check_readers(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+def check_readers(plan: Plan, limits: Limits) -> Step[None]:
     """Each reader keeps its place in a group, and the target still has what each group has to read."""
-    loners = yield do.CheckSelfAssigned()
+    loners = yield from ask(do.CheckSelfAssigned())
     if loners:
         raise StageFailed(
             say(
@@ -77,7 +77,7 @@ def check_readers(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None
                 cluster=plan.target,
             )
         )
-    committed = yield do.ReadGroupOffsets(plan.source)
+    committed = yield from ask(do.ReadGroupOffsets(plan.source))
     anchors = yield from _anchors(plan)
     positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
     yield from nothing_is_lost(plan, together(committed, positions), anchors)
@@ -90,17 +90,17 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     anchors = yield from _anchors(plan)
     points = yield from _stopped_at(plan, anchors)
     yield from _until_held(plan, limits, points)
-    difference = yield do.CompareTails(points)
+    difference = yield from ask(do.CompareTails(points))
     if difference is not None:
         raise StageFailed(difference)
-    yield do.RecordDrained(points)
+    yield from ask(do.RecordDrained(points))
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
-    commits = yield do.ReadCommits(plan.source)
+    commits = yield from ask(do.ReadCommits(plan.source))
     wanted = yield from translated(plan, limits, commits, points, anchors)
     yield from set_offsets(plan, with_metadata(wanted, commits), points)
     yield from same_records(wanted, points, limits)
-    if (yield do.ReadCommits(plan.source)) != commits:
+    if (yield from ask(do.ReadCommits(plan.source))) != commits:
         raise StageFailed(
             say(
                 "Somebody commits offsets on %(cluster)s although these clients are blocked: "
@@ -111,12 +111,12 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     return are_set(plan, wanted)
 
 
-def _anchors(plan: Plan) -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
+def _anchors(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
     """Where both sides correspond, by the switch's direction: its source may be the mirror. :raises StageFailed: of a
     partition it is not known."""
-    anchors = yield do.ReadAnchors()
-    written = yield do.ReadWritten()
-    ends = yield do.ReadEnds(plan.source)
+    anchors = yield from ask(do.ReadAnchors())
+    written = yield from ask(do.ReadWritten())
+    ends = yield from ask(do.ReadEnds(plan.source))
     unknown = sorted(set(ends) - set(anchors))
     if unknown:
         raise StageFailed(
@@ -131,16 +131,16 @@ def _anchors(plan: Plan) -> Generator[do.Command, Any, dict[Partition, OffsetSyn
     }
 
 
-def _stopped_at(plan: Plan, anchors: Points) -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
+def _stopped_at(plan: Plan, anchors: Points) -> Step[dict[Partition, OffsetSync]]:
     """Where the source ends now that its readers have stopped, and which offset of the target that is.
 
     :raises StageFailed: the mirror holds what its source does not, so that both sides cannot be compared.
     """
-    written = yield do.ReadWritten()
+    written = yield from ask(do.ReadWritten())
     # Of each mirror its copy first: read the other way round, a busy one could seem ahead of its source.
-    before = yield do.ReadEnds(plan.target)
-    source_ends = yield do.ReadEnds(plan.source)
-    after = yield do.ReadEnds(plan.target)
+    before = yield from ask(do.ReadEnds(plan.target))
+    source_ends = yield from ask(do.ReadEnds(plan.source))
+    after = yield from ask(do.ReadEnds(plan.target))
     points = {p: ending_at(anchor, source_ends[p]) for p, anchor in anchors.items()}
     for partition, point in sorted(points.items()):
         copied_here = written[partition.topic] != plan.source
@@ -156,16 +156,16 @@ def _stopped_at(plan: Plan, anchors: Points) -> Generator[do.Command, Any, dict[
     return points
 
 
-def _until_held(plan: Plan, limits: Limits, points: Points) -> Generator[do.Command, Any, None]:
+def _until_held(plan: Plan, limits: Limits, points: Points) -> Step[None]:
     """Wait until the target holds every record before ``points``."""
-    began = yield do.Pause(0)
+    began = yield from ask(do.Pause(0))
     told = False
     while True:
-        ends = yield do.ReadEnds(plan.target)
+        ends = yield from ask(do.ReadEnds(plan.target))
         missing = sum(max(point.target - ends[p], 0) for p, point in points.items())
         if not missing:
             return
-        elapsed = (yield do.Pause(limits.fast_poll)) - began
+        elapsed = (yield from ask(do.Pause(limits.fast_poll))) - began
         if elapsed > limits.drain:
             raise StageFailed(
                 say(
@@ -176,18 +176,18 @@ def _until_held(plan: Plan, limits: Limits, points: Points) -> Generator[do.Comm
             )
         if elapsed > 0.5 and not told:
             told = True
-            yield do.Say(say("Waiting for the mirror: %(records)s records to go.", records=missing))
+            yield from ask(do.Say(say("Waiting for the mirror: %(records)s records to go.", records=missing)))
 
 
 def verify_readers(plan: Plan, limits: Limits) -> StageRun:
     """Every reader is seen on the target and reads on there, what both sides wrote."""
     stopped_at = yield from drained()
-    seen: do.RecordSeen = yield do.ReadSeen()
+    seen: do.RecordSeen = yield from ask(do.ReadSeen())
     held_since: float | None = None
-    elapsed = yield do.Pause(0)
+    elapsed = yield from ask(do.Pause(0))
     while True:
         waiting = yield from _missing(plan, seen, stopped_at, elapsed)
-        elapsed = yield do.Pause(limits.poll)
+        elapsed = yield from ask(do.Pause(limits.poll))
         if waiting is None:
             held_since = elapsed if held_since is None else held_since
             if elapsed - held_since < limits.verify_hold:
@@ -204,23 +204,21 @@ def verify_readers(plan: Plan, limits: Limits) -> StageRun:
             raise StageFailed(waiting)
 
 
-def _missing(
-    plan: Plan, seen: do.RecordSeen, stopped_at: Points, elapsed: float
-) -> Generator[do.Command, Any, Sentence | None]:
+def _missing(plan: Plan, seen: do.RecordSeen, stopped_at: Points, elapsed: float) -> Step[Sentence | None]:
     """What still stands against success; ``None`` when nothing does."""
-    ends = yield do.ReadEnds(plan.target)
+    ends = yield from ask(do.ReadEnds(plan.target))
     waiting = yield from not_arrived(plan, seen)
     if waiting is not None:
         return waiting
     grown = {p.topic for p, point in stopped_at.items() if ends[p] > point.target}
-    return unread(plan, seen, grown, (yield do.ReadActivity(plan.target, elapsed)))
+    return unread(plan, seen, grown, (yield from ask(do.ReadActivity(plan.target, elapsed))))
 
 
-def _differs(plan: Plan) -> Generator[do.Command, Any, Sentence | None]:
+def _differs(plan: Plan) -> Step[Sentence | None]:
     """Whether the last records that both sides hold are different ones: somebody writes to the mirror."""
     anchors = yield from _anchors(plan)
-    source_ends = yield do.ReadEnds(plan.source)
-    target_ends = yield do.ReadEnds(plan.target)
+    source_ends = yield from ask(do.ReadEnds(plan.source))
+    target_ends = yield from ask(do.ReadEnds(plan.target))
     points = {p: held_by_both(anchor, source_ends[p], target_ends[p]) for p, anchor in anchors.items()}
-    difference: Sentence | None = yield do.CompareTails(points)
+    difference: Sentence | None = yield from ask(do.CompareTails(points))
     return difference

@@ -7,36 +7,51 @@ itself, so it can be tested by answering for the world.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from hadash.bindings.model import BindingState
+from hadash.bindings.dialect import Waiting
+from hadash.bindings.model import BindingState, GatewayMember
+from hadash.bindings.returning import ExpectedBack
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence
+from hadash.switching.plan import Plan
+from hadash.switching.stages.answers import (
+    Assigned,
+    LastKnown,
+    MirrorFound,
+    QuotaCheck,
+    QuotasFound,
+    Reader,
+    UsedAssignors,
+    UsersFound,
+)
+from hadash.switching.stages.asking import Command
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class Say(Command[None]):
     """Put a sentence into the log → ``None``."""
 
     sentence: Sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Command[float]):
     """Let ``seconds`` pass → seconds since the stage began."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBindings:
+class ReadBindings(Command[Mapping[str, tuple[str, BindingState] | None]]):
     """→ (cluster, state) of each identity of the plan, by its text; ``None`` for one without a binding."""
 
 
 @dataclass(frozen=True, slots=True)
-class WriteBindings:
+class WriteBindings(Command[int]):
     """Bind every identity of the plan to ``cluster`` in ``state`` → the epoch."""
 
     cluster: str
@@ -44,50 +59,50 @@ class WriteBindings:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadGateways:
+class ReadGateways(Command[Sequence[GatewayMember]]):
     """→ list of :class:`hadash.bindings.model.GatewayMember`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadWaiting:
+class ReadWaiting(Command[Waiting]):
     """→ :class:`hadash.bindings.dialect.Waiting`: which engines have not put ``epoch`` into effect."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class ReadExpectedBack:
+class ReadExpectedBack(Command[Sequence[ExpectedBack]]):
     """→ list of :class:`hadash.bindings.returning.ExpectedBack`: Gateways that have gone whose clients, of the plan's
     AppIDs, may still send again what the source has already."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckCluster:
+class CheckCluster(Command[str | None]):
     """→ ``None``, or why the cluster does not answer (a text)."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class ComputePlan:
+class ComputePlan(Command[Plan | list[Sentence]]):
     """→ the plan of the same scope and target, from what every Gateway observes now; or the sentences that
     stand against it.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class CheckAcks:
+class CheckAcks(Command[list[str]]):
     """→ who writes to the plan's replicated Topics with less than acks=all, as texts."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckAssignors:
-    """→ :class:`hadash.switching.stages.assignors.UsedAssignors` of the plan's groups on the source."""
+class CheckAssignors(Command[UsedAssignors]):
+    """→ :class:`hadash.switching.stages.answers.UsedAssignors` of the plan's groups on the source."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckMirrors:
-    """→ list of (mirror, state, fault, lag in records or ``None``), of those that copy from one cluster, or of all.
+class CheckMirrors(Command[list[MirrorFound]]):
+    """→ the mirrors that copy from one cluster, or all.
 
     ``thorough``: before clients are moved; see :func:`hadash.mirroring.looking.look`."""
 
@@ -96,137 +111,137 @@ class CheckMirrors:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadWritten:
+class ReadWritten(Command[Mapping[str, str]]):
     """→ Topic → the cluster on which it is written: the source of its mirror. Only Topics that a mirror carries."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckSelfAssigned:
+class CheckSelfAssigned(Command[Mapping[str, frozenset[str]]]):
     """→ who of the plan's clients reads its Topics on the source without being a member of one of its groups:
     client (as texts) → the Topics that it reads.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class CheckReadingOn:
+class CheckReadingOn(Command[list[str]]):
     """→ the plan's members (as texts) whose library reads on while it rejoins."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTopics:
+class ReadTopics(Command[dict[str, tuple[int, ...]]]):
     """→ Topic name → leaders by partition, on ``cluster``."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class CopyAcls:
+class CopyAcls(Command[int]):
     """Copy what the AppIDs may do from the source to the target → how many rules were missing. Topics of
     which the target holds the mirror stay closed for writing there.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class CheckDenials:
+class CheckDenials(Command[list[str]]):
     """→ what the target denies the plan's AppIDs and the source does not, as texts."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckHosts:
+class CheckHosts(Command[list[str]]):
     """→ the rules on which it depends from which address the plan's AppIDs come, without those for addresses that
     ``HADASH_SWITCH_ACL_HOSTS`` names, as texts. Of a forced switch those of the target only."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckQuotas:
-    """→ :class:`hadash.switching.stages.quota_checks.QuotaCheck`: what the clients may use of both clusters,
+class CheckQuotas(Command[QuotaCheck]):
+    """→ :class:`hadash.switching.stages.answers.QuotaCheck`: what the clients may use of both clusters,
     compared.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class CopyQuotas:
+class CopyQuotas(Command[list[str]]):
     """Give the target the quotas that the AppIDs have on the source by name, and that it has nothing in the place of
     → what that was, as texts."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadQuotas:
-    """→ :class:`hadash.switching.stages.quota_checks.QuotasFound` of the target, when the source cannot be asked."""
+class ReadQuotas(Command[QuotasFound]):
+    """→ :class:`hadash.switching.stages.answers.QuotasFound` of the target, when the source cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckSignIn:
+class CheckSignIn(Command[Mapping[str, tuple[set[str], set[str]]]]):
     """→ by AppID of the plan (source, target): its SCRAM mechanisms on each cluster; empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class PublishPlacement:
+class PublishPlacement(Command[None]):
     """Tell the Gateways where Topics and groups are on the target → ``None``."""
 
     leaders: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class AllowWrites:
+class AllowWrites(Command[int]):
     """Remove the write denials of the radius on ``cluster`` → how many."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReadLateBrokers:
+class ReadLateBrokers(Command[list[int]]):
     """→ the leaders on ``cluster`` that have not heard yet what the AppIDs may do there."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class DenyWrites:
+class DenyWrites(Command[int]):
     """Deny writing to the radius on ``cluster`` to everybody but the mirror → how many rules."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class WarmUp:
+class WarmUp(Command[None]):
     """Read once what drain and translate will read, and write group offsets that translate writes over, so that
     connections are open and caches filled before clients wait for it → ``None``. Fails as those would."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadMembers:
+class ReadMembers(Command[Mapping[str, set[str]]]):
     """→ member ids of every group of the plan on ``cluster``: group → set of ids."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSettled:
+class ReadSettled(Command[Mapping[tuple[str, str], str]]):
     """→ (group, member id) → state, as the Gateways see it: active, held, parked, joining."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadEnds:
+class ReadEnds(Command[dict[Partition, int]]):
     """→ end offsets of every partition of the plan on ``cluster``."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAnchors:
+class ReadAnchors(Command[dict[Partition, OffsetSync]]):
     """→ the mirrors' anchors by partition."""
 
 
 @dataclass(frozen=True, slots=True)
-class CompareTails:
+class CompareTails(Command[Sentence | None]):
     """Read the last records of both sides → ``None``, or the sentence that says how they differ."""
 
     ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
-class CompareNext:
+class CompareNext(Command[Mapping[Partition, bool]]):
     """Read the records from these points on, on both sides → whether they are the same, by partition.
 
     ``ends``: of both sides; what lies behind them is left out.
@@ -237,7 +252,7 @@ class CompareNext:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordDrained:
+class RecordDrained(Command[None]):
     """Keep the drained point for the stages that follow, also in another process → ``None``. Of a read split: where the
     source ended when its readers had stopped."""
 
@@ -245,101 +260,101 @@ class RecordDrained:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDrained:
+class ReadDrained(Command[dict[Partition, OffsetSync] | None]):
     """→ what :class:`RecordDrained` kept, or ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadGroupOffsets:
+class ReadGroupOffsets(Command[dict[str, dict[Partition, int]]]):
     """→ committed offsets of the plan's groups on ``cluster``: group → partition → offset."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReadCommits:
+class ReadCommits(Command[dict[str, dict[Partition, Committed]]]):
     """→ the same with the metadata of each commit: group → partition → :class:`hadash.kafka.values.Committed`."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAssigned:
+class ReadAssigned(Command[Assigned]):
     """→ which partitions of the plan's Topics the members of its groups were given on ``cluster``: see
-    :data:`hadash.switching.stages.positions.Assigned`."""
+    :data:`hadash.switching.stages.answers.Assigned`."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPositions:
+class ReadPositions(Command[list[tuple[Reader, Partition, int]]]):
     """→ the lowest offsets that clients have asked for on the source, as the Gateways saw it: a list of
-    (:class:`~hadash.switching.stages.positions.Reader`, partition, offset). Of these client.ids of the plan's AppIDs.
+    (:class:`~hadash.switching.stages.answers.Reader`, partition, offset). Of these client.ids of the plan's AppIDs.
     """
 
     client_ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class RecordReading:
+class RecordReading(Command[None]):
     """Keep where members read what their groups have not committed → ``None``: group → partition → offset."""
 
     positions: Mapping[str, Mapping[Partition, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadReading:
+class ReadReading(Command[dict[str, dict[Partition, int]] | None]):
     """→ what :class:`RecordReading` kept, or ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadStarts:
+class ReadStarts(Command[dict[Partition, int]]):
     """→ first offsets of every partition of the plan on ``cluster``."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class WriteGroupOffsets:
+class WriteGroupOffsets(Command[None]):
     """Set committed offsets with their metadata on the target → ``None``."""
 
     offsets: Mapping[str, Mapping[Partition, Committed]]
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveGroupOffsets:
+class RemoveGroupOffsets(Command[None]):
     """Remove committed offsets from the target → ``None``."""
 
     partitions: Mapping[str, frozenset[Partition]]
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class Together(Command[list[Any]]):
     """Carry out several commands that do not depend on each other at the same time → their answers, in order."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[Command[Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PauseMirrors:
+class PauseMirrors(Command[None]):
     """Pause the plan's mirrors in their direction, for good until :class:`ResumeMirrors` or :class:`ReverseMirrors`
     → ``None``. Also a Connect worker that starts again copies nothing for them."""
 
 
 @dataclass(frozen=True, slots=True)
-class ResumeMirrors:
+class ResumeMirrors(Command[None]):
     """Take :class:`PauseMirrors` back → ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReverseMirrors:
+class ReverseMirrors(Command[None]):
     """Turn the plan's mirrors round at the drained point → ``None``."""
 
     ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadClients:
+class ReadClients(Command[Mapping[str, set[str]]]):
     """→ client (see :meth:`Plan.who`) → set of clusters that it is on, for the connected clients that move,
     as the Gateways see it. Of those that move with a Topic's own binding only who used it in the last
     ``lately`` seconds (``None``: all): an idle one has no reason to go to the other cluster.
@@ -349,7 +364,7 @@ class ReadClients:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadActivity:
+class ReadActivity(Command[set[tuple[str, str]]]):
     """→ set of (produce or consume, Topic): what the plan's clients have done on ``cluster`` in the last ``seconds``,
     as the Gateways see it."""
 
@@ -358,7 +373,7 @@ class ReadActivity:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordSeen:
+class RecordSeen(Command[None]):
     """Keep what there was before the move → ``None``: the clients, the groups that had members, and what was going
     on (see :class:`ReadActivity`). Fails when ZooKeeper has no room for what later stages will keep besides."""
 
@@ -368,29 +383,29 @@ class RecordSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSeen:
+class ReadSeen(Command["RecordSeen"]):
     """→ the :class:`RecordSeen` that was kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckLost:
+class CheckLost(Command[bool]):
     """→ whether the source does not answer, or a partition that moves has no leader there."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadNotTold:
+class ReadNotTold(Command[Waiting]):
     """→ :class:`hadash.bindings.dialect.Waiting`: which engines may not obey ``epoch`` yet."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class HoldMirrors:
+class HoldMirrors(Command[None]):
     """Stop the plan's mirrors for good, their tasks gone → ``None``: nothing of a source that comes back is copied."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadCopied:
+class ReadCopied(Command[Mapping[Partition, int]]):
     """→ partition → offset of the last record that the plan's mirrors have copied, as Connect has committed
     it. Stopped mirrors have committed all that they could. A partition is missing of which they have copied
     nothing.
@@ -398,29 +413,17 @@ class ReadCopied:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRepeated:
+class ReadRepeated(Command[Mapping[Partition, int]]):
     """→ partition → how many records the target is known to hold twice before the mirror's anchor."""
 
 
 @dataclass(frozen=True, slots=True)
-class LastKnown:
-    """What was known last of a source that is lost: where its partitions ended, where groups stood, and when
-    that was noted (the oldest of each; seconds ago, ``None`` when nothing was).
-    """
-
-    ends: Mapping[Partition, int]
-    ends_age: float | None
-    positions: Mapping[str, Mapping[Partition, Committed]]
-    positions_age: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSighted:
+class ReadSighted(Command[LastKnown]):
     """→ :class:`LastKnown` of the plan's source."""
 
 
 @dataclass(frozen=True, slots=True)
-class RecordLoss:
+class RecordLoss(Command[None]):
     """Keep what is lost as far as it is known → ``None``: records of each partition that the source was seen
     to hold and the target is not proved to, how many seconds ago the source was seen, and up to where it is
     proved.
@@ -432,22 +435,20 @@ class RecordLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadProved:
+class ReadProved(Command[dict[Partition, OffsetSync] | None]):
     """→ up to where :class:`RecordLoss` has noted that it is proved; ``None`` when nothing was."""
 
 
 @dataclass(frozen=True, slots=True)
-class OpenTail:
+class OpenTail(Command[None]):
     """Note that the source has to be asked for what it held beyond ``ends`` when it comes back → ``None``."""
 
     ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadUsers:
-    """→ clients that used what moves shortly before its source was seen last, as a switch's log calls them,
-    and the groups that had members.
-    """
+class ReadUsers(Command[UsersFound]):
+    """→ who used what moves shortly before its source was seen last."""
 
 
 #: Commands that change the world, other than bindings: directly before each the executor makes sure that it is still
@@ -474,70 +475,4 @@ AUDITED = (
     *(command for command in WRITES if command is not WarmUp),
     RecordDrained,
     RecordLoss,
-)
-
-Command = (
-    Say
-    | Pause
-    | ReadBindings
-    | WriteBindings
-    | ReadGateways
-    | ReadWaiting
-    | ReadExpectedBack
-    | CheckCluster
-    | ComputePlan
-    | CheckAcks
-    | CheckAssignors
-    | CheckMirrors
-    | ReadWritten
-    | CheckSelfAssigned
-    | CheckReadingOn
-    | ReadTopics
-    | CopyAcls
-    | CheckDenials
-    | CheckHosts
-    | CheckQuotas
-    | CopyQuotas
-    | ReadQuotas
-    | CheckSignIn
-    | PublishPlacement
-    | AllowWrites
-    | ReadLateBrokers
-    | DenyWrites
-    | WarmUp
-    | ReadMembers
-    | ReadSettled
-    | ReadEnds
-    | ReadAnchors
-    | CompareTails
-    | CompareNext
-    | RecordDrained
-    | ReadDrained
-    | ReadGroupOffsets
-    | ReadCommits
-    | ReadAssigned
-    | ReadPositions
-    | RecordReading
-    | ReadReading
-    | ReadStarts
-    | WriteGroupOffsets
-    | RemoveGroupOffsets
-    | Together
-    | PauseMirrors
-    | ResumeMirrors
-    | ReverseMirrors
-    | ReadClients
-    | ReadActivity
-    | RecordSeen
-    | ReadSeen
-    | CheckLost
-    | ReadNotTold
-    | HoldMirrors
-    | ReadCopied
-    | ReadRepeated
-    | ReadSighted
-    | RecordLoss
-    | ReadProved
-    | OpenTail
-    | ReadUsers
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from hadash.bindings.journals import FACTS_BYTES, packed
@@ -18,57 +20,153 @@ from hadash.switching.stages.resuming import NUMBER
 MOST_OFFSET = 10**13
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a forced switch has lost, as far as it is known.
+
+    ``records`` of each partition that the source was seen to hold, and the target is not proved to;
+    ``seen_seconds_ago``: when, before it was assessed (``None``: never); ``proved``: up to where both sides
+    are known to correspond.
+    """
+
+    records: Mapping[Partition, int]
+    seen_seconds_ago: float | None
+    proved: Mapping[Partition, OffsetSync]
+
+
 class StageContext:
-    """Values by name, and their number: see :data:`hadash.switching.stages.resuming.NUMBER`. A dry run forgets them."""
+    """What is kept, each thing by its name. A dry run forgets it.
+
+    :param values: as it is stored: JSON, with its number (:data:`hadash.switching.stages.resuming.NUMBER`).
+    :param save: stores it, each time that something is kept.
+    """
 
     def __init__(
         self,
         values: Mapping[str, Any] | None = None,
         save: Callable[[dict[str, Any]], None] | None = None,
-    ):
+    ) -> None:
         self.values = dict(values or {})
         self._save = save
 
-    def put(self, name: str, value: Any) -> None:
-        self.values = with_fact(self.values, name, value)
+    def _keep(self, name: str, value: Any) -> None:
+        self.values = {**self.values, name: value, NUMBER: self.values.get(NUMBER, 0) + 1}
         if self._save is not None:
             self._save(self.values)
 
+    @property
+    def blocked_at(self) -> datetime | None:
+        """When the first Gateway heard of the block; ``None`` before that."""
+        kept = self.values.get("blocked_at")
+        return None if kept is None else datetime.fromisoformat(kept)
 
-def with_fact(values: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """``values`` with one more fact, or another value of it.
+    def keep_blocked_at(self, at: datetime) -> None:
+        self._keep("blocked_at", at.isoformat())
 
-    >>> with_fact({"number": 3}, "loss", None)
-    {'number': 4, 'loss': None}
-    """
-    return {**values, name: value, NUMBER: values.get(NUMBER, 0) + 1}
+    @property
+    def seen(self) -> do.RecordSeen:
+        """What there was before the move; nothing, where nothing was kept."""
+        kept = self.values.get("seen", {})
+        return do.RecordSeen(
+            tuple(kept.get("clients", ())),
+            tuple(kept.get("groups", ())),
+            tuple((kind, topic) for kind, topic in kept.get("activity", ())),
+        )
+
+    def keep_seen(self, seen: do.RecordSeen) -> None:
+        self._keep("seen", _seen_to_json(seen))
+
+    @property
+    def reading(self) -> dict[str, dict[Partition, int]] | None:
+        """Where members read what their groups have not committed; ``None`` before that was noted."""
+        kept = self.values.get("reading")
+        if kept is None:
+            return None
+        found: dict[str, dict[Partition, int]] = {}
+        for group, topic, index, offset in kept:
+            found.setdefault(group, {})[Partition(topic, index)] = offset
+        return found
+
+    def keep_reading(self, positions: Mapping[str, Mapping[Partition, int]]) -> None:
+        kept = [
+            [group, p.topic, p.partition, offset]
+            for group, offsets in sorted(positions.items())
+            for p, offset in sorted(offsets.items())
+        ]
+        self._keep("reading", kept)
+
+    @property
+    def drained(self) -> dict[Partition, OffsetSync] | None:
+        """Where both sides were proved to end with the same record; ``None`` before that."""
+        kept = self.values.get("drained")
+        return None if kept is None else points_from_json(kept)
+
+    def keep_drained(self, ends: Mapping[Partition, OffsetSync]) -> None:
+        self._keep("drained", points_to_json(ends))
+
+    @property
+    def loss(self) -> Loss | None:
+        """What a forced switch has lost; ``None`` before it is assessed."""
+        kept = self.values.get("loss")
+        if kept is None:
+            return None
+        records = {Partition(topic, index): count for topic, index, count in kept["records"]}
+        return Loss(records, kept["age"], points_from_json(kept["proved"]))
+
+    def keep_loss(self, loss: Loss) -> None:
+        records = [[p.topic, p.partition, count] for p, count in sorted(loss.records.items())]
+        proved = points_to_json(loss.proved)
+        self._keep("loss", {"records": records, "age": loss.seen_seconds_ago, "proved": proved})
+
+    def denied(self, cluster: str) -> list[Denied]:
+        """The write denials that the switch has made on ``cluster``, or was about to.
+
+        >>> StageContext({"denied": {"east": [["orders", "User:shop"]]}}).denied("east"), StageContext().denied("east")
+        ([('orders', 'User:shop')], [])
+        """
+        return [(topic, principal) for topic, principal in self.values.get("denied", {}).get(cluster, ())]
+
+    def keep_denied(self, cluster: str, rules: Iterable[Denied]) -> bool:
+        """That it is about to make ``rules`` on ``cluster``; those that it made before stay. Whether ZooKeeper has
+        room for that: else nothing is kept.
+        """
+        kept: dict[str, Any] = dict(self.values.get("denied", {}))
+        kept[cluster] = sorted({*self.denied(cluster), *rules})
+        # (With its number, which may get a digit more.)
+        if len(packed({**self.values, "denied": kept, NUMBER: self.values.get(NUMBER, 0) + 1})) > FACTS_BYTES:
+            return False
+        self._keep("denied", kept)
+        return True
+
+    def room_for(
+        self, seen: do.RecordSeen, partitions: Iterable[Partition], forced: bool = False
+    ) -> int | None:
+        """How many partitions ZooKeeper's node has room for, if it has none for all of ``partitions``; ``None`` if it has.
+
+        :param seen: what will be kept when clients begin to wait. Offsets follow, which hardly compress.
+        :param forced: what is lost is kept too.
+        """
+        wanted = list(partitions)
+        values = {**self.values, "seen": _seen_to_json(seen)}
+        before = len(packed(values))
+        points = [[p.topic, p.partition, _offset(p, "source"), _offset(p, "target")] for p in wanted]
+        kept = {**values, "drained": points, "blocked_at": "0" * 32}
+        if forced:
+            lost = [[p.topic, p.partition, _offset(p, "lost")] for p in wanted]
+            proved = [[p.topic, p.partition, _offset(p, "proved"), _offset(p, "target")] for p in wanted]
+            kept["loss"] = {"records": lost, "age": 0.0, "proved": proved}
+        after = len(packed(kept))
+        if after <= FACTS_BYTES:
+            return None
+        return int(max(FACTS_BYTES - before, 0) * len(wanted) / max(after - before, 1))
 
 
-def seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
-    """As a switch's facts keep it, under ``seen``."""
+def _seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
     return {
         "clients": list(seen.clients),
         "groups": list(seen.groups),
         "activity": [list(pair) for pair in seen.activity],
     }
-
-
-def with_denied(values: Mapping[str, Any], cluster: str, rules: Iterable[Denied]) -> dict[str, Any] | None:
-    """What facts keep, under ``denied``, when a switch is about to make write denials on ``cluster``: those
-    that it made before stay. ``None`` if ZooKeeper has no room for that.
-    """
-    kept: dict[str, Any] = dict(values.get("denied", {}))
-    kept[cluster] = sorted({*denied_of(values, cluster), *rules})
-    return kept if len(packed(with_fact(values, "denied", kept))) <= FACTS_BYTES else None
-
-
-def denied_of(values: Mapping[str, Any], cluster: str) -> list[Denied]:
-    """The write denials that a switch has made on ``cluster``, or was about to.
-
-    >>> denied_of({"denied": {"east": [["orders", "User:shop"]]}}, "east"), denied_of({}, "east")
-    ([('orders', 'User:shop')], [])
-    """
-    return [(topic, principal) for topic, principal in values.get("denied", {}).get(cluster, ())]
 
 
 def points_to_json(points: Mapping[Partition, OffsetSync]) -> list[list[Any]]:
@@ -83,26 +181,6 @@ def points_from_json(value: Iterable[Any]) -> dict[Partition, OffsetSync]:
     {Partition(topic='orders', partition=0): OffsetSync(source=100, target=60)}
     """
     return {Partition(t, p): OffsetSync(source, target) for t, p, source, target in value}
-
-
-def room_for(values: Mapping[str, Any], partitions: Iterable[Partition], forced: bool = False) -> int | None:
-    """How many partitions ZooKeeper's node has room for, if it has none for all of ``partitions``; ``None`` if it has.
-
-    :param values: what is kept when clients begin to wait. Offsets follow, which hardly compress.
-    :param forced: what is lost is kept too.
-    """
-    wanted = list(partitions)
-    before = len(packed(values))
-    points = [[p.topic, p.partition, _offset(p, "source"), _offset(p, "target")] for p in wanted]
-    kept = {**values, "drained": points, "blocked_at": "0" * 32}
-    if forced:
-        lost = [[p.topic, p.partition, _offset(p, "lost")] for p in wanted]
-        proved = [[p.topic, p.partition, _offset(p, "proved"), _offset(p, "target")] for p in wanted]
-        kept["loss"] = {"records": lost, "age": 0.0, "proved": proved}
-    after = len(packed(kept))
-    if after <= FACTS_BYTES:
-        return None
-    return int(max(FACTS_BYTES - before, 0) * len(wanted) / max(after - before, 1))
 
 
 def _offset(partition: Partition, side: str) -> int:

@@ -7,7 +7,7 @@ stood last says what is read again. When it comes back it is asked for its tail:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hadash.bindings.model import BindingState
@@ -23,6 +23,7 @@ from hadash.mirroring.offsets import (
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.precheck import check_bindings, check_gateways, check_plan, check_unused_groups
 from hadash.switching.stages.quota_checks import tell_hosts, tell_quotas
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
@@ -34,11 +35,11 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
     """What must hold of the target and the Gateways, and that the source is lost indeed. Changes nothing."""
     yield from check_plan(plan)
     leaders = yield from _checks(plan)
-    yield do.PublishPlacement(leaders)
+    yield from ask(do.PublishPlacement(leaders))
     yield from tell_quotas(plan)
     yield from tell_hosts(plan)
-    clients, groups = yield do.ReadUsers()
-    yield do.RecordSeen(tuple(clients), tuple(groups), ())
+    clients, groups = yield from ask(do.ReadUsers())
+    yield from ask(do.RecordSeen(tuple(clients), tuple(groups), ()))
     return say(
         "%(source)s is lost, and %(target)s is ready (Topics: %(topics)s, groups: %(groups)s, clients: %(clients)s). "
         "ACLs, quotas and users of %(source)s cannot be compared.",
@@ -56,13 +57,13 @@ def preflight(plan: Plan, limits: Limits) -> StageRun:
     return say("All checks hold.")
 
 
-def _checks(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
-    fault = yield do.CheckCluster(plan.target)
+def _checks(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
+    fault = yield from ask(do.CheckCluster(plan.target))
     if fault:
         raise StageFailed(
             say("Cluster %(cluster)s does not answer: %(fault)s", cluster=plan.target, fault=fault)
         )
-    if not (yield do.CheckLost()):
+    if not (yield from ask(do.CheckLost())):
         raise StageFailed(
             say(
                 "%(source)s answers, and every partition that moves has a leader there. "
@@ -77,13 +78,13 @@ def _checks(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]
     return leaders
 
 
-def _leaders(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
+def _leaders(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
     """Who leads what moves on the target.
 
     :raises StageFailed: nobody, or it is not known what the mirror has copied.
     """
-    found: dict[str, tuple[int, ...]] = yield do.ReadTopics(plan.target)
-    anchors = yield do.ReadAnchors()
+    found: dict[str, tuple[int, ...]] = yield from ask(do.ReadTopics(plan.target))
+    anchors = yield from ask(do.ReadAnchors())
     for topic in plan.topics:
         if topic not in found:
             raise StageFailed(
@@ -108,7 +109,7 @@ def _leaders(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]
 
 def block(plan: Plan, limits: Limits) -> StageRun:
     """From here on no Gateway sends anything to the source, should it come back."""
-    epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
+    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.BLOCK))
     yield from obeyed(epoch, limits.block, limits.fast_poll)
     return say(
         "No Gateway sends anything to %(cluster)s any more (epoch %(epoch)s).",
@@ -119,21 +120,21 @@ def block(plan: Plan, limits: Limits) -> StageRun:
 
 def assess(plan: Plan, limits: Limits) -> StageRun:
     """Hold the mirror, so that the target stands still, and count what it does not hold."""
-    yield do.HoldMirrors()
-    yield do.AllowWrites(plan.target)
+    yield from ask(do.HoldMirrors())
+    yield from ask(do.AllowWrites(plan.target))
     yield from heard(plan, limits.block, limits.fast_poll)
-    anchors = yield do.ReadAnchors()
-    copied = yield do.ReadCopied()
-    target_ends = yield do.ReadEnds(plan.target)
+    anchors = yield from ask(do.ReadAnchors())
+    copied = yield from ask(do.ReadCopied())
+    target_ends = yield from ask(do.ReadEnds(plan.target))
     counted = {p: OffsetSync(mirrored_up_to(anchors[p], end), end) for p, end in target_ends.items()}
     proved = {
         p: OffsetSync(proved_up_to(anchors[p], end, copied.get(p)), end) for p, end in target_ends.items()
     }
     yield from _tell_of_unproved(plan, counted, proved)
-    sighted: do.LastKnown = yield do.ReadSighted()
+    sighted = yield from ask(do.ReadSighted())
     lost = _lost(proved, sighted.ends)
-    yield do.RecordDrained(counted)
-    yield do.RecordLoss(lost, sighted.ends_age, proved)
+    yield from ask(do.RecordDrained(counted))
+    yield from ask(do.RecordLoss(lost, sighted.ends_age, proved))
     if sighted.ends_age is None:
         return say(
             "It is not known what %(cluster)s held: it was never seen. Its tail is counted when it comes back.",
@@ -151,7 +152,7 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
 
 def _tell_of_unproved(
     plan: Plan, counted: Mapping[Partition, OffsetSync], proved: Mapping[Partition, OffsetSync]
-) -> Generator[do.Command, Any, None]:
+) -> Step[None]:
     """Say where the target holds more than its mirror is proved to have copied.
 
     Two points of each partition are kept, both with the target's end. What is *proved* says what is lost, so
@@ -164,14 +165,16 @@ def _tell_of_unproved(
     """
     excess = {p: counted[p].source - proved[p].source for p in counted if counted[p] != proved[p]}
     if excess:
-        yield do.Say(
-            say(
-                "The mirror of %(partitions)s holds %(count)s records more than it is proved to have copied: a Connect worker "
-                "copied them twice or had not committed them, or somebody else wrote them. What %(source)s holds is reported from "
-                "where the proof ends, and groups read some records again.",
-                partitions=sorted(excess),
-                count=sum(excess.values()),
-                source=plan.source,
+        yield from ask(
+            do.Say(
+                say(
+                    "The mirror of %(partitions)s holds %(count)s records more than it is proved to have copied: a Connect worker "
+                    "copied them twice or had not committed them, or somebody else wrote them. What %(source)s holds is reported from "
+                    "where the proof ends, and groups read some records again.",
+                    partitions=sorted(excess),
+                    count=sum(excess.values()),
+                    source=plan.source,
+                )
             )
         )
 
@@ -193,14 +196,14 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     ends = yield from drained()
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
-    sighted: do.LastKnown = yield do.ReadSighted()
-    starts = yield do.ReadStarts(plan.target)
+    sighted = yield from ask(do.ReadSighted())
+    starts = yield from ask(do.ReadStarts(plan.target))
     noted = offsets_of(sighted.positions)
-    anchors, repeated = (yield do.ReadAnchors()), (yield do.ReadRepeated())
+    anchors, repeated = (yield from ask(do.ReadAnchors())), (yield from ask(do.ReadRepeated()))
     counted = translate_groups(noted, ends, {}, starts)
     wanted = before_repeats(counted, noted, anchors, repeated, starts)
     # A group of which nothing was noted may have been here before: from there on it reads again, and skips nothing.
-    standing = yield do.ReadCommits(plan.target)
+    standing = yield from ask(do.ReadCommits(plan.target))
     earlier = {
         group: {p: committed for p, committed in standing.get(group, {}).items() if p in ends}
         for group in plan.groups
@@ -210,19 +213,23 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     yield from set_offsets(plan, {**with_metadata(wanted, sighted.positions), **stays}, ends)
     yield from _tell_of_skipped(plan, list(skipped(noted, ends, {}, starts)))
     if stays:
-        yield do.Say(
-            say(
-                "Where group %(groups)s stood is not known: it goes on from where it was on %(cluster)s before.",
-                groups=sorted(stays),
-                cluster=plan.target,
+        yield from ask(
+            do.Say(
+                say(
+                    "Where group %(groups)s stood is not known: it goes on from where it was on %(cluster)s before.",
+                    groups=sorted(stays),
+                    cluster=plan.target,
+                )
             )
         )
     unknown = sorted(set(earlier) - set(stays))
     if unknown:
-        yield do.Say(
-            say(
-                "Where group %(groups)s stood is not known: it begins where its auto.offset.reset says.",
-                groups=unknown,
+        yield from ask(
+            do.Say(
+                say(
+                    "Where group %(groups)s stood is not known: it begins where its auto.offset.reset says.",
+                    groups=unknown,
+                )
             )
         )
     return say(
@@ -234,33 +241,35 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     )
 
 
-def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Generator[do.Command, Any, None]:
+def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Step[None]:
     """Say what groups cannot read any more. The other side is lost, so nothing is refused for it; and nobody
     knows what that had deleted too.
 
     :param gone: (group, partition, records).
     """
     if gone:
-        yield do.Say(
-            say(
-                "Group %(groups)s had still to read up to %(count)s records of %(partitions)s that %(cluster)s has deleted "
-                "already: it goes on with the first ones there.",
-                groups=sorted({group for group, _, _ in gone}),
-                count=sum(count for _, _, count in gone),
-                partitions=sorted({partition for _, partition, _ in gone}),
-                cluster=plan.target,
+        yield from ask(
+            do.Say(
+                say(
+                    "Group %(groups)s had still to read up to %(count)s records of %(partitions)s that %(cluster)s has deleted "
+                    "already: it goes on with the first ones there.",
+                    groups=sorted({group for group, _, _ in gone}),
+                    count=sum(count for _, _, count in gone),
+                    partitions=sorted({partition for _, partition, _ in gone}),
+                    cluster=plan.target,
+                )
             )
         )
 
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target, and the source has to be asked for its tail."""
-    proved = yield do.ReadProved()
-    if proved is None:  # assessed by an earlier hadash, that knew the counted points only; clients wait
-        proved = yield from drained()
-    epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
+    proved = yield from ask(do.ReadProved())
+    if proved is None:
+        raise StageFailed(say("What this switch has lost is not known."))
+    epoch = yield from ask(do.WriteBindings(plan.target, BindingState.FORWARD))
     yield from in_effect(epoch, limits.forward, limits.fast_poll)
-    yield do.OpenTail(proved)
+    yield from ask(do.OpenTail(proved))
     return say(
         "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
     )
@@ -268,11 +277,11 @@ def forward(plan: Plan, limits: Limits) -> StageRun:
 
 def verify(plan: Plan, limits: Limits) -> StageRun:
     """Every client that was seen shortly before the loss is seen on the target, and groups have members there."""
-    seen: do.RecordSeen = yield do.ReadSeen()
+    seen: do.RecordSeen = yield from ask(do.ReadSeen())
     held_since: float | None = None
     while True:
         waiting = yield from _missing(plan, seen)
-        elapsed = yield do.Pause(limits.poll)
+        elapsed = yield from ask(do.Pause(limits.poll))
         if waiting is None:
             held_since = elapsed if held_since is None else held_since
             if elapsed - held_since >= limits.verify_hold:
@@ -287,13 +296,13 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
             raise StageFailed(waiting)
 
 
-def _missing(plan: Plan, seen: do.RecordSeen) -> Generator[do.Command, Any, Any]:
+def _missing(plan: Plan, seen: do.RecordSeen) -> Step[Any]:
     """What still stands against success; ``None`` when nothing does."""
-    clients = yield do.ReadClients()
+    clients = yield from ask(do.ReadClients())
     late = sorted(c for c in seen.clients if plan.target not in clients.get(c, set()))
     if late:
         return say("Waiting for %(clients)s to be seen on %(cluster)s.", clients=late, cluster=plan.target)
-    members = yield do.ReadMembers(plan.target)
+    members = yield from ask(do.ReadMembers(plan.target))
     empty = sorted(group for group in seen.groups if not members.get(group))
     if empty:
         return say(

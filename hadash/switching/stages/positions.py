@@ -8,26 +8,15 @@ like a commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
 
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.answers import Assigned, Reader
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
-
-
-class Reader(NamedTuple):
-    """A member as its connections name it. ``host`` is empty when no Gateway has seen it: any host may be its."""
-
-    client_id: str
-    host: str = ""
-
-
-#: Group → partition → the members that were given it; ``None`` for a group that rebalances, of which its
-#: coordinator does not tell.
-Assigned = Mapping[str, Mapping[Partition, frozenset[Reader]] | None]
 
 #: Who, partition, and the lowest offset that it has asked for.
 Fetched = Iterable[tuple[Reader, Partition, int]]
@@ -88,7 +77,7 @@ def uncommitted_positions(
     limits: Limits,
     committed: Mapping[str, Mapping[Partition, int]],
     partitions: Collection[Partition],
-) -> Generator[do.Command, Any, Offsets]:
+) -> Step[Offsets]:
     """The positions of members on partitions without a commit, by group.
 
     :raises StageFailed: of one that holds records nobody knows where its member reads it, or who reads it.
@@ -105,27 +94,25 @@ def uncommitted_positions(
     return (yield from _positions(plan, uncommitted(assigned, committed, partitions)))
 
 
-def _assigned(plan: Plan, limits: Limits) -> Generator[do.Command, Any, Assigned]:
+def _assigned(plan: Plan, limits: Limits) -> Step[Assigned]:
     """Who reads what; a group that rebalances at this moment is waited for."""
-    began = yield do.Pause(0)
+    began = yield from ask(do.Pause(0))
     while True:
-        assigned: Assigned = yield do.ReadAssigned(plan.source)
-        if None not in assigned.values() or (yield do.Pause(limits.poll)) - began > limits.active:
+        assigned = yield from ask(do.ReadAssigned(plan.source))
+        if None not in assigned.values() or (yield from ask(do.Pause(limits.poll))) - began > limits.active:
             return assigned
 
 
-def _positions(
-    plan: Plan, lacking: Mapping[str, Mapping[Partition, frozenset[Reader]]]
-) -> Generator[do.Command, Any, Offsets]:
+def _positions(plan: Plan, lacking: Mapping[str, Mapping[Partition, frozenset[Reader]]]) -> Step[Offsets]:
     if not lacking:
         return {}
     clients = frozenset(
         reader.client_id for given in lacking.values() for readers in given.values() for reader in readers
     )
-    found, unknown = positions_of(lacking, (yield do.ReadPositions(clients)))
+    found, unknown = positions_of(lacking, (yield from ask(do.ReadPositions(clients))))
     if unknown:
-        starts = yield do.ReadStarts(plan.source)
-        ends = yield do.ReadEnds(plan.source)
+        starts = yield from ask(do.ReadStarts(plan.source))
+        ends = yield from ask(do.ReadEnds(plan.source))
         for group, partition in unknown:
             if starts[partition] != ends[partition]:
                 raise _unknown(plan, unknown)
@@ -133,7 +120,7 @@ def _positions(
     return found
 
 
-def note_positions(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+def note_positions(plan: Plan, limits: Limits) -> Step[None]:
     """Keep where members read before they are asked to rejoin: then their coordinator tells nobody who reads
     what, and some libraries end the connections on which they read.
 
@@ -141,12 +128,12 @@ def note_positions(plan: Plan, limits: Limits) -> Generator[do.Command, Any, Non
     """
     if not plan.groups:
         return
-    noted = yield do.ReadReading()
-    if noted is not None and None in (yield do.ReadAssigned(plan.source)).values():
+    noted = yield from ask(do.ReadReading())
+    if noted is not None and None in (yield from ask(do.ReadAssigned(plan.source))).values():
         return  # an earlier executor has noted it, and they rejoin already
-    committed = yield do.ReadGroupOffsets(plan.source)
-    partitions = (yield do.ReadAnchors()).keys()
-    yield do.RecordReading((yield from uncommitted_positions(plan, limits, committed, partitions)))
+    committed = yield from ask(do.ReadGroupOffsets(plan.source))
+    partitions = (yield from ask(do.ReadAnchors())).keys()
+    yield from ask(do.RecordReading((yield from uncommitted_positions(plan, limits, committed, partitions))))
 
 
 def noted_positions(
@@ -154,9 +141,9 @@ def noted_positions(
     limits: Limits,
     committed: Mapping[str, Mapping[Partition, int]],
     partitions: Collection[Partition],
-) -> Generator[do.Command, Any, Offsets]:
+) -> Step[Offsets]:
     """What was noted, without what has been committed since then. (Nothing was, where nobody was asked to rejoin.)"""
-    noted: Offsets | None = yield do.ReadReading()
+    noted: Offsets | None = yield from ask(do.ReadReading())
     if noted is None:
         return (yield from uncommitted_positions(plan, limits, committed, partitions))
     left = {

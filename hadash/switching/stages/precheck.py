@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.assignors import UsedAssignors
+from hadash.switching.stages.answers import QuotaCheck
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.catch_up import check_mirror, check_mirrors_read_from, check_readers
 from hadash.switching.stages.positions import together, uncommitted_positions
-from hadash.switching.stages.quota_checks import QuotaCheck, check_quotas, copy_quotas
+from hadash.switching.stages.quota_checks import check_quotas, copy_quotas
 from hadash.switching.stages.reading_on import check_reading_on
 from hadash.switching.stages.run import Limits, StageFailed, StageRun
 from hadash.switching.stages.self_assigned import check_self_assigned
@@ -25,23 +25,29 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
     """Everything that must hold before a client notices anything. Changes nothing but missing ACLs and quotas."""
     yield from check_plan(plan)
     leaders, quotas = yield from _checks(plan, limits)
-    copied = yield do.CopyAcls()
+    copied = yield from ask(do.CopyAcls())
     if copied:
-        yield do.Say(
-            say(
-                "Copied %(count)s ACLs of %(appid)s to %(cluster)s.",
-                count=copied,
-                appid=plan.appids,
-                cluster=plan.target,
+        yield from ask(
+            do.Say(
+                say(
+                    "Copied %(count)s ACLs of %(appid)s to %(cluster)s.",
+                    count=copied,
+                    appid=plan.appids,
+                    cluster=plan.target,
+                )
             )
         )
     yield from copy_quotas(plan, quotas)
-    yield do.PublishPlacement(leaders)
-    clients = yield do.ReadClients(limits.active)
-    members = yield do.ReadMembers(plan.source)
-    activity = yield do.ReadActivity(plan.source, limits.active)
-    yield do.RecordSeen(
-        tuple(sorted(clients)), tuple(sorted(g for g, ids in members.items() if ids)), tuple(sorted(activity))
+    yield from ask(do.PublishPlacement(leaders))
+    clients = yield from ask(do.ReadClients(limits.active))
+    members = yield from ask(do.ReadMembers(plan.source))
+    activity = yield from ask(do.ReadActivity(plan.source, limits.active))
+    yield from ask(
+        do.RecordSeen(
+            tuple(sorted(clients)),
+            tuple(sorted(g for g, ids in members.items() if ids)),
+            tuple(sorted(activity)),
+        )
     )
     return say(
         "All checks hold (Topics: %(topics)s, groups: %(groups)s, clients: %(clients)s).",
@@ -56,11 +62,13 @@ def precheck_only(plan: Plan, limits: Limits) -> StageRun:
     yield from check_plan(plan)
     _, quotas = yield from _checks(plan, limits)
     if quotas.missing:
-        yield do.Say(
-            say(
-                "A switch would copy quotas to %(cluster)s: %(quotas)s.",
-                cluster=plan.target,
-                quotas=quotas.missing,
+        yield from ask(
+            do.Say(
+                say(
+                    "A switch would copy quotas to %(cluster)s: %(quotas)s.",
+                    cluster=plan.target,
+                    quotas=quotas.missing,
+                )
             )
         )
     return say(
@@ -76,12 +84,10 @@ def preflight(plan: Plan, limits: Limits) -> StageRun:
     return say("All checks hold.")
 
 
-def _checks(
-    plan: Plan, limits: Limits
-) -> Generator[do.Command, Any, tuple[dict[str, tuple[int, ...]], QuotaCheck]]:
+def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]], QuotaCheck]]:
     """→ the leaders of the Topics on the target, and how the quotas compare."""
     for cluster in (plan.source, plan.target):
-        fault = yield do.CheckCluster(cluster)
+        fault = yield from ask(do.CheckCluster(cluster))
         if fault:
             raise StageFailed(
                 say("Cluster %(cluster)s does not answer: %(fault)s", cluster=cluster, fault=fault)
@@ -93,7 +99,7 @@ def _checks(
     leaders = yield from _check_topics(plan)
     yield from check_assignors(plan, limits)
     yield from _check_groups(plan, limits)
-    points = yield do.ReadAnchors()
+    points = yield from ask(do.ReadAnchors())
     if split:
         yield from check_readers(plan, limits)
     else:
@@ -108,9 +114,9 @@ def _checks(
     return leaders, quotas
 
 
-def check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
+def check_plan(plan: Plan) -> Step[None]:
     """Since the approval somebody may have begun to use what moves."""
-    current = yield do.ComputePlan()
+    current = yield from ask(do.ComputePlan())
     if isinstance(current, list):
         raise StageFailed(current[0])
     if current != plan:
@@ -124,8 +130,8 @@ def check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
-    found = yield do.ReadBindings()
+def check_bindings(plan: Plan) -> Step[None]:
+    found = yield from ask(do.ReadBindings())
     for identity in plan.identities:
         cluster, state = found[str(identity)] or (plan.source, BindingState.FORWARD)
         if state is not BindingState.FORWARD:
@@ -141,8 +147,8 @@ def check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
             )
 
 
-def check_gateways() -> Generator[do.Command, Any, None]:
-    found = yield do.ReadGateways()
+def check_gateways() -> Step[None]:
+    found = yield from ask(do.ReadGateways())
     contradicting = [m.id for m in found if m.excluded and m.live]
     if contradicting:
         raise StageFailed(excluded_and_running(contradicting))
@@ -159,8 +165,8 @@ def check_gateways() -> Generator[do.Command, Any, None]:
         )
 
 
-def _check_mirrors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
-    found = yield do.CheckMirrors(thorough=True)
+def _check_mirrors(plan: Plan, limits: Limits) -> Step[None]:
+    found = yield from ask(do.CheckMirrors(thorough=True))
     gone = sorted(set(plan.mirrors) - {mirror for mirror, *_ in found})
     if gone:
         raise StageFailed(
@@ -170,9 +176,9 @@ def _check_mirrors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, Non
         check_mirror(mirror, state, fault, lag, limits)
 
 
-def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
-    source = yield do.ReadTopics(plan.source)
-    target = yield do.ReadTopics(plan.target)
+def _check_topics(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
+    source = yield from ask(do.ReadTopics(plan.source))
+    target = yield from ask(do.ReadTopics(plan.target))
     for topic in plan.topics:
         for cluster, found in ((plan.source, source), (plan.target, target)):
             if topic not in found:
@@ -196,7 +202,7 @@ def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int,
                     target=plan.target,
                 )
             )
-    anchors = yield do.ReadAnchors()
+    anchors = yield from ask(do.ReadAnchors())
     unknown = sorted(
         p
         for topic in plan.topics
@@ -214,8 +220,8 @@ def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int,
     return {topic: target[topic] for topic in plan.topics}
 
 
-def _check_groups(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
-    committed = yield do.ReadGroupOffsets(plan.source)
+def _check_groups(plan: Plan, limits: Limits) -> Step[None]:
+    committed = yield from ask(do.ReadGroupOffsets(plan.source))
     for group, offsets in committed.items():
         others = sorted({p.topic for p in offsets} - set(plan.topics))
         if others:
@@ -228,15 +234,15 @@ def _check_groups(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None
                 )
             )
     if not plan.kind.spec.readers_only:  # its source may be the mirror: see :func:`check_readers`
-        anchors = yield do.ReadAnchors()
+        anchors = yield from ask(do.ReadAnchors())
         positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
         yield from nothing_is_lost(plan, together(committed, positions), anchors)
     yield from check_unused_groups(plan)
 
 
-def check_unused_groups(plan: Plan) -> Generator[do.Command, Any, None]:
+def check_unused_groups(plan: Plan) -> Step[None]:
     """Offsets of a group with members cannot be written."""
-    members = yield do.ReadMembers(plan.target)
+    members = yield from ask(do.ReadMembers(plan.target))
     used = sorted(group for group, ids in members.items() if ids)
     if used:
         raise StageFailed(
@@ -249,14 +255,12 @@ def check_unused_groups(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def _check_sign_in(plan: Plan) -> Generator[do.Command, Any, None]:
-    for appid, (here, there) in sorted((yield do.CheckSignIn()).items()):
+def _check_sign_in(plan: Plan) -> Step[None]:
+    for appid, (here, there) in sorted((yield from ask(do.CheckSignIn())).items()):
         yield from _check_sign_in_of(plan, appid, here, there)
 
 
-def _check_sign_in_of(
-    plan: Plan, appid: str, here: Iterable[str], there: Iterable[str]
-) -> Generator[do.Command, Any, None]:
+def _check_sign_in_of(plan: Plan, appid: str, here: Iterable[str], there: Iterable[str]) -> Step[None]:
     lacking = sorted(set(here) - set(there))
     if lacking:
         raise StageFailed(
@@ -270,17 +274,19 @@ def _check_sign_in_of(
             )
         )
     if not here:
-        yield do.Say(
-            say(
-                "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN cannot be checked.",
-                appid=appid,
-                target=plan.target,
+        yield from ask(
+            do.Say(
+                say(
+                    "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN cannot be checked.",
+                    appid=appid,
+                    target=plan.target,
+                )
             )
         )
 
 
-def _check_denials(plan: Plan) -> Generator[do.Command, Any, None]:
-    denied = yield do.CheckDenials()
+def _check_denials(plan: Plan) -> Step[None]:
+    denied = yield from ask(do.CheckDenials())
     if denied:
         raise StageFailed(
             say(
@@ -293,9 +299,9 @@ def _check_denials(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def _check_hosts(plan: Plan) -> Generator[do.Command, Any, None]:
+def _check_hosts(plan: Plan) -> Step[None]:
     """Nobody knows from which address the target's brokers will see these clients."""
-    rules = yield do.CheckHosts()
+    rules = yield from ask(do.CheckHosts())
     if rules:
         raise StageFailed(
             say(
@@ -306,9 +312,9 @@ def _check_hosts(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
+def _check_acks(plan: Plan) -> Step[None]:
     """What one replica alone has acknowledged is not visible yet: neither the mirror nor a proof can see it."""
-    found = yield do.CheckAcks()
+    found = yield from ask(do.CheckAcks())
     if found:
         raise StageFailed(
             say(
@@ -319,12 +325,12 @@ def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def check_assignors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
     """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
     not settle, and would go on at the source's offsets."""
-    began = yield do.Pause(0)
+    began = yield from ask(do.Pause(0))
     while True:
-        used: UsedAssignors = yield do.CheckAssignors()
+        used = yield from ask(do.CheckAssignors())
         if used.cooperative:
             raise StageFailed(
                 say(
@@ -336,7 +342,7 @@ def check_assignors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, No
         if not used.unknown:
             return
         # A group that rebalances at this moment has no assignor for a second or two.
-        if (yield do.Pause(limits.poll)) - began > limits.active:
+        if (yield from ask(do.Pause(limits.poll))) - began > limits.active:
             raise StageFailed(
                 say(
                     "It is not known how these groups rebalance: %(groups)s. Their members may read on while they rejoin. Wait until "

@@ -12,14 +12,14 @@ are named here, and are known by what they say of themselves (KIP-511).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
 
 #: As they name themselves, from which major version on. ``HADASH_SWITCH_READING_ON`` adds those of an estate.
@@ -48,9 +48,7 @@ def with_other_offsets(points: Mapping[Partition, OffsetSync]) -> set[str]:
     return {partition.topic for partition, point in points.items() if point.source != point.target}
 
 
-def check_reading_on(
-    plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]
-) -> Generator[do.Command, Any, None]:
+def check_reading_on(plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]) -> Step[None]:
     """Members that go on from their own positions may move only where both clusters have the same offsets.
 
     :param points: where both sides correspond. :raises StageFailed: there is one, and offsets differ.
@@ -58,16 +56,18 @@ def check_reading_on(
     topics = sorted(with_other_offsets(points))
     if not topics:
         return
-    clients: list[str] = yield do.CheckReadingOn()
+    clients: list[str] = yield from ask(do.CheckReadingOn())
     if not clients:
         return
     if limits.accept_self_assigned or plan.kind.spec.takes_self_assigned:
-        yield do.Say(
-            say(
-                "%(clients)s go on from their own positions when they rejoin their group, and offsets are others on "
-                "%(cluster)s.",
-                clients=clients,
-                cluster=plan.target,
+        yield from ask(
+            do.Say(
+                say(
+                    "%(clients)s go on from their own positions when they rejoin their group, and offsets are others on "
+                    "%(cluster)s.",
+                    clients=clients,
+                    cluster=plan.target,
+                )
             )
         )
         return

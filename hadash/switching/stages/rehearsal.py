@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync, ending_at, translate_groups
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed, StageRun
 
 
@@ -17,12 +15,12 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
     """What drain and translate would meet. Writes go on, so the mirror has to reach what the source held at
     one moment.
     """
-    began = yield do.Pause(0)
+    began = yield from ask(do.Pause(0))
     points = yield from _points_now(plan)
     while True:
-        target_ends = yield do.ReadEnds(plan.target)
+        target_ends = yield from ask(do.ReadEnds(plan.target))
         missing = sum(max(point.target - target_ends[p], 0) for p, point in points.items())
-        elapsed = (yield do.Pause(0)) - began
+        elapsed = (yield from ask(do.Pause(0))) - began
         if not missing:
             break
         if elapsed > limits.drain:
@@ -34,8 +32,8 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
                     seconds=limits.drain,
                 )
             )
-        yield do.Pause(limits.poll)
-    difference = yield do.CompareTails(points)
+        yield from ask(do.Pause(limits.poll))
+    difference = yield from ask(do.CompareTails(points))
     if difference is not None:
         raise StageFailed(difference)
     groups = yield from _translatable(plan, points)
@@ -48,10 +46,10 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
     )
 
 
-def _points_now(plan: Plan) -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
+def _points_now(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
     """Where both sides would end if the source stopped at this moment."""
-    anchors = yield do.ReadAnchors()
-    ends = yield do.ReadEnds(plan.source)
+    anchors = yield from ask(do.ReadAnchors())
+    ends = yield from ask(do.ReadEnds(plan.source))
     unknown = sorted(set(ends) - set(anchors))
     if unknown:
         raise StageFailed(
@@ -63,9 +61,9 @@ def _points_now(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Offset
     return {p: ending_at(anchors[p], end) for p, end in ends.items()}
 
 
-def _translatable(plan: Plan, points: dict[Partition, OffsetSync]) -> Generator[do.Command, Any, int]:
+def _translatable(plan: Plan, points: dict[Partition, OffsetSync]) -> Step[int]:
     """How many groups have offsets that could be set on the target; none is set."""
-    committed = yield do.ReadGroupOffsets(plan.source)
-    starts = yield do.ReadStarts(plan.source)
-    translate_groups(committed, points, starts, (yield do.ReadStarts(plan.target)))
+    committed = yield from ask(do.ReadGroupOffsets(plan.source))
+    starts = yield from ask(do.ReadStarts(plan.source))
+    translate_groups(committed, points, starts, (yield from ask(do.ReadStarts(plan.target))))
     return sum(1 for offsets in committed.values() if offsets)

@@ -4,18 +4,17 @@ keeps. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 
 #: A stage in the making: yields commands, is sent their answers, returns its outcome.
-StageRun = Generator[do.Command, Any, Sentence]
+StageRun = Step[Sentence]
 
 
 class StageFailed(Exception):
@@ -52,13 +51,12 @@ class Limits:
     fast_poll: float = 0.01
 
 
-def drained() -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
+def drained() -> Step[dict[Partition, OffsetSync]]:
     """What drain has proved to correspond. :raises StageFailed: it was not recorded."""
-    ends = yield do.ReadDrained()
+    ends = yield from ask(do.ReadDrained())
     if ends is None:
         raise StageFailed(say("The drained point of this switch is not known."))
-    found: dict[Partition, OffsetSync] = ends
-    return found
+    return ends
 
 
 def check_blocked(seconds: float, plan: Plan, limits: Limits) -> None:

@@ -5,7 +5,7 @@ translate it. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
@@ -13,6 +13,7 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.reading_on import with_other_offsets
 from hadash.switching.stages.run import Limits, StageFailed
 
@@ -90,20 +91,18 @@ def _name(entry: Entry) -> tuple[str, str]:
 # -- a step of several stages -------------------------------------------------------------------------------------
 
 
-def check_self_assigned(
-    plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]
-) -> Generator[do.Command, Any, None]:
+def check_self_assigned(plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]) -> Step[None]:
     """Clients that assign partitions themselves keep their offsets over a move: they may move only where both
     clusters have the same offsets.
 
     :param points: where both sides correspond. :raises StageFailed: a client reads a Topic whose offsets differ.
     """
-    yield from nobody_is_stranded(plan, limits, points, (yield do.CheckSelfAssigned()))
+    yield from nobody_is_stranded(plan, limits, points, (yield from ask(do.CheckSelfAssigned())))
 
 
 def nobody_is_stranded(
     plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync], found: Mapping[str, frozenset[str]]
-) -> Generator[do.Command, Any, None]:
+) -> Step[None]:
     """The same, of those who were ``found`` by :class:`~hadash.switching.stages.commands.CheckSelfAssigned`."""
     differing = with_other_offsets(points)
     stranded = {
@@ -112,11 +111,13 @@ def nobody_is_stranded(
     if not stranded:
         return
     if limits.accept_self_assigned or plan.kind.spec.takes_self_assigned:
-        yield do.Say(
-            say(
-                "%(clients)s keep their offsets, which are others on %(cluster)s.",
-                clients=[*stranded],
-                cluster=plan.target,
+        yield from ask(
+            do.Say(
+                say(
+                    "%(clients)s keep their offsets, which are others on %(cluster)s.",
+                    clients=[*stranded],
+                    cluster=plan.target,
+                )
             )
         )
         return

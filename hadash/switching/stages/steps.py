@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import StageFailed
 
 
-def in_effect(epoch: int, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
+def in_effect(epoch: int, seconds: float, poll: float) -> Step[None]:
     """Wait until every engine has put ``epoch`` into effect: nothing of before it is in flight."""
     return _everywhere(do.ReadWaiting(epoch), epoch, seconds, poll)
 
 
-def obeyed(epoch: int, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
+def obeyed(epoch: int, seconds: float, poll: float) -> Step[None]:
     """Wait until every engine obeys ``epoch``, whatever of before it is still in flight to a cluster that is lost."""
     return _everywhere(do.ReadNotTold(epoch), epoch, seconds, poll)
 
 
 def _everywhere(
     question: do.ReadWaiting | do.ReadNotTold, epoch: int, seconds: float, poll: float
-) -> Generator[do.Command, Any, None]:
-    began = yield do.Pause(0)
+) -> Step[None]:
+    began = yield from ask(do.Pause(0))
     told = False
     while True:
-        waiting = yield question
+        waiting = yield from ask(question)
         if not waiting.late:
             return
-        elapsed = (yield do.Pause(poll)) - began
+        elapsed = (yield from ask(do.Pause(poll))) - began
         sentence = say(
             "Waiting for %(gateways)s to apply epoch %(epoch)s (%(done)s of %(all)s have).",
             gateways=waiting.late,
@@ -52,7 +52,7 @@ def _everywhere(
             )
         if elapsed > 1 and not told:
             told = True
-            yield do.Say(sentence)
+            yield from ask(do.Say(sentence))
 
 
 def excluded_and_running(gateways: Sequence[str]) -> Sentence:
@@ -68,15 +68,15 @@ def excluded_and_running(gateways: Sequence[str]) -> Sentence:
 RETURN_POLL_SECONDS = 1.0
 
 
-def come_back(seconds: float) -> Generator[do.Command, Any, None]:
+def come_back(seconds: float) -> Step[None]:
     """Wait, before anybody is held, until clients of Gateways that have gone had the time to come back: what they
     send again may be on the source already, and on the target it would be there twice."""
-    began = yield do.Pause(0)
+    began = yield from ask(do.Pause(0))
     told = False
-    while expected := (yield do.ReadExpectedBack()):
+    while expected := (yield from ask(do.ReadExpectedBack())):
         left = max(each.seconds for each in expected)
         gateways = sorted({each.gateway for each in expected})
-        if (elapsed := (yield do.Pause(0)) - began) > seconds:
+        if (elapsed := (yield from ask(do.Pause(0))) - began) > seconds:
             raise StageFailed(
                 say(
                     "For %(waited)s s Gateways have gone (%(gateways)s) whose clients may send again what was "
@@ -89,20 +89,22 @@ def come_back(seconds: float) -> Generator[do.Command, Any, None]:
             )
         if not told:
             told = True
-            yield do.Say(
-                say(
-                    "Waiting %(seconds)s s for clients of Gateway %(gateways)s, which has gone, to come back.",
-                    seconds=math.ceil(left),
-                    gateways=gateways,
+            yield from ask(
+                do.Say(
+                    say(
+                        "Waiting %(seconds)s s for clients of Gateway %(gateways)s, which has gone, to come back.",
+                        seconds=math.ceil(left),
+                        gateways=gateways,
+                    )
                 )
             )
-        yield do.Pause(min(left, RETURN_POLL_SECONDS))
+        yield from ask(do.Pause(min(left, RETURN_POLL_SECONDS)))
 
 
-def nobody_comes_back() -> Generator[do.Command, Any, None]:
+def nobody_comes_back() -> Step[None]:
     """With the block in effect: no Gateway may have gone since :func:`come_back`. The block would catch what its
     clients send again, and forward would send it to the target."""
-    expected = yield do.ReadExpectedBack()
+    expected = yield from ask(do.ReadExpectedBack())
     if expected:
         raise StageFailed(
             say(
@@ -115,14 +117,14 @@ def nobody_comes_back() -> Generator[do.Command, Any, None]:
         )
 
 
-def heard(plan: Plan, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
+def heard(plan: Plan, seconds: float, poll: float) -> Step[None]:
     """Wait until every leader on the target knows what the AppIDs may do there. Whom one of them refuses does
     not try again.
     """
-    began = yield do.Pause(0)
+    began = yield from ask(do.Pause(0))
     told = False
-    while late := (yield do.ReadLateBrokers(plan.target)):
-        elapsed = (yield do.Pause(poll)) - began
+    while late := (yield from ask(do.ReadLateBrokers(plan.target))):
+        elapsed = (yield from ask(do.Pause(poll))) - began
         if elapsed > seconds:
             raise StageFailed(
                 say(
@@ -135,10 +137,12 @@ def heard(plan: Plan, seconds: float, poll: float) -> Generator[do.Command, Any,
             )
         if elapsed > 1 and not told:
             told = True
-            yield do.Say(
-                say(
-                    "Waiting for broker %(brokers)s of %(cluster)s to hear who may write there.",
-                    brokers=late,
-                    cluster=plan.target,
+            yield from ask(
+                do.Say(
+                    say(
+                        "Waiting for broker %(brokers)s of %(cluster)s to hear who may write there.",
+                        brokers=late,
+                        cluster=plan.target,
+                    )
                 )
             )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import OffsetSync, furthest_back, skipped, stale_offsets, translate_groups
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.positions import noted_positions, together
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 
@@ -24,8 +24,8 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     if not plan.groups:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
-    commits = yield do.ReadCommits(plan.source)
-    wanted = yield from translated(plan, limits, commits, ends, (yield do.ReadAnchors()))
+    commits = yield from ask(do.ReadCommits(plan.source))
+    wanted = yield from translated(plan, limits, commits, ends, (yield from ask(do.ReadAnchors())))
     yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
@@ -38,7 +38,7 @@ def translated(
     commits: GroupCommits,
     ends: Mapping[Partition, OffsetSync],
     anchors: Mapping[Partition, OffsetSync],
-) -> Generator[do.Command, Any, dict[str, dict[Partition, int]]]:
+) -> Step[dict[str, dict[Partition, int]]]:
     """Every group's offsets for the target: of what it has committed, and of where its members read what it has not.
 
     :param ends: where both sides correspond; from ``anchors`` on they do so offset by offset.
@@ -47,11 +47,13 @@ def translated(
     committed = offsets_of(commits)
     positions = yield from noted_positions(plan, limits, committed, ends.keys())
     if positions:
-        yield do.Say(
-            say(
-                "Group %(groups)s has committed nothing of %(partitions)s: its members go on where they read.",
-                groups=sorted(positions),
-                partitions=sorted({partition for offsets in positions.values() for partition in offsets}),
+        yield from ask(
+            do.Say(
+                say(
+                    "Group %(groups)s has committed nothing of %(partitions)s: its members go on where they read.",
+                    groups=sorted(positions),
+                    partitions=sorted({partition for offsets in positions.values() for partition in offsets}),
+                )
             )
         )
     following = together(committed, positions)
@@ -86,13 +88,15 @@ def with_metadata(wanted: GroupOffsets, commits: GroupCommits) -> dict[str, dict
 
 def nothing_is_skipped(
     plan: Plan, committed: GroupOffsets, points: Mapping[Partition, OffsetSync]
-) -> Generator[do.Command, Any, tuple[dict[Partition, int], dict[Partition, int]]]:
+) -> Step[tuple[dict[Partition, int], dict[Partition, int]]]:
     """The first offsets of (source, target). Retention works on each side by itself: what a group has still
     to read must not be gone on the target, because the source has it.
 
     :param points: where both sides correspond, by the switch's direction. :raises StageFailed: it is gone.
     """
-    source_starts, target_starts = yield do.Together((do.ReadStarts(plan.source), do.ReadStarts(plan.target)))
+    source_starts, target_starts = yield from ask(
+        do.Together((do.ReadStarts(plan.source), do.ReadStarts(plan.target)))
+    )
     for group, partition, count in skipped(committed, points, source_starts, target_starts):
         raise StageFailed(
             say(
@@ -109,7 +113,7 @@ def nothing_is_skipped(
 
 def nothing_is_lost(
     plan: Plan, following: GroupOffsets, anchors: Mapping[Partition, OffsetSync]
-) -> Generator[do.Command, Any, None]:
+) -> Step[None]:
     """Before anybody waits: groups could go on at the same records on the target as it is now.
 
     :raises StageFailed: as of :func:`nothing_is_skipped` and :func:`go_on_at_same_record`.
@@ -126,7 +130,7 @@ def go_on_at_same_record(
     source_starts: Mapping[Partition, int],
     ends: Mapping[Partition, OffsetSync],
     anchors: Mapping[Partition, OffsetSync],
-) -> Generator[do.Command, Any, None]:
+) -> Step[None]:
     """Groups that stand before an anchor: between it and them an offset may hold a record on one side only (markers of
     transactions, compaction), so counting is no proof. What they read next is compared.
 
@@ -140,7 +144,7 @@ def go_on_at_same_record(
         }
         if not points:
             continue
-        same: Mapping[Partition, bool] = yield do.CompareNext(points, ends)
+        same: Mapping[Partition, bool] = yield from ask(do.CompareNext(points, ends))
         if differing := sorted(p for p in points if not same[p]):
             raise StageFailed(
                 say(
@@ -162,20 +166,18 @@ def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
     )
 
 
-def set_offsets(
-    plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, OffsetSync]
-) -> Generator[do.Command, Any, None]:
+def set_offsets(plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, OffsetSync]) -> Step[None]:
     """Write the groups' offsets on the target, take away what an earlier stay has left there, and read both back.
 
     :param ends: the partitions that move; what groups have committed on others is left alone.
     :raises StageFailed: the target does not hold what was written.
     """
-    standing = yield do.ReadGroupOffsets(plan.target)
+    standing = yield from ask(do.ReadGroupOffsets(plan.target))
     stale = stale_offsets(standing, wanted, ends)
     if stale:
-        yield do.RemoveGroupOffsets(stale)
-    yield do.WriteGroupOffsets(wanted)
-    written = yield do.ReadCommits(plan.target)
+        yield from ask(do.RemoveGroupOffsets(stale))
+    yield from ask(do.WriteGroupOffsets(wanted))
+    written = yield from ask(do.ReadCommits(plan.target))
     for group, commits in wanted.items():
         for partition, committed in commits.items():
             found = written.get(group, {}).get(partition)
@@ -201,22 +203,22 @@ def set_offsets(
         )
 
 
-def same_records(
-    wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], limits: Limits
-) -> Generator[do.Command, Any, None]:
+def same_records(wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], limits: Limits) -> Step[None]:
     """What groups read next is the same on both sides. Of those at the end it was proved with ``ends``;
     before that records may be there that the mirror has copied twice.
     """
     points = furthest_back(wanted, ends, limits.tail_records)
     if points:
-        difference = yield do.CompareTails(points)
+        difference = yield from ask(do.CompareTails(points))
         if difference is not None:
             raise StageFailed(difference)
 
 
-def _stands_still(plan: Plan, ends: Mapping[Partition, OffsetSync]) -> Generator[do.Command, Any, None]:
+def _stands_still(plan: Plan, ends: Mapping[Partition, OffsetSync]) -> Step[None]:
     """The last look before the clients are sent over: both sides are as they were when the mirror was drained."""
-    target_ends, source_ends = yield do.Together((do.ReadEnds(plan.target), do.ReadEnds(plan.source)))
+    target_ends, source_ends = yield from ask(
+        do.Together((do.ReadEnds(plan.target), do.ReadEnds(plan.source)))
+    )
     for cluster, found, before in (
         (plan.source, source_ends, {p: point.source for p, point in ends.items()}),
         (plan.target, target_ends, {p: point.target for p, point in ends.items()}),

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 
 
 def verify(plan: Plan, limits: Limits) -> StageRun:
     """Every client that was there before is seen on the target, works there, and nothing bypasses it."""
     ends = yield from drained()
-    seen: do.RecordSeen = yield do.ReadSeen()
+    seen: do.RecordSeen = yield from ask(do.ReadSeen())
     held_since: float | None = None
-    elapsed = yield do.Pause(0)
+    elapsed = yield from ask(do.Pause(0))
     told = False
     while True:
         # Each time: when the turned mirror has copied records twice it is counted again meanwhile.
-        turned = yield do.ReadAnchors()
+        turned = yield from ask(do.ReadAnchors())
         points = {p: OffsetSync(turned[p].target, turned[p].source) for p in ends}
         waiting = yield from _missing_on_target(plan, seen, ends, points, elapsed)
-        elapsed = yield do.Pause(limits.poll)
+        elapsed = yield from ask(do.Pause(limits.poll))
         if waiting is None:
             held_since = elapsed if held_since is None else held_since
             if elapsed - held_since < limits.verify_hold:
@@ -39,7 +39,7 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
                 )
             if not told:
                 told = True
-                yield do.Say(difference)
+                yield from ask(do.Say(difference))
             waiting = say(
                 "%(cluster)s has other records than %(target)s since the switch: somebody still writes there.",
                 cluster=plan.source,
@@ -50,21 +50,19 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
             raise StageFailed(waiting)
 
 
-def _stray_writes(
-    plan: Plan, points: Mapping[Partition, OffsetSync]
-) -> Generator[do.Command, Any, Sentence | None]:
+def _stray_writes(plan: Plan, points: Mapping[Partition, OffsetSync]) -> Step[Sentence | None]:
     """What the old source got since the drained point must be what the turned mirror brought it, in order.
 
     By count alone a write past the Gateways hides behind the records that the mirror still lacks.
 
     :param points: where both sides correspond, by the switch's direction.
     """
-    source_ends = yield do.ReadEnds(plan.source)
+    source_ends = yield from ask(do.ReadEnds(plan.source))
     mirrored = {
         p: OffsetSync(source_ends[p], point.target + source_ends[p] - point.source)
         for p, point in points.items()
     }
-    difference: Sentence | None = yield do.CompareTails(mirrored)
+    difference: Sentence | None = yield from ask(do.CompareTails(mirrored))
     return difference
 
 
@@ -74,15 +72,15 @@ def _missing_on_target(
     ends: Mapping[Partition, OffsetSync],
     points: Mapping[Partition, OffsetSync],
     elapsed: float,
-) -> Generator[do.Command, Any, Sentence | None]:
+) -> Step[Sentence | None]:
     """What still stands against success; ``None`` when nothing does.
 
     :param ends: the drained point.
     :param points: where both sides correspond, by the switch's direction.
     """
     # The source first: what the mirror copies back counts for both, so the source never grows by more.
-    source_ends = yield do.ReadEnds(plan.source)
-    target_ends = yield do.ReadEnds(plan.target)
+    source_ends = yield from ask(do.ReadEnds(plan.source))
+    target_ends = yield from ask(do.ReadEnds(plan.target))
     for partition, point in points.items():
         extra = (source_ends[partition] - point.source) - (target_ends[partition] - point.target)
         if extra > 0:
@@ -101,13 +99,13 @@ def _missing_on_target(
     return (yield from _idle_on_target(plan, seen, grown, elapsed))
 
 
-def not_arrived(plan: Plan, seen: do.RecordSeen) -> Generator[do.Command, Any, Sentence | None]:
+def not_arrived(plan: Plan, seen: do.RecordSeen) -> Step[Sentence | None]:
     """Which clients are not on the target, and which groups have no members there; ``None`` when all are."""
-    clients = yield do.ReadClients()
+    clients = yield from ask(do.ReadClients())
     late = sorted(c for c in seen.clients if plan.target not in clients.get(c, set()))
     if late:
         return say("Waiting for %(clients)s to be seen on %(cluster)s.", clients=late, cluster=plan.target)
-    members = yield do.ReadMembers(plan.target)
+    members = yield from ask(do.ReadMembers(plan.target))
     empty = sorted(group for group in seen.groups if not members.get(group))
     if empty:
         return say(
@@ -118,12 +116,12 @@ def not_arrived(plan: Plan, seen: do.RecordSeen) -> Generator[do.Command, Any, S
 
 def _idle_on_target(
     plan: Plan, seen: do.RecordSeen, grown: set[str], elapsed: float
-) -> Generator[do.Command, Any, Sentence | None]:
+) -> Step[Sentence | None]:
     """Whatever was written and read shortly before the switch has to be so again.
 
     :param grown: Topics with records that can only be read on the target.
     """
-    going_on = yield do.ReadActivity(plan.target, elapsed)
+    going_on = yield from ask(do.ReadActivity(plan.target, elapsed))
     idle = [topic for kind, topic in seen.activity if kind == "produce" and (kind, topic) not in going_on]
     if idle:
         return say(

@@ -6,8 +6,7 @@ that cannot do its work raises :class:`StageFailed`, and the switch returns to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Callable
 
 from hadash.bindings.model import BindingState
 from hadash.mirroring.proof import Behind, Contradiction, compare_ends
@@ -16,6 +15,7 @@ from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover
+from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.catch_up import follow, verify_readers
 from hadash.switching.stages.positions import note_positions
 from hadash.switching.stages.precheck import check_assignors, precheck, precheck_only
@@ -30,28 +30,30 @@ from hadash.switching.stages.verification import verify
 def settle(plan: Plan, limits: Limits) -> StageRun:
     """Consumers commit and park their rejoin, together. Reads and writes go on."""
     yield from come_back(limits.settle)
-    began = yield do.Pause(0)
-    if (yield do.ReadReading()) is None:  # else an earlier executor may have asked members to rejoin already
+    began = yield from ask(do.Pause(0))
+    if (
+        yield from ask(do.ReadReading())
+    ) is None:  # else an earlier executor may have asked members to rejoin already
         yield from check_assignors(plan, limits)  # since the precheck somebody may have joined
     yield from note_positions(plan, limits)
-    yield do.WarmUp()
+    yield from ask(do.WarmUp())
     if not plan.kind.spec.readers_only:  # whoever only reads needs no writing, and a mirror stays closed
-        yield do.AllowWrites(plan.target)
+        yield from ask(do.AllowWrites(plan.target))
         yield from heard(plan, limits.settle, limits.poll)
     waiting = yield from _members(plan)
     if waiting:
         yield from _gather(plan, limits, waiting)
     # Also when nobody is there: from now on a join is parked, so that whoever comes has nothing to commit.
-    epoch = yield do.WriteBindings(plan.source, BindingState.SETTLE)
+    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.SETTLE))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
     while True:
         # Again each time: one that left is no member any more, and one that joined has to commit too.
         waiting = yield from _members(plan)
-        states = yield do.ReadSettled()
+        states = yield from ask(do.ReadSettled())
         late = sorted(m for m in waiting if states.get(m) not in ("parked", "joining"))
         if not late:
             break
-        if (yield do.Pause(limits.fast_poll * 3)) - began > limits.settle:
+        if (yield from ask(do.Pause(limits.fast_poll * 3))) - began > limits.settle:
             group, member = late[0]
             raise StageFailed(
                 say(
@@ -67,28 +69,28 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
     return say("Every group member has committed and waits to rejoin (%(count)s in all).", count=len(waiting))
 
 
-def _members(plan: Plan) -> Generator[do.Command, Any, set[tuple[str, str]]]:
+def _members(plan: Plan) -> Step[set[tuple[str, str]]]:
     """(group, member id) of everybody who is in a group on the source."""
-    members = yield do.ReadMembers(plan.source)
+    members = yield from ask(do.ReadMembers(plan.source))
     return {(group, member) for group, ids in members.items() for member in ids}
 
 
-def _gather(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Generator[do.Command, Any, None]:
+def _gather(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Step[None]:
     """Hold heartbeats for a while, so that all members are told at the same moment."""
-    epoch = yield do.WriteBindings(plan.source, BindingState.GATHER)
+    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.GATHER))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
-    began = yield do.Pause(0)
+    began = yield from ask(do.Pause(0))
     while True:
-        states = yield do.ReadSettled()
+        states = yield from ask(do.ReadSettled())
         if all(states.get(member) in ("held", "parked", "joining") for member in waiting):
             return
-        if (yield do.Pause(limits.poll)) - began > limits.gather:
+        if (yield from ask(do.Pause(limits.poll))) - began > limits.gather:
             return
 
 
 def block(plan: Plan, limits: Limits) -> StageRun:
     """From here on nothing new reaches the source."""
-    epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
+    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.BLOCK))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
     yield from nobody_comes_back()
     if plan.kind.spec.readers_only:
@@ -106,38 +108,38 @@ def block(plan: Plan, limits: Limits) -> StageRun:
 
 def drain(plan: Plan, limits: Limits) -> StageRun:
     """Wait for the mirror, then prove that both sides end with the same records."""
-    anchors = yield do.ReadAnchors()
-    began = yield do.Pause(0)
+    anchors = yield from ask(do.ReadAnchors())
+    began = yield from ask(do.Pause(0))
     told = False
     while True:
         # The target first: should the source still grow, it is the source that is seen to.
-        target_ends = yield do.ReadEnds(plan.target)
-        source_ends = yield do.ReadEnds(plan.source)
+        target_ends = yield from ask(do.ReadEnds(plan.target))
+        source_ends = yield from ask(do.ReadEnds(plan.source))
         verdict = compare_ends(anchors, source_ends, target_ends)
         if isinstance(verdict, Contradiction):
             raise StageFailed(verdict.reason)
         if not isinstance(verdict, Behind):
             # Paused before the clients go over: a Connect worker that starts again would copy from its last committed
             # offset, and write old records behind the new ones.
-            difference, self_assigned, _ = yield do.Together(
-                (do.CompareTails(verdict.ends), do.CheckSelfAssigned(), do.PauseMirrors())
+            difference, self_assigned, _ = yield from ask(
+                do.Together((do.CompareTails(verdict.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
             )
             if difference is not None:
                 raise StageFailed(difference)
             yield from nobody_is_stranded(plan, limits, verdict.ends, self_assigned)
-            if (yield do.ReadEnds(plan.source)) != source_ends:
+            if (yield from ask(do.ReadEnds(plan.source))) != source_ends:
                 raise StageFailed(
                     say(
                         "%(cluster)s still grows although its writes are blocked: somebody writes past the Gateway.",
                         cluster=plan.source,
                     )
                 )
-            yield do.RecordDrained(verdict.ends)
+            yield from ask(do.RecordDrained(verdict.ends))
             return say(
                 "The mirror is drained: every partition ends with the same records on both sides (%(count)s in all).",
                 count=len(verdict.ends),
             )
-        elapsed = (yield do.Pause(limits.fast_poll)) - began
+        elapsed = (yield from ask(do.Pause(limits.fast_poll))) - began
         if elapsed > limits.drain:
             raise StageFailed(
                 say(
@@ -148,12 +150,14 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
             )
         if elapsed > 0.5 and not told:
             told = True
-            yield do.Say(say("Waiting for the mirror: %(records)s records to go.", records=verdict.records))
+            yield from ask(
+                do.Say(say("Waiting for the mirror: %(records)s records to go.", records=verdict.records))
+            )
 
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target from the moment that every Gateway has this epoch."""
-    epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
+    epoch = yield from ask(do.WriteBindings(plan.target, BindingState.FORWARD))
     yield from in_effect(epoch, limits.forward, limits.fast_poll)
     return say(
         "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
@@ -163,17 +167,17 @@ def forward(plan: Plan, limits: Limits) -> StageRun:
 def reverse(plan: Plan, limits: Limits) -> StageRun:
     """The mirror now copies the other way, from the drained point on; the old source takes no client's writes."""
     ends = yield from drained()
-    yield do.DenyWrites(plan.source)
-    yield do.ReverseMirrors(ends)
-    began = yield do.Pause(0)
+    yield from ask(do.DenyWrites(plan.source))
+    yield from ask(do.ReverseMirrors(ends))
+    began = yield from ask(do.Pause(0))
     while True:
-        found = yield do.CheckMirrors()
+        found = yield from ask(do.CheckMirrors())
         idle = [mirror for mirror, state, _, _ in found if state != "running"]
         if not idle:
             return say(
                 "The mirror copies from %(source)s to %(target)s.", source=plan.target, target=plan.source
             )
-        if (yield do.Pause(limits.poll)) - began > limits.reverse:
+        if (yield from ask(do.Pause(limits.poll))) - began > limits.reverse:
             raise StageFailed(
                 say(
                     "Mirror %(mirrors)s does not run in the new direction: restart its connector.",
@@ -184,11 +188,11 @@ def reverse(plan: Plan, limits: Limits) -> StageRun:
 
 def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
-    epoch = yield do.WriteBindings(plan.source, BindingState.FORWARD)
+    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.FORWARD))
     yield from in_effect(epoch, limits.forward, limits.poll)
     if not plan.kind.spec.readers_only:  # the target of readers that come home is where others write
-        yield do.ResumeMirrors()
-        yield do.DenyWrites(plan.target)
+        yield from ask(do.ResumeMirrors())
+        yield from ask(do.DenyWrites(plan.target))
     return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)
 
 

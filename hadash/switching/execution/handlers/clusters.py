@@ -18,12 +18,7 @@ from hadash.switching.execution import quotas
 from hadash.switching.execution.connections import ask_about
 from hadash.switching.execution.handlers.registry import handles
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import (
-    denied_of,
-    with_denied,
-)
-from hadash.switching.stages.positions import Assigned, Reader
-from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
+from hadash.switching.stages.answers import Assigned, QuotaCheck, QuotasFound, Reader
 
 if TYPE_CHECKING:
     from hadash.switching.execution.command_handler import CommandHandler
@@ -112,20 +107,17 @@ def read_late_brokers(hand: CommandHandler, command: do.ReadLateBrokers) -> list
 
 @handles(do.DenyWrites)
 def deny_writes(hand: CommandHandler, command: do.DenyWrites) -> int:
-    made = denied_of(hand.facts.values, command.cluster)
+    made = hand.context.denied(command.cluster)
     cluster = hand.clusters[command.cluster]
 
     def keep(rules: list[Denied]) -> None:
         """In ZooKeeper, too: by the notes in PostgreSQL alone, one that forgets them leaves rules that nobody
         takes away.
         """
-        kept = with_denied(hand.facts.values, command.cluster, rules)
-        if kept is None:
+        if not hand.context.keep_denied(command.cluster, rules):
             log.warning(
                 "switch %s: ZooKeeper has no room to note %d write denials", hand.plan.scope, len(rules)
             )
-        else:
-            hand.facts.put("denied", kept)
 
     return standby.deny_writes(hand.pair, cluster, hand.plan.topics, made, keep)
 

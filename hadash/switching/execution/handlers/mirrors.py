@@ -27,7 +27,8 @@ from hadash.switching.plan import Plan
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.policy import limits_of
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.assignors import EAGER, Rebalancing, UsedAssignors, rebalancing
+from hadash.switching.stages.answers import MirrorFound, UsedAssignors
+from hadash.switching.stages.assignors import EAGER, Rebalancing, rebalancing
 from hadash.switching.stages.reading_on import READING_ON, reads_on
 from hadash.switching.stages.self_assigned import self_assigned
 
@@ -82,13 +83,13 @@ def check_assignors(hand: CommandHandler, command: do.CheckAssignors) -> UsedAss
 
 
 @handles(do.CheckMirrors)
-def check_mirrors(hand: CommandHandler, command: do.CheckMirrors) -> list[tuple[str, str, str, int | None]]:
+def check_mirrors(hand: CommandHandler, command: do.CheckMirrors) -> list[MirrorFound]:
     found = []
     mirrors = [m for m in hand.mirrors() if command.copying_from in ("", m.source.name)]
     held = looking.held_now(mirrors) if command.thorough else {}
     for mirror in mirrors:
         sample = looking.look(mirror, command.thorough, held.get(mirror), limits_of(mirror.pair).max_lag)
-        found.append((mirror.name, str(mirror.state), mirror.fault, sample.records))
+        found.append(MirrorFound(mirror.name, str(mirror.state), mirror.fault, sample.records))
     return found
 
 

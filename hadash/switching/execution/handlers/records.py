@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hadash.kafka.values import Partition
@@ -11,12 +10,8 @@ from hadash.sentences import say
 from hadash.switching.execution import lost_source, unreplicated
 from hadash.switching.execution.handlers.registry import handles
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import (
-    points_from_json,
-    points_to_json,
-    room_for,
-    seen_to_json,
-)
+from hadash.switching.stages.answers import LastKnown, UsersFound
+from hadash.switching.stages.context import Loss
 from hadash.switching.stages.run import StageFailed
 
 if TYPE_CHECKING:
@@ -29,12 +24,12 @@ def check_lost(hand: CommandHandler, command: do.CheckLost) -> bool:
 
 
 @handles(do.ReadSighted)
-def read_sighted(hand: CommandHandler, command: do.ReadSighted) -> do.LastKnown:
+def read_sighted(hand: CommandHandler, command: do.ReadSighted) -> LastKnown:
     return lost_source.sighted(hand.pair, hand.clusters[hand.plan.source], hand.plan)
 
 
 @handles(do.ReadUsers)
-def read_users(hand: CommandHandler, command: do.ReadUsers) -> tuple[list[str], list[str]]:
+def read_users(hand: CommandHandler, command: do.ReadUsers) -> UsersFound:
     return lost_source.users(hand.pair, hand.clusters[hand.plan.source], hand.plan)
 
 
@@ -46,55 +41,39 @@ def open_tail(hand: CommandHandler, command: do.OpenTail) -> None:
 
 @handles(do.RecordDrained)
 def record_drained(hand: CommandHandler, command: do.RecordDrained) -> None:
-    hand.facts.put("drained", points_to_json(command.ends))
+    hand.context.keep_drained(command.ends)
+
+
+@handles(do.ReadDrained)
+def read_drained(hand: CommandHandler, command: do.ReadDrained) -> dict[Partition, OffsetSync] | None:
+    return hand.context.drained
 
 
 @handles(do.RecordReading)
 def record_reading(hand: CommandHandler, command: do.RecordReading) -> None:
-    kept = [
-        [group, p.topic, p.partition, offset]
-        for group, offsets in sorted(command.positions.items())
-        for p, offset in sorted(offsets.items())
-    ]
-    hand.facts.put("reading", kept)
+    hand.context.keep_reading(command.positions)
 
 
 @handles(do.ReadReading)
 def read_reading(hand: CommandHandler, command: do.ReadReading) -> dict[str, dict[Partition, int]] | None:
-    kept = hand.facts.values.get("reading")
-    if kept is None:
-        return None
-    found: dict[str, dict[Partition, int]] = {}
-    for group, topic, index, offset in kept:
-        found.setdefault(group, {})[Partition(topic, index)] = offset
-    return found
+    return hand.context.reading
 
 
 @handles(do.RecordLoss)
 def record_loss(hand: CommandHandler, command: do.RecordLoss) -> None:
-    records = [[p.topic, p.partition, count] for p, count in command.records.items()]
-    proved = points_to_json(command.proved)
-    hand.facts.put("loss", {"records": records, "age": command.seen_seconds_ago, "proved": proved})
+    hand.context.keep_loss(Loss(command.records, command.seen_seconds_ago, command.proved))
 
 
 @handles(do.ReadProved)
-def read_proved(hand: CommandHandler, command: do.ReadProved) -> Mapping[Partition, OffsetSync] | None:
-    loss = hand.facts.values.get("loss", {})
-    return points_from_json(loss["proved"]) if "proved" in loss else None
-
-
-@handles(do.ReadDrained)
-def read_drained(hand: CommandHandler, command: do.ReadDrained) -> Mapping[Partition, OffsetSync] | None:
-    drained = hand.facts.values.get("drained")
-    return None if drained is None else points_from_json(drained)
+def read_proved(hand: CommandHandler, command: do.ReadProved) -> dict[Partition, OffsetSync] | None:
+    loss = hand.context.loss
+    return None if loss is None else dict(loss.proved)
 
 
 @handles(do.RecordSeen)
 def record_seen(hand: CommandHandler, command: do.RecordSeen) -> None:
-    seen = seen_to_json(command)
     partitions = hand.all_partitions()
-    forced = hand.plan.kind.spec.source_lost
-    most = room_for({**hand.facts.values, "seen": seen}, partitions, forced)
+    most = hand.context.room_for(command, partitions, hand.plan.kind.spec.source_lost)
     if most is not None:
         raise StageFailed(
             say(
@@ -104,14 +83,9 @@ def record_seen(hand: CommandHandler, command: do.RecordSeen) -> None:
                 most=most,
             )
         )
-    hand.facts.put("seen", seen)
+    hand.context.keep_seen(command)
 
 
 @handles(do.ReadSeen)
 def read_seen(hand: CommandHandler, command: do.ReadSeen) -> do.RecordSeen:
-    seen = hand.facts.values.get("seen", {})
-    return do.RecordSeen(
-        tuple(seen.get("clients", ())),
-        tuple(seen.get("groups", ())),
-        tuple((kind, topic) for kind, topic in seen.get("activity", ())),
-    )
+    return hand.context.seen

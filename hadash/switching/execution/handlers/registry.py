@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+from hadash.switching.stages.asking import Command
 
-#: By the class of the command: a function of the :class:`CommandHandler` and the command, that returns its answer.
-HANDLERS: dict[type, Callable[[Any, Any], Any]] = {}
+R = TypeVar("R")
+
+#: A function of the :class:`CommandHandler` and the command, that returns its answer.
+Handler = Callable[[Any, Any], R]
+
+#: By the class of the command.
+HANDLERS: dict[type[Command[Any]], Handler[Any]] = {}
 
 
-def handles(command: type) -> Callable[[F], F]:
-    """Registers a function as the one that carries out ``command``."""
+def handles(command: type[Command[R]]) -> Callable[[Handler[R]], Handler[R]]:
+    """Registers a function as the one that carries out ``command``: it returns what that is answered with."""
 
-    def register(function: F) -> F:
+    def register(function: Handler[R]) -> Handler[R]:
         if command in HANDLERS:
             raise ValueError(f"Two functions carry out {command.__name__}.")
         HANDLERS[command] = function
