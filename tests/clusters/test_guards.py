@@ -27,6 +27,7 @@ from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Command
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits, StageFailed
 from hadash.switching.stages.self_assigned import check_self_assigned
@@ -60,7 +61,7 @@ class Moving:
     plan: Plan
     said: list[str]
 
-    def ask(self, command: do.Command) -> Any:
+    def ask(self, command: Command[Any]) -> Any:
         return self._effects().carry_out(command)
 
     def run(self, stage: Stage, ends: dict[Partition, OffsetSync]) -> str:
@@ -74,7 +75,7 @@ class Moving:
         self._drive(check_self_assigned(self.plan, Limits(), points), self._effects())
 
     @staticmethod
-    def _drive(run: Generator[do.Command, Any, Any], effects: CommandHandler) -> Any:
+    def _drive(run: Generator[Command[Any], Any, Any], effects: CommandHandler) -> Any:
         answer: Any = None
         while True:
             try:

@@ -31,6 +31,7 @@ from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import QuotaCheck, QuotasFound
+from hadash.switching.stages.asking import Command
 from hadash.switching.stages.context import StageContext
 
 pytestmark = pytest.mark.stack
@@ -103,7 +104,7 @@ class Switch:
         identities = tuple(Identity(appid, name) for name in instances) or (Identity(appid),)
         return Plan("main", Scope.of(identities[0]), "east", "west", identities, (), (), (), kind=kind)
 
-    def ask(self, command: do.Command, *instances: str, kind: Kind = Kind.PLANNED) -> Any:
+    def ask(self, command: Command[Any], *instances: str, kind: Kind = Kind.PLANNED) -> Any:
         return CommandHandler(
             self.plan(*instances, kind=kind), None, StageContext(), lambda sentence: None
         ).carry_out(command)

@@ -13,6 +13,7 @@ from switching.walking import run_stage, world_before
 
 from hadash.switching.machines.switches import WAY, Stage
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Command
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fault import run
 from hadash_sandbox.fault.cell import ATTEMPTS, Cells
@@ -23,7 +24,7 @@ from hadash_sandbox.fault.points import AT_WRITES, WITHIN, Point, Points
 from hadash_sandbox.traffic.verdict import GroupVerdict
 
 
-def parts_of(command: do.Command) -> tuple[do.Command, ...]:
+def parts_of(command: Command[Any]) -> tuple[Command[Any], ...]:
     return command.commands if isinstance(command, do.Together) else (command,)
 
 

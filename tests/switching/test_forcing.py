@@ -16,7 +16,8 @@ from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import LastKnown, QuotasFound
+from hadash.switching.stages.answers import LastKnown, QuotasFound, UsersFound
+from hadash.switching.stages.asking import Command
 from hadash.switching.stages.run import StageFailed
 
 from .parts import Broken
@@ -78,7 +79,7 @@ class LostWorld(World):
         self.positions = {"billing": commits}
         self.looked_at = self.now
 
-    def _answer(self, command: do.Command) -> Any:
+    def _answer(self, command: Command[Any]) -> Any:
         match command:
             case do.CheckLost():
                 return "east" in self.down or self.leaderless
@@ -106,7 +107,7 @@ class LostWorld(World):
             case do.OpenTail(ends):
                 self.tail = dict(ends)
             case do.ReadUsers():
-                return sorted(self.clients), ["billing"]
+                return UsersFound(sorted(self.clients), ["billing"])
             case _:
                 return super()._answer(command)
         return None

@@ -17,6 +17,7 @@ from hadash.sentences import say
 from hadash.switching.machines.switches import WAY, Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import QuotaCheck
+from hadash.switching.stages.asking import Command
 from hadash.switching.stages.precheck import precheck_only, preflight
 from hadash.switching.stages.reading_on import check_reading_on
 from hadash.switching.stages.run import Limits, StageFailed
@@ -623,7 +624,7 @@ def test_a_member_that_leaves_is_not_waited_for() -> None:
     ("state", "epoch", "at"),
     [(BindingState.GATHER, 8, do.WriteBindings), (BindingState.SETTLE, 9, do.ReadSettled)],
 )
-def test_a_gateway_that_does_not_settle(state: BindingState, epoch: int, at: type[do.Command]) -> None:
+def test_a_gateway_that_does_not_settle(state: BindingState, epoch: int, at: type[Command[Any]]) -> None:
     world = world_before(Stage.SETTLE)
     found = failure(world, Stage.SETTLE, Fault(Stage.SETTLE, at, "gw-2 sticks"))
     assert found == f"gw-2 did not put epoch {epoch} into effect within 1 s."
@@ -924,8 +925,8 @@ def test_one_that_goes_on_rebalancing_is_not_moved(monkeypatch: pytest.MonkeyPat
     assert not written(world), "nobody was asked to rejoin"
 
 
-def _rebalancing(answer: Callable[[World, do.Command], Any]) -> Callable[[World, do.Command], Any]:
-    def answered(world: World, command: do.Command) -> Any:
+def _rebalancing(answer: Callable[[World, Command[Any]], Any]) -> Callable[[World, Command[Any]], Any]:
+    def answered(world: World, command: Command[Any]) -> Any:
         return {"billing": None} if isinstance(command, do.ReadAssigned) else answer(world, command)
 
     return answered

@@ -17,6 +17,7 @@ from hadash.identity.identity import Identity
 from hadash.radius.scope import Scope
 from hadash.switching.machines.switches import ABORTABLE, WAY, Kind, Stage, Status
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Command
 from hadash.switching.stages.run import StageFailed, check_blocked
 
 from .walking import HAPPENINGS, LASTING, ON_THE_WAY, QUICK, Ended, Fault, Walk
@@ -139,7 +140,7 @@ def test_clients_wait_no_longer_than_block_to_forward() -> None:
 class SlowWest(World):
     """Each answer about offsets on west takes a while, and no single stage takes too long by its own limit."""
 
-    def _answer(self, command: do.Command) -> Any:
+    def _answer(self, command: Command[Any]) -> Any:
         if isinstance(command, do.ReadEnds | do.ReadStarts | do.ReadGroupOffsets) and self.blocked():
             self.later(0.5)
         return super()._answer(command)

@@ -21,6 +21,7 @@ from hadash.switching.machines.switches import (
     after_success,
 )
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Command
 from hadash.switching.stages.resuming import resumed_at
 from hadash.switching.stages.run import Limits, StageFailed, check_blocked
 from hadash.switching.stages.ways import run_of
@@ -113,7 +114,7 @@ class Fault:
     """``what`` happens at a command of ``stage``, once: at the one with a number, or the first one of a class."""
 
     stage: Stage
-    at: int | type[do.Command]
+    at: int | type[Command[Any]]
     what: str
 
 
@@ -207,7 +208,7 @@ class Walk:
                 raise WorldError("The answer was lost: nobody knows whether it happened.")
             nth += 1
 
-    def _check_holding(self, command: do.Command) -> None:
+    def _check_holding(self, command: Command[Any]) -> None:
         """As the executor does while clients wait."""
         if self.stage not in HOLDING:
             return
@@ -216,7 +217,7 @@ class Walk:
         elif isinstance(command, do.WriteBindings):
             self._blocked_at = self.world.now
 
-    def _due(self, nth: int, kind: type[do.Command]) -> set[str]:
+    def _due(self, nth: int, kind: type[Command[Any]]) -> set[str]:
         due = [fault for fault in self._faults if fault.stage is self.stage and fault.at in (nth, kind)]
         self._faults = [fault for fault in self._faults if fault not in due]
         return {fault.what for fault in due}
@@ -242,7 +243,7 @@ def run_stage(world: World, stage: Stage, limits: Limits = QUICK, faults: Iterab
     return str(walk.run_stage())
 
 
-def steps(world: World, stage: Stage, limits: Limits = QUICK) -> Iterator[do.Command]:
+def steps(world: World, stage: Stage, limits: Limits = QUICK) -> Iterator[Command[Any]]:
     """Run one stage and stop before each command, so that a test can look and meddle."""
     world.begin_stage(stage)
     run = run_of(world.plan.kind, stage)(world.plan, limits)

@@ -28,7 +28,8 @@ from hadash.sentences import Sentence
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import QuotaCheck, QuotasFound, Reader, UsedAssignors
+from hadash.switching.stages.answers import MirrorFound, QuotaCheck, QuotasFound, Reader, UsedAssignors
+from hadash.switching.stages.asking import Command
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
 
@@ -66,6 +67,7 @@ PARTITIONS = (CARTS, ORDERS_0, ORDERS_1)
 
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 #: Waiting at the Gateway or at the coordinator: either way the member has committed and works no more.
 _SETTLED = {"parked": "settled", "joining": "settled"}
@@ -105,7 +107,7 @@ class World:
         self.sees_fetches = True
         self.now = 1000.0
         self.said: list[str] = []
-        self.done: list[do.Command] = []
+        self.done: list[Command[Any]] = []
         self.traffic = traffic
         #: Partitions that producers do not write to by themselves.
         self.idle: set[Partition] = set()
@@ -336,15 +338,15 @@ class World:
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    def carry_out(self, command: do.Command) -> Any:
+    def carry_out(self, command: Command[R]) -> R:
         """The answer to one command."""
         self.done.append(command)
         self._pass(command.seconds if isinstance(command, do.Pause) else COMMAND_SECONDS)
-        answer = self._answer(command)
+        answer: R = self._answer(command)
         self.check()
         return answer
 
-    def _answer(self, command: do.Command) -> Any:
+    def _answer(self, command: Command[Any]) -> Any:
         plan, group = self.plan, self.group
         match command:
             case do.Say(sentence):
@@ -533,14 +535,16 @@ class World:
             if cluster in self.down:
                 raise WorldError(f"Cluster {cluster} does not answer.")
 
-    def _look(self, mirror: Mirror) -> tuple[str, str, str, int | None]:
+    def _look(self, mirror: Mirror) -> MirrorFound:
         if self.down:
-            return mirror.name, "unknown", "a cluster does not answer", None
+            return MirrorFound(mirror.name, "unknown", "a cluster does not answer", None)
         ends = {c: {p: log.end for p, log in logs.items()} for c, logs in self.logs.items()}
         lag = measure(mirror.anchors, ends[mirror.source], ends[mirror.target])
         if lag.excess:
-            return mirror.name, "failed", "It holds records that its source does not.", lag.records
-        return mirror.name, mirror.state, mirror.fault, None if mirror.silent else lag.records
+            return MirrorFound(
+                mirror.name, "failed", "It holds records that its source does not.", lag.records
+            )
+        return MirrorFound(mirror.name, mirror.state, mirror.fault, None if mirror.silent else lag.records)
 
     # -- what PostgreSQL holds, and forgets ----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
+from hadash.switching.stages.steps import still_lacks
 from hadash.switching.stages.translation import (
     are_set,
     nothing_is_lost,
@@ -26,6 +27,7 @@ from hadash.switching.stages.translation import (
     with_metadata,
 )
 from hadash.switching.stages.verification import not_arrived, unread
+from hadash.switching.stages.waiting import NotYet, hold_for, wait_until
 
 #: Where both sides of each partition correspond.
 Points = Mapping[Partition, OffsetSync]
@@ -158,50 +160,31 @@ def _stopped_at(plan: Plan, anchors: Points) -> Step[dict[Partition, OffsetSync]
 
 def _until_held(plan: Plan, limits: Limits, points: Points) -> Step[None]:
     """Wait until the target holds every record before ``points``."""
-    began = yield from ask(do.Pause(0))
-    told = False
-    while True:
+
+    def look() -> Step[NotYet | None]:
         ends = yield from ask(do.ReadEnds(plan.target))
         missing = sum(max(point.target - ends[p], 0) for p, point in points.items())
-        if not missing:
-            return
-        elapsed = (yield from ask(do.Pause(limits.fast_poll))) - began
-        if elapsed > limits.drain:
-            raise StageFailed(
-                say(
-                    "The mirror still lacks %(records)s records after %(seconds)s s.",
-                    records=missing,
-                    seconds=limits.drain,
-                )
-            )
-        if elapsed > 0.5 and not told:
-            told = True
-            yield from ask(do.Say(say("Waiting for the mirror: %(records)s records to go.", records=missing)))
+        return still_lacks(missing, limits.drain) if missing else None
+
+    yield from wait_until(look, limits.drain, limits.fast_poll, tell_after=0.5)
 
 
 def verify_readers(plan: Plan, limits: Limits) -> StageRun:
     """Every reader is seen on the target and reads on there, what both sides wrote."""
     stopped_at = yield from drained()
-    seen: do.RecordSeen = yield from ask(do.ReadSeen())
-    held_since: float | None = None
-    elapsed = yield from ask(do.Pause(0))
-    while True:
-        waiting = yield from _missing(plan, seen, stopped_at, elapsed)
-        elapsed = yield from ask(do.Pause(limits.poll))
-        if waiting is None:
-            held_since = elapsed if held_since is None else held_since
-            if elapsed - held_since < limits.verify_hold:
-                continue
-            waiting = yield from _differs(plan)
-            if waiting is None:
-                return say(
-                    "Every reader works on %(cluster)s (%(count)s in all); writes go on where they were.",
-                    count=len(seen.clients),
-                    cluster=plan.target,
-                )
-        held_since = None
-        if elapsed > limits.verify:
-            raise StageFailed(waiting)
+    seen = yield from ask(do.ReadSeen())
+    yield from hold_for(
+        lambda elapsed: _missing(plan, seen, stopped_at, elapsed),
+        limits.verify_hold,
+        limits.verify,
+        limits.poll,
+        at_last=lambda: _differs(plan),
+    )
+    return say(
+        "Every reader works on %(cluster)s (%(count)s in all); writes go on where they were.",
+        count=len(seen.clients),
+        cluster=plan.target,
+    )
 
 
 def _missing(plan: Plan, seen: do.RecordSeen, stopped_at: Points, elapsed: float) -> Step[Sentence | None]:

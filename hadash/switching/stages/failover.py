@@ -8,7 +8,6 @@ stood last says what is read again. When it comes back it is asked for its tail:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
@@ -29,6 +28,8 @@ from hadash.switching.stages.quota_checks import tell_hosts, tell_quotas
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 from hadash.switching.stages.steps import heard, in_effect, obeyed
 from hadash.switching.stages.translation import offsets_of, set_offsets, with_metadata
+from hadash.switching.stages.verification import not_arrived
+from hadash.switching.stages.waiting import hold_for
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -277,35 +278,10 @@ def forward(plan: Plan, limits: Limits) -> StageRun:
 
 def verify(plan: Plan, limits: Limits) -> StageRun:
     """Every client that was seen shortly before the loss is seen on the target, and groups have members there."""
-    seen: do.RecordSeen = yield from ask(do.ReadSeen())
-    held_since: float | None = None
-    while True:
-        waiting = yield from _missing(plan, seen)
-        elapsed = yield from ask(do.Pause(limits.poll))
-        if waiting is None:
-            held_since = elapsed if held_since is None else held_since
-            if elapsed - held_since >= limits.verify_hold:
-                return say(
-                    "Every client works on %(cluster)s (%(count)s in all).",
-                    count=len(seen.clients),
-                    cluster=plan.target,
-                )
-            continue
-        held_since = None
-        if elapsed > limits.verify:
-            raise StageFailed(waiting)
-
-
-def _missing(plan: Plan, seen: do.RecordSeen) -> Step[Any]:
-    """What still stands against success; ``None`` when nothing does."""
-    clients = yield from ask(do.ReadClients())
-    late = sorted(c for c in seen.clients if plan.target not in clients.get(c, set()))
-    if late:
-        return say("Waiting for %(clients)s to be seen on %(cluster)s.", clients=late, cluster=plan.target)
-    members = yield from ask(do.ReadMembers(plan.target))
-    empty = sorted(group for group in seen.groups if not members.get(group))
-    if empty:
-        return say(
-            "Waiting for group %(groups)s to have members on %(cluster)s.", groups=empty, cluster=plan.target
-        )
-    return None
+    seen = yield from ask(do.ReadSeen())
+    yield from hold_for(
+        lambda _elapsed: not_arrived(plan, seen), limits.verify_hold, limits.verify, limits.poll
+    )
+    return say(
+        "Every client works on %(cluster)s (%(count)s in all).", count=len(seen.clients), cluster=plan.target
+    )

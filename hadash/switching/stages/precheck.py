@@ -19,6 +19,7 @@ from hadash.switching.stages.run import Limits, StageFailed, StageRun
 from hadash.switching.stages.self_assigned import check_self_assigned
 from hadash.switching.stages.steps import excluded_and_running
 from hadash.switching.stages.translation import nothing_is_lost
+from hadash.switching.stages.waiting import NotYet, wait_until
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -328,8 +329,8 @@ def _check_acks(plan: Plan) -> Step[None]:
 def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
     """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
     not settle, and would go on at the source's offsets."""
-    began = yield from ask(do.Pause(0))
-    while True:
+
+    def look() -> Step[NotYet | None]:
         used = yield from ask(do.CheckAssignors())
         if used.cooperative:
             raise StageFailed(
@@ -340,13 +341,14 @@ def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
                 )
             )
         if not used.unknown:
-            return
-        # A group that rebalances at this moment has no assignor for a second or two.
-        if (yield from ask(do.Pause(limits.poll))) - began > limits.active:
-            raise StageFailed(
-                say(
-                    "It is not known how these groups rebalance: %(groups)s. Their members may read on while they rejoin. Wait until "
-                    "the groups are stable; if their assignor is eager, name it in HADASH_SWITCH_EAGER_ASSIGNORS.",
-                    groups=used.unknown,
-                )
+            return None
+        # (A group that rebalances at this moment has no assignor for a second or two.)
+        return NotYet(
+            say(
+                "It is not known how these groups rebalance: %(groups)s. Their members may read on while they rejoin. Wait until "
+                "the groups are stable; if their assignor is eager, name it in HADASH_SWITCH_EAGER_ASSIGNORS.",
+                groups=used.unknown,
             )
+        )
+
+    yield from wait_until(look, limits.active, limits.poll)

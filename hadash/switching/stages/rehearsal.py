@@ -9,6 +9,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed, StageRun
+from hadash.switching.stages.waiting import NotYet, wait_until
 
 
 def rehearse(plan: Plan, limits: Limits) -> StageRun:
@@ -17,22 +18,23 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
     """
     began = yield from ask(do.Pause(0))
     points = yield from _points_now(plan)
-    while True:
+
+    def look() -> Step[NotYet | None]:
         target_ends = yield from ask(do.ReadEnds(plan.target))
         missing = sum(max(point.target - target_ends[p], 0) for p, point in points.items())
-        elapsed = (yield from ask(do.Pause(0))) - began
         if not missing:
-            break
-        if elapsed > limits.drain:
-            raise StageFailed(
-                say(
-                    "The mirror still lacked %(records)s records of that moment after %(seconds)s s: "
-                    "a switch would have returned.",
-                    records=missing,
-                    seconds=limits.drain,
-                )
+            return None
+        return NotYet(
+            say(
+                "The mirror still lacked %(records)s records of that moment after %(seconds)s s: "
+                "a switch would have returned.",
+                records=missing,
+                seconds=limits.drain,
             )
-        yield from ask(do.Pause(limits.poll))
+        )
+
+    yield from wait_until(look, limits.drain, limits.poll, began=began)
+    elapsed = (yield from ask(do.Pause(0))) - began
     difference = yield from ask(do.CompareTails(points))
     if difference is not None:
         raise StageFailed(difference)

@@ -10,6 +10,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import StageFailed
+from hadash.switching.stages.waiting import NotYet, wait_until
 
 
 def in_effect(epoch: int, seconds: float, poll: float) -> Step[None]:
@@ -25,34 +26,29 @@ def obeyed(epoch: int, seconds: float, poll: float) -> Step[None]:
 def _everywhere(
     question: do.ReadWaiting | do.ReadNotTold, epoch: int, seconds: float, poll: float
 ) -> Step[None]:
-    began = yield from ask(do.Pause(0))
-    told = False
-    while True:
+    def look() -> Step[NotYet | None]:
         waiting = yield from ask(question)
         if not waiting.late:
-            return
-        elapsed = (yield from ask(do.Pause(poll))) - began
-        sentence = say(
+            return None
+        if waiting.excluded:
+            fault = excluded_and_running(waiting.excluded)
+        else:
+            fault = say(
+                "%(gateways)s did not put epoch %(epoch)s into effect within %(seconds)s s.",
+                gateways=waiting.late,
+                epoch=epoch,
+                seconds=seconds,
+            )
+        meanwhile = say(
             "Waiting for %(gateways)s to apply epoch %(epoch)s (%(done)s of %(all)s have).",
             gateways=waiting.late,
             epoch=epoch,
             done=waiting.engines - len(waiting.late),
             all=waiting.engines,
         )
-        if elapsed > seconds and waiting.excluded:
-            raise StageFailed(excluded_and_running(waiting.excluded))
-        if elapsed > seconds:
-            raise StageFailed(
-                say(
-                    "%(gateways)s did not put epoch %(epoch)s into effect within %(seconds)s s.",
-                    gateways=waiting.late,
-                    epoch=epoch,
-                    seconds=seconds,
-                )
-            )
-        if elapsed > 1 and not told:
-            told = True
-            yield from ask(do.Say(sentence))
+        return NotYet(fault, meanwhile)
+
+    yield from wait_until(look, seconds, poll)
 
 
 def excluded_and_running(gateways: Sequence[str]) -> Sentence:
@@ -121,28 +117,35 @@ def heard(plan: Plan, seconds: float, poll: float) -> Step[None]:
     """Wait until every leader on the target knows what the AppIDs may do there. Whom one of them refuses does
     not try again.
     """
-    began = yield from ask(do.Pause(0))
-    told = False
-    while late := (yield from ask(do.ReadLateBrokers(plan.target))):
-        elapsed = (yield from ask(do.Pause(poll))) - began
-        if elapsed > seconds:
-            raise StageFailed(
-                say(
-                    "Broker %(brokers)s of %(cluster)s has not heard within %(seconds)s s who may write there. "
-                    "Is its connection to ZooKeeper, or to its controller, whole?",
-                    brokers=late,
-                    cluster=plan.target,
-                    seconds=seconds,
-                )
-            )
-        if elapsed > 1 and not told:
-            told = True
-            yield from ask(
-                do.Say(
-                    say(
-                        "Waiting for broker %(brokers)s of %(cluster)s to hear who may write there.",
-                        brokers=late,
-                        cluster=plan.target,
-                    )
-                )
-            )
+
+    def look() -> Step[NotYet | None]:
+        late = yield from ask(do.ReadLateBrokers(plan.target))
+        if not late:
+            return None
+        fault = say(
+            "Broker %(brokers)s of %(cluster)s has not heard within %(seconds)s s who may write there. "
+            "Is its connection to ZooKeeper, or to its controller, whole?",
+            brokers=late,
+            cluster=plan.target,
+            seconds=seconds,
+        )
+        meanwhile = say(
+            "Waiting for broker %(brokers)s of %(cluster)s to hear who may write there.",
+            brokers=late,
+            cluster=plan.target,
+        )
+        return NotYet(fault, meanwhile)
+
+    yield from wait_until(look, seconds, poll)
+
+
+def still_lacks(records: int, seconds: float) -> NotYet:
+    """A mirror that is so many records behind."""
+    return NotYet(
+        say(
+            "The mirror still lacks %(records)s records after %(seconds)s s.",
+            records=records,
+            seconds=seconds,
+        ),
+        say("Waiting for the mirror: %(records)s records to go.", records=records),
+    )

@@ -10,44 +10,42 @@ from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
-from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
+from hadash.switching.stages.run import Limits, StageRun, drained
+from hadash.switching.stages.waiting import hold_for
 
 
 def verify(plan: Plan, limits: Limits) -> StageRun:
     """Every client that was there before is seen on the target, works there, and nothing bypasses it."""
     ends = yield from drained()
-    seen: do.RecordSeen = yield from ask(do.ReadSeen())
-    held_since: float | None = None
-    elapsed = yield from ask(do.Pause(0))
+    seen = yield from ask(do.ReadSeen())
     told = False
-    while True:
+
+    def points() -> Step[dict[Partition, OffsetSync]]:
         # Each time: when the turned mirror has copied records twice it is counted again meanwhile.
         turned = yield from ask(do.ReadAnchors())
-        points = {p: OffsetSync(turned[p].target, turned[p].source) for p in ends}
-        waiting = yield from _missing_on_target(plan, seen, ends, points, elapsed)
-        elapsed = yield from ask(do.Pause(limits.poll))
-        if waiting is None:
-            held_since = elapsed if held_since is None else held_since
-            if elapsed - held_since < limits.verify_hold:
-                continue
-            difference = yield from _stray_writes(plan, points)
-            if difference is None:
-                return say(
-                    "Every client works on %(cluster)s (%(count)s in all).",
-                    count=len(seen.clients),
-                    cluster=plan.target,
-                )
-            if not told:
-                told = True
-                yield from ask(do.Say(difference))
-            waiting = say(
-                "%(cluster)s has other records than %(target)s since the switch: somebody still writes there.",
-                cluster=plan.source,
-                target=plan.target,
-            )
-        held_since = None
-        if elapsed > limits.verify:
-            raise StageFailed(waiting)
+        return {p: OffsetSync(turned[p].target, turned[p].source) for p in ends}
+
+    def missing(elapsed: float) -> Step[Sentence | None]:
+        return (yield from _missing_on_target(plan, seen, ends, (yield from points()), elapsed))
+
+    def bypassed() -> Step[Sentence | None]:
+        nonlocal told
+        difference = yield from _stray_writes(plan, (yield from points()))
+        if difference is None:
+            return None
+        if not told:
+            told = True
+            yield from ask(do.Say(difference))
+        return say(
+            "%(cluster)s has other records than %(target)s since the switch: somebody still writes there.",
+            cluster=plan.source,
+            target=plan.target,
+        )
+
+    yield from hold_for(missing, limits.verify_hold, limits.verify, limits.poll, at_last=bypassed)
+    return say(
+        "Every client works on %(cluster)s (%(count)s in all).", count=len(seen.clients), cluster=plan.target
+    )
 
 
 def _stray_writes(plan: Plan, points: Mapping[Partition, OffsetSync]) -> Step[Sentence | None]:

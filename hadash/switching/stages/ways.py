@@ -6,10 +6,11 @@ that cannot do its work raises :class:`StageFailed`, and the switch returns to t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from hadash.bindings.model import BindingState
-from hadash.mirroring.proof import Behind, Contradiction, compare_ends
+from hadash.kafka.values import Partition
+from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends
 from hadash.sentences import say
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
@@ -22,19 +23,20 @@ from hadash.switching.stages.precheck import check_assignors, precheck, precheck
 from hadash.switching.stages.rehearsal import rehearse
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 from hadash.switching.stages.self_assigned import nobody_is_stranded
-from hadash.switching.stages.steps import come_back, heard, in_effect, nobody_comes_back
+from hadash.switching.stages.steps import come_back, heard, in_effect, nobody_comes_back, still_lacks
 from hadash.switching.stages.translation import translate
 from hadash.switching.stages.verification import verify
+from hadash.switching.stages.waiting import NotYet, wait_until
 
 
 def settle(plan: Plan, limits: Limits) -> StageRun:
     """Consumers commit and park their rejoin, together. Reads and writes go on."""
     yield from come_back(limits.settle)
     began = yield from ask(do.Pause(0))
-    if (
-        yield from ask(do.ReadReading())
-    ) is None:  # else an earlier executor may have asked members to rejoin already
-        yield from check_assignors(plan, limits)  # since the precheck somebody may have joined
+    if (yield from ask(do.ReadReading())) is None:
+        # (Else an earlier executor may have asked members to rejoin already.) Since the precheck somebody may
+        # have joined.
+        yield from check_assignors(plan, limits)
     yield from note_positions(plan, limits)
     yield from ask(do.WarmUp())
     if not plan.kind.spec.readers_only:  # whoever only reads needs no writing, and a mirror stays closed
@@ -46,24 +48,26 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
     # Also when nobody is there: from now on a join is parked, so that whoever comes has nothing to commit.
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.SETTLE))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
-    while True:
+
+    def look() -> Step[NotYet | set[tuple[str, str]]]:
         # Again each time: one that left is no member any more, and one that joined has to commit too.
-        waiting = yield from _members(plan)
+        members = yield from _members(plan)
         states = yield from ask(do.ReadSettled())
-        late = sorted(m for m in waiting if states.get(m) not in ("parked", "joining"))
+        late = sorted(m for m in members if states.get(m) not in ("parked", "joining"))
         if not late:
-            break
-        if (yield from ask(do.Pause(limits.fast_poll * 3))) - began > limits.settle:
-            group, member = late[0]
-            raise StageFailed(
-                say(
-                    "Member %(member)s of group %(group)s did not commit and rejoin within %(seconds)s s. "
-                    "Does it use the Gateway?",
-                    member=member,
-                    group=group,
-                    seconds=limits.settle,
-                )
+            return members
+        group, member = late[0]
+        return NotYet(
+            say(
+                "Member %(member)s of group %(group)s did not commit and rejoin within %(seconds)s s. "
+                "Does it use the Gateway?",
+                member=member,
+                group=group,
+                seconds=limits.settle,
             )
+        )
+
+    waiting = yield from wait_until(look, limits.settle, limits.fast_poll * 3, began=began)
     if not waiting:
         return say("No consumer is in a group: nothing to settle.")
     return say("Every group member has committed and waits to rejoin (%(count)s in all).", count=len(waiting))
@@ -109,50 +113,39 @@ def block(plan: Plan, limits: Limits) -> StageRun:
 def drain(plan: Plan, limits: Limits) -> StageRun:
     """Wait for the mirror, then prove that both sides end with the same records."""
     anchors = yield from ask(do.ReadAnchors())
-    began = yield from ask(do.Pause(0))
-    told = False
-    while True:
+
+    def look() -> Step[tuple[CaughtUp, Mapping[Partition, int]] | NotYet]:
         # The target first: should the source still grow, it is the source that is seen to.
         target_ends = yield from ask(do.ReadEnds(plan.target))
         source_ends = yield from ask(do.ReadEnds(plan.source))
         verdict = compare_ends(anchors, source_ends, target_ends)
         if isinstance(verdict, Contradiction):
             raise StageFailed(verdict.reason)
-        if not isinstance(verdict, Behind):
-            # Paused before the clients go over: a Connect worker that starts again would copy from its last committed
-            # offset, and write old records behind the new ones.
-            difference, self_assigned, _ = yield from ask(
-                do.Together((do.CompareTails(verdict.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
+        if isinstance(verdict, Behind):
+            return still_lacks(verdict.records, limits.drain)
+        return verdict, source_ends
+
+    found, source_ends = yield from wait_until(look, limits.drain, limits.fast_poll, tell_after=0.5)
+    # Paused before the clients go over: a Connect worker that starts again would copy from its last committed
+    # offset, and write old records behind the new ones.
+    difference, self_assigned, _ = yield from ask(
+        do.Together((do.CompareTails(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
+    )
+    if difference is not None:
+        raise StageFailed(difference)
+    yield from nobody_is_stranded(plan, limits, found.ends, self_assigned)
+    if (yield from ask(do.ReadEnds(plan.source))) != source_ends:
+        raise StageFailed(
+            say(
+                "%(cluster)s still grows although its writes are blocked: somebody writes past the Gateway.",
+                cluster=plan.source,
             )
-            if difference is not None:
-                raise StageFailed(difference)
-            yield from nobody_is_stranded(plan, limits, verdict.ends, self_assigned)
-            if (yield from ask(do.ReadEnds(plan.source))) != source_ends:
-                raise StageFailed(
-                    say(
-                        "%(cluster)s still grows although its writes are blocked: somebody writes past the Gateway.",
-                        cluster=plan.source,
-                    )
-                )
-            yield from ask(do.RecordDrained(verdict.ends))
-            return say(
-                "The mirror is drained: every partition ends with the same records on both sides (%(count)s in all).",
-                count=len(verdict.ends),
-            )
-        elapsed = (yield from ask(do.Pause(limits.fast_poll))) - began
-        if elapsed > limits.drain:
-            raise StageFailed(
-                say(
-                    "The mirror still lacks %(records)s records after %(seconds)s s.",
-                    records=verdict.records,
-                    seconds=limits.drain,
-                )
-            )
-        if elapsed > 0.5 and not told:
-            told = True
-            yield from ask(
-                do.Say(say("Waiting for the mirror: %(records)s records to go.", records=verdict.records))
-            )
+        )
+    yield from ask(do.RecordDrained(found.ends))
+    return say(
+        "The mirror is drained: every partition ends with the same records on both sides (%(count)s in all).",
+        count=len(found.ends),
+    )
 
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
@@ -169,21 +162,18 @@ def reverse(plan: Plan, limits: Limits) -> StageRun:
     ends = yield from drained()
     yield from ask(do.DenyWrites(plan.source))
     yield from ask(do.ReverseMirrors(ends))
-    began = yield from ask(do.Pause(0))
-    while True:
+
+    def look() -> Step[NotYet | None]:
         found = yield from ask(do.CheckMirrors())
-        idle = [mirror for mirror, state, _, _ in found if state != "running"]
+        idle = [mirror.mirror for mirror in found if mirror.state != "running"]
         if not idle:
-            return say(
-                "The mirror copies from %(source)s to %(target)s.", source=plan.target, target=plan.source
-            )
-        if (yield from ask(do.Pause(limits.poll))) - began > limits.reverse:
-            raise StageFailed(
-                say(
-                    "Mirror %(mirrors)s does not run in the new direction: restart its connector.",
-                    mirrors=idle,
-                )
-            )
+            return None
+        return NotYet(
+            say("Mirror %(mirrors)s does not run in the new direction: restart its connector.", mirrors=idle)
+        )
+
+    yield from wait_until(look, limits.reverse, limits.poll)
+    return say("The mirror copies from %(source)s to %(target)s.", source=plan.target, target=plan.source)
 
 
 def return_to_start(plan: Plan, limits: Limits) -> StageRun:

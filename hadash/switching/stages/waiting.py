@@ -1,0 +1,88 @@
+"""How stages wait: again and again until something holds, or until it has held for a while. Pure.
+
+Time passes only in :class:`~hadash.switching.stages.commands.Pause`, which whoever drives a stage answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hadash.sentences import Sentence
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.run import StageFailed
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """What is waited for does not hold. ``fault``: why the stage fails when its time is up. ``meanwhile``: what
+    people are told, once, who wait for it.
+    """
+
+    fault: Sentence
+    meanwhile: Sentence | None = None
+
+
+def wait_until(
+    look: Callable[[], Step[R | NotYet]],
+    seconds: float,
+    poll: float,
+    *,
+    began: float | None = None,
+    tell_after: float = 1.0,
+) -> Step[R]:
+    """Look every ``poll`` seconds, until there is something else than :class:`NotYet`.
+
+    :param seconds: for so long, at most. :param began: since when, in seconds since the stage began; else now.
+    :param tell_after: seconds after which people are told what is waited for.
+    :raises StageFailed: time is up.
+    """
+    if began is None:
+        began = yield from ask(do.Pause(0))
+    told = False
+    while True:
+        found = yield from look()
+        if not isinstance(found, NotYet):
+            return found
+        elapsed = (yield from ask(do.Pause(poll))) - began
+        if elapsed > seconds:
+            raise StageFailed(found.fault)
+        if found.meanwhile is not None and elapsed > tell_after and not told:
+            told = True
+            yield from ask(do.Say(found.meanwhile))
+
+
+def hold_for(
+    look: Callable[[float], Step[Sentence | None]],
+    hold: float,
+    seconds: float,
+    poll: float,
+    at_last: Callable[[], Step[Sentence | None]] | None = None,
+) -> Step[None]:
+    """Look every ``poll`` seconds, until nothing has been missing for ``hold`` seconds without a break.
+
+    :param look: what is missing, in a sentence; it is given the seconds since the stage began.
+    :param seconds: since the stage began, for so long, at most.
+    :param at_last: what is looked at once it has held for so long, because it takes longer; whatever is missing there
+        begins the wait again.
+    :raises StageFailed: time is up. It says what was missing last.
+    """
+    held_since: float | None = None
+    elapsed = yield from ask(do.Pause(0))
+    while True:
+        missing = yield from look(elapsed)
+        elapsed = yield from ask(do.Pause(poll))
+        if missing is None:
+            held_since = elapsed if held_since is None else held_since
+            if elapsed - held_since < hold:
+                continue
+            missing = (yield from at_last()) if at_last is not None else None
+            if missing is None:
+                return
+        held_since = None
+        if elapsed > seconds:
+            raise StageFailed(missing)
