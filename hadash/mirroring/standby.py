@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
-from collections.abc import Callable, Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.kafka.cluster import ASKED_BY_NAME, ClusterClient, client_for
-from hadash.kafka.errors import NotOffered
 from hadash.kafka.values import Acl
 from hadash.mirroring import acls as acl_rules
 from hadash.mirroring.acls import Denied
@@ -29,7 +27,7 @@ def copy_acls(
     client, moving, closed = _client(target), list(appids), list(standby)
     principals = acl_rules.principals_of(moving)
     here, there = _client(source).acls_of(principals), client.acls_of(principals)
-    wanted = acl_rules.missing(here, there, moving, _own_denials(source))
+    wanted = acl_rules.missing(here, there, moving, own_denials(source))
     if wanted:
         known = client.acls_about(closed)
         _deny(pair, target, closed, known, known | wanted)
@@ -37,51 +35,14 @@ def copy_acls(
     return len(wanted)
 
 
-def denied_beyond(
-    source: Cluster,
-    target: Cluster,
-    appids: Iterable[str],
-    topics: Iterable[str],
-    groups: Iterable[str],
-) -> list[str]:
-    """What ``target`` denies the AppIDs and ``source`` does not, each as a text; without hadash's own denials."""
-    moving = list(appids)
-    principals = acl_rules.principals_of(moving)
-    found = acl_rules.denied_beyond(
-        _client(source).acls_of(principals),
-        _client(target).acls_of(principals),
-        moving,
-        topics,
-        groups,
-        _own_denials(target),
-    )
-    return sorted(f"{a.principal} {a.operation} {a.resource_type.lower()} {a.resource}" for a in found)
-
-
-def depending_on_hosts(
-    clusters: Iterable[Cluster],
-    appids: Iterable[str],
-    topics: Iterable[str],
-    groups: Iterable[str],
-    hosts: Iterable[str],
-) -> list[str]:
-    """The rules for single hosts on which the AppIDs' rights depend, each as a text; without those for one of
-    ``hosts``.
-
-    Those of several clusters as if they were one's: what the target lacks is copied to it.
+def rights(clusters: Sequence[Cluster], appids: Iterable[str]) -> list[set[Acl]]:
+    """The rules of each cluster that say what the AppIDs may do there; none where there is no authorizer. Both are
+    asked at the same time: a cluster looks through all of its rules for each name.
     """
-    found: set[Acl] = set()
-    moving = list(appids)
-    for cluster in clusters:
-        with contextlib.suppress(NotOffered):  # without an authorizer there are no rules
-            found |= _client(cluster).acls_of(acl_rules.principals_of(moving))
-    seen = [ipaddress.ip_network(host) for host in hosts]
-    depending = acl_rules.by_host(found, moving, list(topics), list(groups))
-    return sorted(
-        f"{a.permission} {a.principal} {a.operation} {a.resource_type.lower()} {a.resource} host {a.host}"
-        for a in depending
-        if not acl_rules.is_one_of(a.host, seen)
-    )
+    principals = acl_rules.principals_of(appids)
+    clients = [_client(cluster) for cluster in clusters]
+    with ThreadPoolExecutor(max_workers=len(clients)) as asking:
+        return list(asking.map(lambda client: client.acls_of(principals), clients))
 
 
 def deny_writes(
@@ -157,7 +118,7 @@ def late_brokers(cluster: Cluster, topics: Iterable[str], appids: Iterable[str])
     return sorted(broker for broker, rules in heard.items() if rules != now)
 
 
-def _own_denials(cluster: Cluster) -> set[Acl]:
+def own_denials(cluster: Cluster) -> set[Acl]:
     """The denials that hadash has made on ``cluster``."""
     return {acl_rules.write_denial(d.topic, d.principal) for d in WriteDenial.objects.filter(cluster=cluster)}
 

@@ -62,15 +62,23 @@ def rows(plan: Plan) -> list[Row]:
 
 
 def kind_of(key: str) -> str:
-    words = {
-        TOPIC: _("Topic"),
-        GROUP: _("Group"),
-        "appid": _("AppID"),
-        "instance": _("InstanceID"),
-        "bound topics": _("Topics bound by themselves"),
-        "bound group": _("Group bound by itself"),
-    }
-    return words[key.partition(":")[0]]
+    """What kind of node a member is, in the reader's language."""
+    # (One after the other: a radius has thousands of members, and each word is looked up.)
+    match key.partition(":")[0]:
+        case "topic":
+            return _("Topic")
+        case "group":
+            return _("Group")
+        case "appid":
+            return _("AppID")
+        case "instance":
+            return _("InstanceID")
+        case "bound topics":
+            return _("Topics bound by themselves")
+        case "bound group":
+            return _("Group bound by itself")
+        case unknown:
+            raise ValueError(f"{unknown!r} is no kind of node.")
 
 
 def name_of(key: str) -> str:

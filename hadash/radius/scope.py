@@ -82,8 +82,7 @@ class Scope:
             "topics": list(self.topics),
             "dimension": self.dimension.value,
             "widen": self.widen,
-            # (Only where it says something: what was approved before there were any has the same digest still.)
-            **({"roots": list(self.roots)} if self.roots else {}),
+            "roots": list(self.roots),
         }
 
     @classmethod

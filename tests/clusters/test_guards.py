@@ -194,29 +194,29 @@ class TestAddresses:
         eventually(lambda: rule in client.acls(), "the rule")
 
     def test_rules_for_every_host_are_fine(self, moving: Moving) -> None:
-        assert moving.ask(do.CheckHosts()) == []
+        assert moving.ask(do.CheckRights()).by_host == ()
 
     def test_what_every_host_may_is_fine_for_one_too(self, moving: Moving) -> None:
         self.give(moving, "east", "ALLOW", "192.0.2.7")
-        assert moving.ask(do.CheckHosts()) == []
+        assert moving.ask(do.CheckRights()).by_host == ()
 
     @pytest.mark.parametrize("cluster", ["east", "west"])
     def test_a_denial_for_a_host_is_named(self, moving: Moving, cluster: str) -> None:
         self.give(moving, cluster, "DENY", "192.0.2.7")
         rule = f"DENY User:{moving.app.appid} READ topic {moving.app.prefix} host 192.0.2.7"
-        assert moving.ask(do.CheckHosts()) == [rule]
+        assert moving.ask(do.CheckRights()).by_host == (rule,)
 
     def test_not_for_an_address_that_is_said_to_be_one_that_brokers_see(
         self, moving: Moving, settings: Any
     ) -> None:
         self.give(moving, "east", "DENY", "192.0.2.7")
         settings.SWITCH_ACL_HOSTS = ("192.0.2.0/24",)
-        assert moving.ask(do.CheckHosts()) == []
+        assert moving.ask(do.CheckRights()).by_host == ()
 
     def test_without_a_source_the_targets_are_looked_at(self, moving: Moving) -> None:
         self.give(moving, "east", "DENY", "192.0.2.7")
         moving.plan = replace(moving.plan, kind=Kind.FORCED)
-        assert moving.ask(do.CheckHosts()) == []
+        assert moving.ask(do.CheckRights()).by_host == ()
 
 
 class TestPositions:

@@ -15,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from kazoo.client import KazooClient
+from support.html import squeezed
 
 from dashboard.parts import signed_in
 from hadash.accounts.roles import ensure_user
@@ -227,7 +228,7 @@ class TestWhatWasShown:
         assert "It moves now, too: payments." in text
         assert f"It does not move any more: {plan.topics[0]}." in text
         assert "It burns</textarea>" in text
-        assert f'value="{kind}" checked' in text
+        assert f'value="{kind}" checked' in squeezed(text)
         assert f'name="digest" value="{other.digest}"' in text
         again = {**asked, **before, "digest": other.digest}
         assert asker.post(reverse("request-switch"), again).status_code == 302
@@ -303,7 +304,7 @@ def test_the_form_is_there_though_a_cluster_is_away(
     """A forced switch is asked for when a cluster is lost: the page loads the plan after it is shown."""
     monkeypatch.setattr(requests, "proposal_for", never)
     text = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk}).content.decode()
-    assert f'hx-get="{reverse("request-preview")}" hx-trigger="load, ' in text
+    assert f'hx-get="{reverse("request-preview")}" hx-trigger="load, ' in squeezed(text)
     assert "It is being worked out" in text
     incomplete = as_olga.get(
         reverse("request-switch"), {"appid": estate.shop.pk, "scope": "instance"}
@@ -781,9 +782,9 @@ class TestGoingBack:
         self, as_olga: Client, finished: Switch, engines: SimpleNamespace
     ) -> None:
         page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
-        [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', page)
+        [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', squeezed(page))
         form = as_olga.get(f"{reverse('request-switch')}?{unescape(query)}").content.decode()
-        assert re.search(r'value="restore" checked', form)
+        assert 'value="restore" checked' in squeezed(form)
         fields = dict(parse_qsl(unescape(query)))
         answer = as_olga.post(reverse("request-switch"), {**fields, "reason": "It is slow there"})
         restore = Switch.objects.get(kind="restore")
@@ -809,7 +810,7 @@ class TestGoingBack:
         back = PlanProposal(replace(plan, kind=Kind.RESTORE, source="west", target="east"))
         monkeypatch.setattr(requests, "proposal_for", lambda *_: back)
         page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
-        [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', page)
+        [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', squeezed(page))
         fields = dict(parse_qsl(unescape(query)))
         checks = reverse("request-checks")
         assert "any more" not in as_olga.get(checks, fields).content.decode()

@@ -12,6 +12,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from support.html import squeezed
 
 from dashboard.parts import NASTY, PASSWORD, cluster, signed_in
 from hadash.accounts.roles import ensure_user
@@ -238,7 +239,7 @@ def test_filters(as_vera: Client, people: SimpleNamespace, shop: AppID, pair: Pa
     address = reverse("declarations", args=[pair.pk])
 
     def shown(**query: str) -> list[str]:
-        text = as_vera.get(address, query).content.decode()
+        text = squeezed(as_vera.get(address, query).content.decode())
         return re.findall(r'<a class="row"[^>]*><b>(\w+)</b></a></td>', text)
 
     assert shown() == ["crm"] + ["shop"] * 5

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from support.html import squeezed
 
 from dashboard.parts import NASTY, gateway, signed_in
 from hadash.bindings.model import Binding, BindingDocument
@@ -209,7 +210,7 @@ class TestWhatAnInboxSaysWithoutASwitch:
         found = text(as_arne, f"{reverse('switches')}?inbox=waiting&{query}")
         assert "No switch fits." in found
         assert "waits for you." not in found
-        assert f'href="{reverse("switches")}?inbox=waiting">Show all' in found
+        assert f'href="{reverse("switches")}?inbox=waiting">Show all' in squeezed(found)
 
     def test_none_of_ones_own(self, as_vera: Client, make_switch: Any, engines: SimpleNamespace) -> None:
         make_switch()

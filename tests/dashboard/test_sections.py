@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from django.urls import reverse
+from support.html import squeezed
 
 from dashboard.parts import PASSWORD, signed_in
 from hadash.accounts.roles import ensure_user
@@ -26,7 +27,7 @@ def test_the_entry_is_marked(estate: SimpleNamespace) -> None:
     ada = signed_in(ensure_user("ada", PASSWORD, "administrator", "Ada Admin"))
 
     def marked(address: str) -> list[str]:
-        page = ada.get(address).content.decode()
+        page = squeezed(ada.get(address).content.decode())
         navigation = page[page.index("<nav") : page.index("</nav>")]
         return re.findall(r'<a href="([^"]*)" aria-current="page">', navigation)
 

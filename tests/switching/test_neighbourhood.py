@@ -177,6 +177,7 @@ def test_it_is_the_plan_of_the_whole_pair(
     pair: Pair, engine: Engine, seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(neighbourhood, "READ_AT_ONCE", at_once)
+    monkeypatch.setattr(neighbourhood, "RESOURCES_AT_ONCE", at_once)
     world = World(pair, engine, seed)
     for target in pair.clusters:
         source = pair.other(target)

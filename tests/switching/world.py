@@ -28,7 +28,14 @@ from hadash.sentences import Sentence
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import MirrorFound, QuotaCheck, QuotasFound, Reader, UsedAssignors
+from hadash.switching.stages.answers import (
+    MirrorFound,
+    QuotaCheck,
+    QuotasFound,
+    Reader,
+    RightsCheck,
+    UsedAssignors,
+)
 from hadash.switching.stages.asking import Command
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
@@ -392,12 +399,12 @@ class World:
                 self.may_write[plan.target] |= missing
                 self.denied[plan.target] |= missing and self.mirror.target == plan.target
                 return int(missing)
-            case do.CheckDenials():
-                self._reach(plan.source, plan.target)
-                return list(self.denied_by_hand)
-            case do.CheckHosts():
+            case do.CheckRights() if plan.kind.spec.source_lost:
                 self._reach(plan.target)
-                return list(self.rules_for_hosts)
+                return RightsCheck(by_host=tuple(self.rules_for_hosts))
+            case do.CheckRights():
+                self._reach(plan.source, plan.target)
+                return RightsCheck(tuple(self.denied_by_hand), tuple(self.rules_for_hosts))
             case do.CheckQuotas():
                 self._reach(plan.source, plan.target)
                 return self.quotas

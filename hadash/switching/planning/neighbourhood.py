@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import islice
 
 from django.db.models import Q, QuerySet
 
@@ -37,6 +37,9 @@ NEAREST = 100
 
 #: AppIDs that are read at once, nearest first: those after them may not be wanted any more.
 READ_AT_ONCE = 250
+
+#: Topics, or groups, whose users are asked for at once: after some hundred it may be known that they are too many.
+RESOURCES_AT_ONCE = 250
 
 
 class TooMany(Exception):
@@ -73,26 +76,32 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
     """
     reading = _Reading(pair, asked, documents_of(pair))
     reading.refuse_unreadable()
-    waiting = sorted(set(appids))
-    known = set(waiting)
+    known = set(appids)
+    waiting = sorted(known)
     movable = reading.movable(known, target.name)
+
+    def meet(users: Iterable[set[str]]) -> None:
+        """Whoever is not known yet waits to be read. :raises TooMany: they are."""
+        nonlocal movable
+        for some in users:
+            fresh = some - known
+            known.update(fresh)
+            waiting.extend(sorted(fresh))
+            movable += reading.movable(fresh, target.name)
+            if movable > MOST_DOCUMENTS:
+                raise TooMany(len(known), reading.nearest())
+
     asked_for, asked_of_cluster = Touched(), frozenset[str]()
     while True:
         part = reading.read(waiting[:READ_AT_ONCE])
         del waiting[:READ_AT_ONCE]
         found = close(reading.estate(), part)
-        users = reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups)
+        meet(reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups))
         asked_for = Touched(asked_for.topics | found.topics, asked_for.groups | found.groups)
-        if not waiting and users <= known:
+        if not waiting:
             # The cluster last, and once for all: it may have a hundred thousand rules.
-            users |= reading.allowed_users_of(asked_for.topics - asked_of_cluster)
+            meet([reading.allowed_users_of(asked_for.topics - asked_of_cluster)])
             asked_of_cluster = asked_for.topics
-        users -= known
-        movable += reading.movable(users, target.name)
-        if movable > MOST_DOCUMENTS:
-            raise TooMany(len(known | users), reading.nearest())
-        waiting += sorted(users)
-        known |= users
         if not waiting:
             return reading.estate(found.mirrored)
 
@@ -211,16 +220,18 @@ class _Reading:
         self._instances |= instances
         return self._estate(found, documents, instances)
 
-    def users_of(self, topics: Collection[str], groups: Collection[str]) -> set[str]:
-        """The AppIDs that use any of this: they were seen, are declared to, or are bound for it by its name."""
+    def users_of(self, topics: Collection[str], groups: Collection[str]) -> Iterator[set[str]]:
+        """The AppIDs that use any of this, in some portions: they were seen, are declared to, or are bound for it
+        by its name.
+        """
         if not topics and not groups:
-            return set()
+            return
         seen, declared = self._lately(), Declaration.objects.filter(appid__pair=self._pair)
-        return {
-            *_users(seen, topics, groups, "appid"),
-            *_users(declared, topics, groups, "appid__name"),
-            *self._of_pair(self._bound_for(set(topics), set(groups))),
-        }
+        for is_group, names in ((False, topics), (True, groups)):
+            for part in _parts(names):
+                yield _users(seen, part, is_group, "appid")
+                yield _users(declared, part, is_group, "appid__name")
+        yield self._of_pair(self._bound_for(set(topics), set(groups)))
 
     def allowed_users_of(self, topics: Collection[str]) -> set[str]:
         """The AppIDs of whom nothing is known, and that may use one of ``topics``."""
@@ -287,16 +298,15 @@ class _Reading:
             yield MirrorOf(name, source, frozenset(carried))
 
 
-def _users(rows: Uses, topics: Collection[str], groups: Collection[str], name: str) -> set[str]:
-    """The AppIDs (``name`` is their column) of rows about these Topics or groups."""
-    # (The kinds are named one by one: PostgreSQL finds them in the index then.)
-    of_topics = rows.filter(kind__in=(Access.Kind.PRODUCE, Access.Kind.CONSUME), resource__one_of=topics)
-    of_groups = rows.filter(kind=Access.Kind.GROUP, resource__one_of=groups)
-    return set(
-        chain.from_iterable(
-            found.order_by().values_list(name, flat=True).distinct() for found in (of_topics, of_groups)
-        )
-    )
+#: The kinds of use of a Topic. (Named one by one: PostgreSQL finds them in the index then.)
+_OF_TOPICS = (Access.Kind.PRODUCE, Access.Kind.CONSUME)
+
+
+def _users(rows: Uses, names: Collection[str], is_group: bool, column: str) -> set[str]:
+    """The AppIDs, in ``column``, of rows about these groups, or Topics."""
+    kinds = (Access.Kind.GROUP,) if is_group else _OF_TOPICS
+    found = rows.filter(kind__in=kinds, resource__one_of=names).order_by()
+    return set(found.values_list(column, flat=True).distinct())
 
 
 def _names(rows: Uses | QuerySet[AppID], field: str, wanted: Collection[str]) -> set[str]:
@@ -305,3 +315,9 @@ def _names(rows: Uses | QuerySet[AppID], field: str, wanted: Collection[str]) ->
         return set()
     found = rows.filter(**{f"{field}__one_of": wanted}).order_by()
     return set(found.values_list(field, flat=True).distinct())
+
+
+def _parts(names: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(sorted(names))
+    while part := list(islice(rest, RESOURCES_AT_ONCE)):
+        yield part

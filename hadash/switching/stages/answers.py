@@ -85,3 +85,15 @@ class QuotasFound:
 
     unknown: str = ""
     found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RightsCheck:
+    """What rules say of the AppIDs that move, as texts.
+
+    ``denied``: what the target denies them and the source does not. ``by_host``: the rules on which it depends
+    from which address they come, without those for addresses that ``HADASH_SWITCH_ACL_HOSTS`` names.
+    """
+
+    denied: tuple[str, ...] = ()
+    by_host: tuple[str, ...] = ()

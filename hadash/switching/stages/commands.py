@@ -25,6 +25,7 @@ from hadash.switching.stages.answers import (
     QuotaCheck,
     QuotasFound,
     Reader,
+    RightsCheck,
     UsedAssignors,
     UsersFound,
 )
@@ -142,14 +143,8 @@ class CopyAcls(Command[int]):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckDenials(Command[list[str]]):
-    """→ what the target denies the plan's AppIDs and the source does not, as texts."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckHosts(Command[list[str]]):
-    """→ the rules on which it depends from which address the plan's AppIDs come, without those for addresses that
-    ``HADASH_SWITCH_ACL_HOSTS`` names, as texts. Of a forced switch those of the target only."""
+class CheckRights(Command[RightsCheck]):
+    """→ what the plan's AppIDs may do on both clusters, compared; of a forced switch what the target says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,7 @@ def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]]
         yield from check_self_assigned(plan, limits, points)
     yield from check_reading_on(plan, limits, points)
     yield from _check_sign_in(plan)
-    yield from _check_denials(plan)
-    yield from _check_hosts(plan)
+    yield from _check_rights(plan)
     quotas = yield from check_quotas(plan, limits)
     if not (split or limits.accept_acks_1):
         yield from _check_acks(plan)
@@ -286,29 +285,27 @@ def _check_sign_in_of(plan: Plan, appid: str, here: Iterable[str], there: Iterab
         )
 
 
-def _check_denials(plan: Plan) -> Step[None]:
-    denied = yield from ask(do.CheckDenials())
-    if denied:
+def _check_rights(plan: Plan) -> Step[None]:
+    """Nothing that the target denies, and nothing that depends on an address: nobody knows from which one the
+    target's brokers will see these clients.
+    """
+    found = yield from ask(do.CheckRights())
+    if found.denied:
         raise StageFailed(
             say(
                 "%(target)s denies what %(source)s allows (%(rules)s): clients could not work there. "
                 "Remove the rule, or make it on both clusters.",
                 target=plan.target,
                 source=plan.source,
-                rules=denied,
+                rules=found.denied,
             )
         )
-
-
-def _check_hosts(plan: Plan) -> Step[None]:
-    """Nobody knows from which address the target's brokers will see these clients."""
-    rules = yield from ask(do.CheckHosts())
-    if rules:
+    if found.by_host:
         raise StageFailed(
             say(
                 "What these clients may do depends on their address (%(rules)s), and brokers see the Gateway's. "
                 "Make these rules for every host (*), or name the addresses that brokers see in HADASH_SWITCH_ACL_HOSTS.",
-                rules=rules,
+                rules=found.by_host,
             )
         )
 

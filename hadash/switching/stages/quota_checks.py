@@ -145,15 +145,15 @@ def tell_quotas(plan: Plan) -> Step[None]:
 
 def tell_hosts(plan: Plan) -> Step[None]:
     """As the other kinds look for it, but nothing is refused for it: the source is lost."""
-    rules = yield from ask(do.CheckHosts())
-    if rules:
+    found = yield from ask(do.CheckRights())
+    if found.by_host:
         yield from ask(
             do.Say(
                 say(
                     "What these clients may do on %(cluster)s depends on their address (%(rules)s), and brokers see the "
                     "Gateway's.",
                     cluster=plan.target,
-                    rules=rules,
+                    rules=found.by_host,
                 )
             )
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
+from collections.abc import Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -10,15 +12,17 @@ from django.conf import settings
 
 from hadash.inventory.gateways import ask_every
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.values import Committed, Partition
+from hadash.kafka.values import Acl, Committed, Partition
+from hadash.mirroring import acls as acl_rules
 from hadash.mirroring import standby
 from hadash.mirroring.acls import Denied
 from hadash.mirroring.offsets import to_try
 from hadash.switching.execution import quotas
 from hadash.switching.execution.connections import ask_about
 from hadash.switching.execution.handlers.registry import handles
+from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import Assigned, QuotaCheck, QuotasFound, Reader
+from hadash.switching.stages.answers import Assigned, QuotaCheck, QuotasFound, Reader, RightsCheck
 
 if TYPE_CHECKING:
     from hadash.switching.execution.command_handler import CommandHandler
@@ -54,22 +58,31 @@ def copy_acls(hand: CommandHandler, command: do.CopyAcls) -> int:
     return standby.copy_acls(hand.pair, source, target, hand.plan.appids, closed)
 
 
-@handles(do.CheckDenials)
-def check_denials(hand: CommandHandler, command: do.CheckDenials) -> list[str]:
-    source, target = hand.clusters[hand.plan.source], hand.clusters[hand.plan.target]
-    return standby.denied_beyond(source, target, hand.plan.appids, hand.plan.topics, hand.plan.groups)
+@handles(do.CheckRights)
+def check_rights(hand: CommandHandler, command: do.CheckRights) -> RightsCheck:
+    plan, target = hand.plan, hand.clusters[hand.plan.target]
+    if plan.kind.spec.source_lost:  # it cannot be asked
+        (there,) = standby.rights([target], plan.appids)
+        return RightsCheck(by_host=_depending_on_hosts(plan, there))
+    here, there = standby.rights([hand.clusters[plan.source], target], plan.appids)
+    own = standby.own_denials(target)
+    denied = acl_rules.denied_beyond(here, there, plan.appids, plan.topics, plan.groups, own)
+    return RightsCheck(
+        tuple(sorted(f"{a.principal} {a.operation} {a.resource_type.lower()} {a.resource}" for a in denied)),
+        # (Those of both as if they were one's: what the target lacks is copied to it.)
+        _depending_on_hosts(plan, here | there),
+    )
 
 
-@handles(do.CheckHosts)
-def check_hosts(hand: CommandHandler, command: do.CheckHosts) -> list[str]:
-    # A lost source cannot be asked.
-    asked = (hand.plan.target,) if hand.plan.kind.spec.source_lost else (hand.plan.source, hand.plan.target)
-    return standby.depending_on_hosts(
-        [hand.clusters[name] for name in asked],
-        hand.plan.appids,
-        hand.plan.topics,
-        hand.plan.groups,
-        settings.SWITCH_ACL_HOSTS,
+def _depending_on_hosts(plan: Plan, rules: Set[Acl]) -> tuple[str, ...]:
+    seen = [ipaddress.ip_network(host) for host in settings.SWITCH_ACL_HOSTS]
+    depending = acl_rules.by_host(rules, plan.appids, plan.topics, plan.groups)
+    return tuple(
+        sorted(
+            f"{a.permission} {a.principal} {a.operation} {a.resource_type.lower()} {a.resource} host {a.host}"
+            for a in depending
+            if not acl_rules.is_one_of(a.host, seen)
+        )
     )
 
 
