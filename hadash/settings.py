@@ -345,11 +345,6 @@ OIDC_DEFAULT_ROLE = os.environ.get("HADASH_OIDC_DEFAULT_ROLE", "").strip()
 OIDC_TIMEOUT = number("HADASH_OIDC_SECONDS", 5)
 #: Seconds for which what the provider says about itself holds, and that it does not answer: the sign-in page asks.
 OIDC_LOOK_SECONDS = number("HADASH_OIDC_LOOK_SECONDS", 15)
-OIDC_USE_PKCE = True
-OIDC_RP_SIGN_ALGO = "RS256"
-#: The provider wants it back at the end: it says whose session there is to be ended.
-OIDC_STORE_ID_TOKEN = True
-OIDC_AUTHENTICATION_CALLBACK_URL = "oidc-return"
 
 #: What pages may load: hadash's own files, and no script or style that stands in a page. (Charts are saved as
 #: pictures by way of ``data:`` and ``blob:``.) Who signs out is sent on to the provider of OpenID Connect, to

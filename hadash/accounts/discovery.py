@@ -30,13 +30,16 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Addresses. ``userinfo`` and ``end_session`` are empty for a provider without them."""
+    """Addresses. ``userinfo`` and ``end_session`` are empty for a provider without them. ``token_auth_method``:
+    how a client proves who it is when it asks for a token.
+    """
 
     authorization: str
     token: str
     jwks: str
     userinfo: str = ""
     end_session: str = ""
+    token_auth_method: str = "client_secret_basic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +124,18 @@ def read(document: Any, issuer: str) -> Provider | Unavailable:
         given = addresses[key]
         if (needed or given) and not (isinstance(given, str) and urlsplit(given).scheme in schemes):
             return Unavailable(say("%(provider)s does not give its %(key)s.", provider=name, key=key))
-    return Provider(*addresses.values())
+    return Provider(
+        authorization=addresses["authorization_endpoint"],
+        token=addresses["token_endpoint"],
+        jwks=addresses["jwks_uri"],
+        userinfo=addresses["userinfo_endpoint"],
+        end_session=addresses["end_session_endpoint"],
+        token_auth_method=_auth_method(document),
+    )
+
+
+def _auth_method(document: dict[str, Any]) -> str:
+    """The secret in a header, which every provider takes that does not say something else; else in the form."""
+    offered = document.get("token_endpoint_auth_methods_supported")
+    in_form_only = isinstance(offered, list) and "client_secret_basic" not in offered
+    return "client_secret_post" if in_form_only else "client_secret_basic"

@@ -1,9 +1,4 @@
-"""Signing in by OpenID Connect: mozilla-django-oidc with what it leaves to its user.
-
-It carries out the authorization code flow. Here are added: the provider's addresses from its own document,
-that a token is for us, from this provider and not expired, that the userinfo is the same person's, and who
-gets in with what.
-"""
+"""Signing in by OpenID Connect: who gets in with what. The flow itself is in :mod:`hadash.accounts.relying_party`."""
 
 from __future__ import annotations
 
@@ -11,16 +6,13 @@ import logging
 from typing import Any
 from urllib.parse import urlencode
 
-import jwt
-import requests
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
-from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
+from hadash.accounts import relying_party
 from hadash.accounts.addresses import address_of
 from hadash.accounts.admission import admit
 from hadash.accounts.claims import Refused, Rules, person_of
@@ -30,19 +22,9 @@ from hadash.sentences import say
 
 log = logging.getLogger(__name__)
 
-#: Seconds by which the provider's clock may differ from ours.
-CLOCK_SECONDS = 30
-
-#: What a provider can make the library raise: no answer, a token that does not hold, an answer of another shape.
-_FAULTS = (
-    SuspiciousOperation,
-    requests.RequestException,
-    jwt.PyJWTError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-)
+#: Where a session keeps the token that its sign-in has brought: the provider wants it back at the end, because it says
+#: whose session there is to be ended.
+ID_TOKEN = "oidc_id_token"
 
 
 def rules() -> Rules:
@@ -54,85 +36,39 @@ def rules() -> Rules:
     )
 
 
-class ProviderBackend(OIDCAuthenticationBackend):
+class ProviderBackend(ModelBackend):
     """``request.oidc_refusal`` (:class:`Refused`) says afterwards why somebody did not get in."""
 
-    OIDC_RP_IDP_SIGN_KEY = None
-
-    def __init__(self) -> None:
-        # The library reads all settings here, but Django makes a backend for each question about a permission, and the
-        # provider may be away or not configured at all.
-        self.UserModel = get_user_model()
-        self.OIDC_RP_CLIENT_ID = settings.OIDC_RP_CLIENT_ID
-        self.OIDC_RP_CLIENT_SECRET = settings.OIDC_RP_CLIENT_SECRET
-        self.OIDC_RP_SIGN_ALGO = settings.OIDC_RP_SIGN_ALGO
-
-    @property
-    def OIDC_OP_TOKEN_ENDPOINT(self) -> str:
-        return provider().token
-
-    @property
-    def OIDC_OP_USER_ENDPOINT(self) -> str:
-        return provider().userinfo
-
-    @property
-    def OIDC_OP_JWKS_ENDPOINT(self) -> str:
-        return provider().jwks
-
-    def authenticate(
-        self, request: HttpRequest | None, nonce: str | None = None, code_verifier: str | None = None
+    def authenticate(  # type: ignore[override]
+        self, request: HttpRequest | None, *, from_provider: bool = False
     ) -> User | None:
-        """Of a password Django does not ask us: it does not fit these arguments.
+        """Who comes back from the provider. Of a password Django does not ask us: it does not fit these arguments.
 
         :raises PermissionDenied: for whoever is refused; Django tells the limit on failed sign-ins.
         """
-        if request is None or not is_configured() or not nonce:
+        if request is None or not from_provider or not is_configured():
             return None
-        refusal: Refused | None = None
         try:
-            user: User | None = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
+            claims, token = relying_party.end(request)
+            user = admit(person_of(claims, rules()), settings.OIDC_ISSUER, address_of(request))
         except Refused as error:
-            user, refusal = None, error
+            refusal = error
         except Unavailable as error:
-            user, refusal = None, Refused(error.sentence)
-        except _FAULTS as error:
+            refusal = Refused(error.sentence)
+        except relying_party.FAULTS as error:
             log.warning("A sign-in by OpenID Connect failed: %s: %s", type(error).__name__, error)
-            user = None
-        if user is None:
-            request.oidc_refusal = refusal or Refused(  # type: ignore[attr-defined]
+            refusal = Refused(
                 say("What %(provider)s answered could not be verified.", provider=settings.OIDC_NAME)
             )
-            raise PermissionDenied
-        return user
-
-    def _verify_jws(self, payload: str, key: Any) -> dict[str, Any]:
-        """The library looks at the signature only."""
-        claims: dict[str, Any] = jwt.decode(
-            payload,
-            key,
-            algorithms=[self.OIDC_RP_SIGN_ALGO],
-            audience=self.OIDC_RP_CLIENT_ID,
-            issuer=settings.OIDC_ISSUER,
-            leeway=CLOCK_SECONDS,
-            options={"require": ["exp", "iat", "iss", "aud", "sub"]},
-        )
-        if claims.get("azp", self.OIDC_RP_CLIENT_ID) != self.OIDC_RP_CLIENT_ID:
-            raise jwt.InvalidTokenError("The token was issued to another client.")
-        return claims
-
-    def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
-        """:raises Refused:"""
-        said = self.get_userinfo(access_token, id_token, payload) if self.OIDC_OP_USER_ENDPOINT else {}
-        if said and said.get("sub") != payload["sub"]:
-            raise jwt.InvalidTokenError("The userinfo is another person's.")
-        person = person_of({**payload, **said}, rules())
-        return admit(person, settings.OIDC_ISSUER, address_of(self.request))
+        else:
+            request.session[ID_TOKEN] = token
+            return user
+        request.oidc_refusal = refusal  # type: ignore[attr-defined]
+        raise PermissionDenied
 
     def get_user(self, user_id: Any) -> User | None:
-        """Of a session: none for an account that was closed meanwhile (the library lets it in), or without a
-        provider.
-        """
-        return ModelBackend.get_user(self, user_id) if is_configured() else None
+        """Of a session: none without a provider (and none for an account that was closed meanwhile)."""
+        return super().get_user(user_id) if is_configured() else None
 
 
 def end_session_address(request: HttpRequest, back: str) -> str | None:
@@ -144,7 +80,7 @@ def end_session_address(request: HttpRequest, back: str) -> str | None:
     except Unavailable:
         return None
     query = {
-        "id_token_hint": request.session.get("oidc_id_token", ""),
+        "id_token_hint": request.session.get(ID_TOKEN, ""),
         "client_id": settings.OIDC_RP_CLIENT_ID,
         "post_logout_redirect_uri": back,
     }

@@ -45,8 +45,8 @@ from hadash.dashboard.views import (
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("sign-in/", session.SignIn.as_view(), name="sign-in"),
-    path("sign-in/oidc/", provider.ToProvider.as_view(), name="oidc-start"),
-    path("sign-in/oidc/return/", provider.FromProvider.as_view(), name="oidc-return"),
+    path("sign-in/oidc/", provider.to_provider, name="oidc-start"),
+    path("sign-in/oidc/return/", provider.from_provider, name="oidc-return"),
     path("sign-out/", session.SignOut.as_view(), name="sign-out"),
     path("notices/", notices.notices, name="notices"),
     path("notices/channels/new/", notices.new_channel, name="new-channel"),

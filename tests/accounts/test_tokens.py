@@ -17,7 +17,7 @@ from support.forger import Forger
 from support.provider import private_key
 
 from accounts.conftest import use
-from hadash.accounts import discovery
+from hadash.accounts import discovery, relying_party
 from hadash.audit.models import Entry
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -194,3 +194,32 @@ def test_the_document_is_asked_for_once_in_a_while(client: Client, forger: Forge
     settings.OIDC_LOOK_SECONDS = 0
     client.get(reverse("sign-in"))
     assert len(asked) == 2
+
+
+def test_in_as_many_tabs_as_anybody_opens(client: Client, forger: Forger) -> None:
+    """The last of them work; a session does not grow without end."""
+    asked = [begin(client) for _ in range(relying_party.MOST_BEGUN + 5)]
+    under_way = [key for key in client.session.keys() if "state" in key]  # noqa: SIM118 (a session is no mapping)
+    assert len(under_way) == relying_party.MOST_BEGUN
+    assert client.get(reverse("oidc-return"), {"code": "c", "state": asked[0]["state"]}).status_code == 400
+    forger.claims = {**forger.claims, "nonce": asked[-1]["nonce"]}
+    assert client.get(reverse("oidc-return"), {"code": "c", "state": asked[-1]["state"]})["Location"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("offered", "wanted"),
+    [
+        (None, "client_secret_basic"),
+        (["client_secret_post", "client_secret_basic"], "client_secret_basic"),
+        (["client_secret_post"], "client_secret_post"),
+        ("nonsense", "client_secret_basic"),
+    ],
+)
+def test_the_secret_is_given_as_the_provider_takes_it(forger: Forger, offered: Any, wanted: str) -> None:
+    document = {
+        **forger.document,
+        **({} if offered is None else {"token_endpoint_auth_methods_supported": offered}),
+    }
+    found = discovery.read(document, forger.issuer)
+    assert isinstance(found, discovery.Provider)
+    assert found.token_auth_method == wanted

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import authenticate, login
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render, resolve_url
-from django.utils.decorators import method_decorator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.generic import View
-from mozilla_django_oidc.views import OIDCAuthenticationCallbackView, OIDCAuthenticationRequestView
+from django.views.decorators.http import require_GET
 
-from hadash.accounts import discovery
+from hadash.accounts import discovery, relying_party
 from hadash.accounts.claims import Refused
 from hadash.sentences import Sentence, say
 
 #: Characters that are shown of what the provider says against somebody.
 _SHOWN_ERROR = 200
+
+#: Where a session keeps the page that whoever signs in has asked for.
+_NEXT = "oidc_next"
 
 
 def offer() -> dict[str, Any] | None:
@@ -44,56 +48,47 @@ def configured() -> None:
         raise Http404
 
 
-@method_decorator([login_not_required, never_cache], name="dispatch")
-class ToProvider(OIDCAuthenticationRequestView):
-    """Notes state, nonce and PKCE's verifier in the session and goes to the provider."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        View.__init__(
-            self, **kwargs
-        )  # the library reads its settings here, before anybody can say that one is missing
-
-    OIDC_RP_CLIENT_ID = property(lambda self: settings.OIDC_RP_CLIENT_ID)
-    OIDC_OP_AUTH_ENDPOINT = property(lambda self: discovery.provider().authorization)
-
-    def get(self, request: HttpRequest) -> HttpResponse:
-        configured()
-        if request.user.is_authenticated:
-            return HttpResponseRedirect(resolve_url(settings.LOGIN_REDIRECT_URL))
-        try:
-            return super().get(request)
-        except discovery.Unavailable as error:
-            return refused(request, error.sentence, 503)
+@never_cache
+@login_not_required
+@require_GET
+def to_provider(request: HttpRequest) -> HttpResponse:
+    """Notes state, nonce and PKCE's verifier in the session and goes to the provider. ``?next=``: where to then."""
+    configured()
+    if request.user.is_authenticated:
+        return redirect(settings.LOGIN_REDIRECT_URL)
+    request.session[_NEXT] = request.GET.get("next", "")
+    try:
+        return relying_party.begin(request, request.build_absolute_uri(reverse("oidc-return")))
+    except discovery.Unavailable as error:
+        return refused(request, error.sentence, 503)
 
 
-@method_decorator([login_not_required, never_cache], name="dispatch")
-class FromProvider(OIDCAuthenticationCallbackView):
+@never_cache
+@login_not_required
+@require_GET
+def from_provider(request: HttpRequest) -> HttpResponse:
     """Back with a code, or with what the provider has against it."""
-
-    def get(self, request: HttpRequest) -> HttpResponse:
-        configured()
-        started = request.session.get("oidc_states") or {}
-        state = request.GET.get("state")
-        if state not in started:
-            return refused(
-                request,
-                say("This sign-in was begun elsewhere, was used already, or is too long ago. Start again."),
-                400,
-            )
-        if "code" not in request.GET:
-            # The library would sign out whoever is signed in.
-            del started[state]
-            request.session["oidc_states"] = started
-            error = request.GET.get("error_description") or request.GET.get("error") or ""
-            sentence = say(
-                "%(provider)s has refused: %(error)s", provider=settings.OIDC_NAME, error=error[:_SHOWN_ERROR]
-            )
-            return refused(request, sentence, 403)
-        answer: HttpResponse = super().get(request)
-        return answer
-
-    def login_failure(self) -> HttpResponse:
-        refusal: Refused | None = getattr(self.request, "oidc_refusal", None)
+    configured()
+    if not relying_party.was_begun(request):
+        return refused(
+            request,
+            say("This sign-in was begun elsewhere, was used already, or is too long ago. Start again."),
+            400,
+        )
+    if "code" not in request.GET:
+        relying_party.forget(request)
+        error = request.GET.get("error_description") or request.GET.get("error") or ""
+        sentence = say(
+            "%(provider)s has refused: %(error)s", provider=settings.OIDC_NAME, error=error[:_SHOWN_ERROR]
+        )
+        return refused(request, sentence, 403)
+    wanted = request.session.pop(_NEXT, "")
+    user = authenticate(request, from_provider=True)
+    if user is None:
+        refusal: Refused | None = getattr(request, "oidc_refusal", None)
         if refusal is None:  # the limit on failed sign-ins came first, and its page takes this one's place
             return HttpResponse(status=429)
-        return refused(self.request, refusal.sentence, 403)
+        return refused(request, refusal.sentence, 403)
+    login(request, user)
+    is_ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return redirect(wanted if is_ours else settings.LOGIN_REDIRECT_URL)
