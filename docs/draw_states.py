@@ -67,12 +67,14 @@ def page() -> str:
             "",
             "## After a migration: the old Topics",
             "",
-            "From the tables in `hadash/switching/machines/retirements.py`. *defer*: a server did not answer, it is tried again. *fail*: something "
+            "From the tables in `hadash/switching/machines/retirements.py`. *defer*: a server did not "
+            "answer, it is tried again. *fail*: something "
             "blocks it, a person has to look.",
             "",
             *_mermaid(_retirement()),
             "",
-            f"A removal that runs takes away, in this order: {', '.join(Step)}. Before each it looks at everything again.",
+            f"A removal that runs takes away, in this order: {', '.join(Step)}. Before each it looks at "
+            f"everything again.",
             "",
             "## A change of bindings by hand",
             "",

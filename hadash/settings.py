@@ -274,7 +274,8 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "hadash",
-    "DESCRIPTION": "Governs and performs active/standby switchover of Kafka clients. Errors are problem details (RFC 9457).",
+    "DESCRIPTION": "Governs and performs active/standby switchover of Kafka clients. Errors are problem "
+    "details (RFC 9457).",
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,

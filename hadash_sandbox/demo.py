@@ -294,9 +294,24 @@ class Demo:
         worker of its own in production; a demo's are few.)
         """
         return [
-            "-m", "celery", "-A", cls.worker_app, "worker", "-l", "INFO", "--pool", "threads", "--concurrency", str(at_once),
-            "-Q", queue, "-n", f"{queue.partition(',')[0]}@%h", "--without-gossip", "--without-mingle",
-        ]  # fmt: skip
+            "-m",
+            "celery",
+            "-A",
+            cls.worker_app,
+            "worker",
+            "-l",
+            "INFO",
+            "--pool",
+            "threads",
+            "--concurrency",
+            str(at_once),
+            "-Q",
+            queue,
+            "-n",
+            f"{queue.partition(',')[0]}@%h",
+            "--without-gossip",
+            "--without-mingle",
+        ]
 
     def _generate(self) -> None:
         """Add the generated estate. It takes minutes, so what is said of how far it is is passed on."""
@@ -321,7 +336,8 @@ class Demo:
                 told = len(lines)
             if process.exit_code != 0:
                 raise SandboxError(
-                    f"The estate could not be generated ({describe_exit(process.exit_code)}); its log is {process.log_path}."
+                    f"The estate could not be generated ({describe_exit(process.exit_code)}); its log is "
+                    f"{process.log_path}."
                 )
         finally:
             process.stop()
@@ -345,11 +361,26 @@ class Demo:
         journals = self.data_dir / "journals"
         journals.mkdir(parents=True, exist_ok=True)
         arguments = [
-            "-m", "hadash_sandbox.traffic.client", spec.role,
-            "--name", spec.name, "--bootstrap", self.bootstrap,
-            "--user", spec.appid, "--mechanism", spec.mechanism,
-            "--rate", str(self.rate), "--pace", self.pace.value, "--library", spec.library, "--journal", str(journals / f"{spec.name}.jsonl"),
-        ]  # fmt: skip
+            "-m",
+            "hadash_sandbox.traffic.client",
+            spec.role,
+            "--name",
+            spec.name,
+            "--bootstrap",
+            self.bootstrap,
+            "--user",
+            spec.appid,
+            "--mechanism",
+            spec.mechanism,
+            "--rate",
+            str(self.rate),
+            "--pace",
+            self.pace.value,
+            "--library",
+            spec.library,
+            "--journal",
+            str(journals / f"{spec.name}.jsonl"),
+        ]
         for topic in spec.topics:
             arguments += ["--topic", topic]
         for setting in spec.config:

@@ -19,7 +19,8 @@ def fail(sentence: str) -> None:
 if sys.version_info < PYTHON:
     have = ".".join(map(str, sys.version_info[:2]))
     fail(
-        f"Python {'.'.join(map(str, PYTHON))} or newer is needed, this is {have}. Install one and run make PYTHON=python3.11."
+        f"Python {'.'.join(map(str, PYTHON))} or newer is needed, this is {have}. Install one and run make "
+        f"PYTHON=python3.11."
     )
 try:
     import ensurepip  # noqa: F401

@@ -36,5 +36,8 @@ def test_the_server_looks_for_those_that_are_silent() -> None:
         cursor.execute("SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_%%'")
         found = dict(cursor.fetchall())
     assert found == {
-        "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "3", "tcp_keepalives_count": "3", "tcp_user_timeout": "20000",
-    }  # fmt: skip
+        "tcp_keepalives_idle": "10",
+        "tcp_keepalives_interval": "3",
+        "tcp_keepalives_count": "3",
+        "tcp_user_timeout": "20000",
+    }

@@ -65,7 +65,8 @@ def issue(
     if is_temporary(user):
         raise TokenRefused(
             say(
-                "%(person)s has a temporary password. Before a token can be issued, %(person)s has to sign in to hadash in a browser "
+                "%(person)s has a temporary password. Before a token can be issued, %(person)s has to sign "
+                "in to hadash in a browser "
                 "and choose another one.",
                 person=user.get_username(),
             )

@@ -92,5 +92,6 @@ def refuse_wrong_turn(
     # by what is true no more: its return, say, would take clients back that a later switch has sent over.
     if held is not None and wanted is not None and not own and journal.stage != BY_HAND_STAGE:
         raise NotBlocked(
-            f"Switch {journal.switch} has not bound {identity} to {held.cluster}: it cannot take it to {wanted.cluster}."
+            f"Switch {journal.switch} has not bound {identity} to {held.cluster}: it cannot take it to "
+            f"{wanted.cluster}."
         )

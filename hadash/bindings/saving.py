@@ -173,7 +173,8 @@ def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: i
         )
         if others and not replace:
             raise NotSaved(
-                f"{len(others)} nodes are there that differ from the backup, such as {client.chroot}{others[0]}. With --replace they are "
+                f"{len(others)} nodes are there that differ from the backup, such as "
+                f"{client.chroot}{others[0]}. With --replace they are "
                 "removed; a backup of them first does no harm."
             )
         for path in reversed([path for path in there if path not in TREES and path not in saved.nodes]):

@@ -235,7 +235,8 @@ class BindingWatcher:
     def _forgotten(self, epoch: int) -> None:
         if not self._is_forgotten:
             log.error(
-                "ZooKeeper has forgotten changes of bindings: its last epoch is %d, and %d was seen here. What is in effect stays, and no switch "
+                "ZooKeeper has forgotten changes of bindings: its last epoch is %d, and %d was seen here. "
+                "What is in effect stays, and no switch "
                 "goes on. Restore its newest backup with hadash-manage restore_zookeeper (docs/production.md)",
                 epoch,
                 self._epoch,
@@ -316,7 +317,8 @@ class BindingWatcher:
         if document is None:
             log.error(
                 "the binding document of %s cannot be read: what is in effect for it stays, and it is not served where "
-                "nothing is. Repair or delete %s%s in ZooKeeper; if a newer hadash has written it, bring this engine to "
+                "nothing is. Repair or delete %s%s in ZooKeeper; if a newer hadash has written it, bring "
+                "this engine to "
                 "that version",
                 appid,
                 self._client.chroot,

@@ -86,7 +86,8 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     )
     parts += [
         Text(
-            f"✗ {use['appid']} › {use['client_id'] or '(no client.id)'} has no InstanceID ({use['kind']} {use['resource']})",
+            f"✗ {use['appid']} › {use['client_id'] or '(no client.id)'} has no InstanceID ({use['kind']} "
+            f"{use['resource']})",
             "red",
         )
         for use in draft["uncovered"][:LISTED]

@@ -72,8 +72,15 @@ def _lag(lag: GroupLag) -> tuple[Any, ...]:
 
 def _right(right: Right) -> tuple[Any, ...]:
     return (
-        right.resource_type, right.resource, right.pattern, right.operation, right.permission, right.host, right.first, right.second,
-    )  # fmt: skip
+        right.resource_type,
+        right.resource,
+        right.pattern,
+        right.operation,
+        right.permission,
+        right.host,
+        right.first,
+        right.second,
+    )
 
 
 CONNECTED = Table(("client_id", "connections", "left_open", "parked", "library", "hosts"), _connected)

@@ -24,8 +24,10 @@ def check(folder: Path, epoch: int) -> None:
         return  # the first start, or one without memory
     if epoch < seen:
         raise Behind(
-            f"ZooKeeper has forgotten changes of bindings: its last epoch is {epoch}, and {seen} was in effect here when this Gateway ran last. "
-            "Restore ZooKeeper's newest backup with hadash-manage restore_zookeeper (docs/production.md). If what is there is what shall be, "
+            f"ZooKeeper has forgotten changes of bindings: its last epoch is {epoch}, and {seen} was in "
+            f"effect here when this Gateway ran last. "
+            "Restore ZooKeeper's newest backup with hadash-manage restore_zookeeper (docs/production.md). "
+            "If what is there is what shall be, "
             f"delete {path}."
         )
 

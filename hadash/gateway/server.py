@@ -349,7 +349,8 @@ class Gateway:
         context = self.certificates.of(appid, cluster)
         if context is None and self.certificates.presents_own(cluster):
             raise Unidentified(
-                f"HADASH_GATEWAY_ACCOUNTS has no certificate of AppID {appid} for cluster {cluster}, which knows its clients "
+                f"HADASH_GATEWAY_ACCOUNTS has no certificate of AppID {appid} for cluster {cluster}, which "
+                f"knows its clients "
                 f"by their certificates: add [appids.{appid}.{cluster}] with certificate and key"
             )
         return context or self.certificates.own(cluster)

@@ -230,7 +230,8 @@ class GatewaySettings:
         last = settings.port + 2 * settings.ports_per_cluster
         if settings.mode == "proxy" and last > 65535:
             raise ValueError(
-                f"{PREFIX}PORT={settings.port} with {PREFIX}PORTS_PER_CLUSTER={settings.ports_per_cluster} leads to node "
+                f"{PREFIX}PORT={settings.port} with {PREFIX}PORTS_PER_CLUSTER={settings.ports_per_cluster} "
+                f"leads to node "
                 f"ports up to {last}; there are none beyond 65535."
             )
         return settings

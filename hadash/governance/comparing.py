@@ -138,9 +138,11 @@ def _query(table: str, key: tuple[str, ...], values: tuple[str, ...]) -> sql.Com
     keys = [sql.Identifier(name) for name in key]
     query = sql.SQL(
         "WITH together AS (SELECT {together} FROM ({sides}) AS sides GROUP BY {keys}),"
-        " differing AS (SELECT CASE WHEN NOT was THEN 'added' WHEN NOT still THEN 'gone' ELSE 'changed' END AS how, {all} FROM together"
+        " differing AS (SELECT CASE WHEN NOT was THEN 'added' WHEN NOT still THEN 'gone' ELSE 'changed' "
+        "END AS how, {all} FROM together"
         " WHERE NOT was OR NOT still OR {differ}),"
-        " ranked AS (SELECT how, count(*) OVER (PARTITION BY how) AS many, row_number() OVER (PARTITION BY how ORDER BY {keys}) AS place, {all}"
+        " ranked AS (SELECT how, count(*) OVER (PARTITION BY how) AS many, row_number() OVER (PARTITION BY "
+        "how ORDER BY {keys}) AS place, {all}"
         " FROM differing)"
         " SELECT how, many, {all} FROM ranked WHERE place <= %s ORDER BY how, place"
     )

@@ -123,7 +123,8 @@ def _two_pairs(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | 
 def in_two_pairs(elsewhere: Mapping[str, Sequence[str]]) -> Sentence:
     """:param elsewhere: other pairs by AppID."""
     return say(
-        "%(appids)s: the bindings of an AppID are one document for all pairs, so its clients there would obey them, too. Let it "
+        "%(appids)s: the bindings of an AppID are one document for all pairs, so its clients there would "
+        "obey them, too. Let it "
         "sign in as another user in one of the pairs.",
         appids=[f"{appid} (also in pair {', '.join(pairs)})" for appid, pairs in elsewhere.items()],
     )
@@ -137,7 +138,8 @@ def _transactions(seen: Sequence[Seen], circumstances: Circumstances) -> Finding
         Code.TRANSACTIONS,
         who,
         say(
-            "%(clients)s write in transactions: one that is open when they move ends with an error, and what it read and "
+            "%(clients)s write in transactions: one that is open when they move ends with an error, and "
+            "what it read and "
             "wrote may be done twice. Stop them for the switch, or accept it.",
             clients=list(who),
         ),
@@ -159,8 +161,10 @@ def _self_assigned(seen: Sequence[Seen], circumstances: Circumstances) -> Findin
         Code.SELF_ASSIGNED,
         _each(found),
         say(
-            "%(clients)s read %(topics)s without being members of a consumer group: they keep their offsets over the switch, and the "
-            "other cluster has other offsets. Let them subscribe in a group, move them by a restart, or leave them out.",
+            "%(clients)s read %(topics)s without being members of a consumer group: they keep their "
+            "offsets over the switch, and the "
+            "other cluster has other offsets. Let them subscribe in a group, move them by a restart, or "
+            "leave them out.",
             clients=list(_each(found)),
             topics=sorted({row.resource for row in found}),
         ),
@@ -185,7 +189,8 @@ def _kafka_10793(seen: Sequence[Seen], circumstances: Circumstances) -> Finding 
         Code.KAFKA_10793,
         tuple(found),
         say(
-            "%(clients)s can stop consuming for ever when their coordinator moves (KAFKA-10793). Update their Kafka client, or "
+            "%(clients)s can stop consuming for ever when their coordinator moves (KAFKA-10793). Update "
+            "their Kafka client, or "
             "have somebody ready who restarts them.",
             clients=[f"{who} ({version})" for who, version in found.items()],
         ),
@@ -214,7 +219,8 @@ def _long_session(seen: Sequence[Seen], circumstances: Circumstances) -> Finding
         Code.LONG_SESSION,
         tuple(found),
         say(
-            "%(clients)s: if such a member dies in a switch its group waits longer than the %(seconds)s s that consumers have to "
+            "%(clients)s: if such a member dies in a switch its group waits longer than the %(seconds)s s "
+            "that consumers have to "
             "settle, and the switch returns. Lower session.timeout.ms, or give them more time in the rules.",
             clients=[f"{who} (session timeout {seconds:g} s)" for who, seconds in found.items()],
             seconds=most,

@@ -108,7 +108,8 @@ def hosts_of_gateways_can_be_read(app_configs: Any, **kwargs: Any) -> list[Check
     if exposed and SETTING not in os.environ:
         return [
             Warning(
-                f"{SETTING} is not set: who can write to ZooKeeper has this server fetch from any host of a private network.",
+                f"{SETTING} is not set: who can write to ZooKeeper has this server fetch from any host of "
+                f"a private network.",
                 hint="Name your Gateways' networks or hosts there and nothing else: docs/own-clusters.md.",
                 id="hadash.W013",
             )

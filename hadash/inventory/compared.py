@@ -94,7 +94,8 @@ class Compared:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FILTER (WHERE seen), count(*) FILTER (WHERE NOT seen) FROM"
-                f" (SELECT EXISTS ({seen}) AS seen FROM {_DECLARED} {self._of_declared} LIMIT {2 * MOST_COUNTED}) AS said",
+                f" (SELECT EXISTS ({seen}) AS seen FROM {_DECLARED} {self._of_declared} LIMIT "
+                f"{2 * MOST_COUNTED}) AS said",
                 self._values,
             )
             agreed, unseen = cursor.fetchone()

@@ -93,7 +93,8 @@ def check_not_forgotten(client: KazooClient) -> None:
     epoch = epoch_of(client)
     if epoch < seen:
         raise ForeignStore(
-            f"ZooKeeper has forgotten changes of bindings: its last epoch at {client.chroot or '/'} is {epoch}, and {seen} was seen. Restore its newest "
+            f"ZooKeeper has forgotten changes of bindings: its last epoch at {client.chroot or '/'} is "
+            f"{epoch}, and {seen} was seen. Restore its newest "
             "backup with hadash-manage restore_zookeeper (docs/production.md). If what is there is what shall be, "
             "hadash-manage secure_zookeeper --adopt begins again with it."
         )

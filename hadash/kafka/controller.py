@@ -51,7 +51,8 @@ def zookeeper_controller(cluster: str, hosts: str) -> Controller:
         return Controller(broker, epoch)
     except (NoNodeError, ValueError, KeyError, TypeError):
         raise KafkaError(
-            f"ZooKeeper at {hosts} has no controller of Kafka's in it. Is its chroot in zookeeper_hosts of cluster {cluster}?"
+            f"ZooKeeper at {hosts} has no controller of Kafka's in it. Is its chroot in zookeeper_hosts of "
+            f"cluster {cluster}?"
         ) from None
     except (KazooException, KazooTimeoutError) as error:
         raise ClusterUnavailable(

@@ -86,7 +86,8 @@ def _unverified(error: ssl.SSLCertVerificationError, where: str, access: Cluster
         return f"{said} is not valid yet. Do the clocks of both machines agree?"
     if error.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
         return (
-            f"{said} is for other names. Reach the broker (bootstrap_servers, and its advertised.listeners) by a name that the "
+            f"{said} is for other names. Reach the broker (bootstrap_servers, and its "
+            f"advertised.listeners) by a name that the "
             "certificate has, or give it one with this name among its subject alternative names."
         )
     if access.tls.ca:
@@ -113,5 +114,6 @@ def _refused(reason: str, where: str, access: ClusterAccess) -> str:
         )
     return (
         f"{where[0].upper()}{where[1:]} does not accept hadash's certificate ({reason}). "
-        "Register the cluster with a tls_certificate whose issuer is in the brokers' ssl.truststore, with the authorities between them."
+        "Register the cluster with a tls_certificate whose issuer is in the brokers' ssl.truststore, with "
+        "the authorities between them."
     )

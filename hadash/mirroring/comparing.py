@@ -199,7 +199,8 @@ def originals_of(mirror: Mirror) -> str:
         p = Partition(entry["topic"], entry["partition"])
         if p in anchors and entry["first"] < anchors[p].source:
             return (
-                f"Some of {p} differ before offset {anchors[p].source} of {mirror.source.name}, so they may be from before "
+                f"Some of {p} differ before offset {anchors[p].source} of {mirror.source.name}, so they "
+                f"may be from before "
                 f"the last switch and copied in the other direction: then {mirror.target.name} has the originals, and "
                 "rebuilding it copies the wrong ones over them."
             )

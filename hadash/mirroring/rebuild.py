@@ -218,7 +218,8 @@ def _refuse_unreported(
         covered = reported.get(partition, 0)
         if end > covered:
             raise NotReported(
-                f"{partition} on cluster {client.name} ends at {end}, and what it holds is reported up to {covered} only. "
+                f"{partition} on cluster {client.name} ends at {end}, and what it holds is reported up to "
+                f"{covered} only. "
                 "Nothing was deleted."
             )
 
@@ -244,7 +245,8 @@ def _refuse_originals(mirror: Mirror, written: Mapping[Partition, int] | None) -
                 copies = min(copies, written_up_to(anchor, written.get(partition)))
         if end > copies:
             raise NotCopies(
-                f"{partition} on cluster {there.name} ends at {end}, and is known to hold copies up to {max(copies, 0)} only. "
+                f"{partition} on cluster {there.name} ends at {end}, and is known to hold copies up to "
+                f"{max(copies, 0)} only. "
                 f"The rest may be originals: somebody has written there past the Gateway, or records are gone from "
                 f"{here.name}. Nothing was deleted."
             )

@@ -146,7 +146,8 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     uneven = min(ends.keys() ^ set(partitions), default=None)
     if uneven is not None:
         raise MirrorError(
-            f"Topic {uneven.topic} has other partitions on cluster {target.name} than on {source.name}: only one of them has {uneven}. "
+            f"Topic {uneven.topic} has other partitions on cluster {target.name} than on {source.name}: "
+            f"only one of them has {uneven}. "
             "Delete the Topic there, or give both as many."
         )
     starts = here.start_offsets(partitions)

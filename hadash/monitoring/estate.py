@@ -119,10 +119,14 @@ def _mirrors() -> Families:
     )
     labels = ("pair", "mirror", "source")
     yield _gauge(
-        "hadash_mirror_running", "1 while the mirror copies (or is turned round by a switch).",
-        ((pair, name, source, state in (Mirror.State.RUNNING, Mirror.State.TURNING)) for pair, name, source, state, *_ in rows),
+        "hadash_mirror_running",
+        "1 while the mirror copies (or is turned round by a switch).",
+        (
+            (pair, name, source, state in (Mirror.State.RUNNING, Mirror.State.TURNING))
+            for pair, name, source, state, *_ in rows
+        ),
         *labels,
-    )  # fmt: skip
+    )
     yield _gauge(
         "hadash_mirror_lag_records", "Records of the source that the mirror does not hold; missing when not known.",
         ((pair, name, source, records) for pair, name, source, _, records, _, _ in rows), *labels,
@@ -132,9 +136,14 @@ def _mirrors() -> Families:
         ((pair, name, source, seconds) for pair, name, source, _, _, seconds, _ in rows), *labels,
     )  # fmt: skip
     yield _gauge(
-        "hadash_mirror_look_age_seconds", "Since the mirror was looked at.",
-        ((pair, name, source, (now - at).total_seconds() if at else None) for pair, name, source, *_, at in rows), *labels,
-    )  # fmt: skip
+        "hadash_mirror_look_age_seconds",
+        "Since the mirror was looked at.",
+        (
+            (pair, name, source, (now - at).total_seconds() if at else None)
+            for pair, name, source, *_, at in rows
+        ),
+        *labels,
+    )
     pairs = list(Pair.objects.filter(first__generated=False))
     limits = rpos(pairs)
     yield _gauge(
@@ -162,10 +171,16 @@ def _governance() -> Families:
     days = Posture.objects.filter(pair__in=_pairs()).order_by("pair", "-day").distinct("pair")
     newest = {row.pair: row for row in days}
     yield _gauge(
-        "hadash_findings", "Open risks, by severity, as the last run has found them.",
-        ((pair, severity, getattr(row, severity)) for pair, row in newest.items() for severity in ("high", "medium", "low")),
-        "pair", "severity",
-    )  # fmt: skip
+        "hadash_findings",
+        "Open risks, by severity, as the last run has found them.",
+        (
+            (pair, severity, getattr(row, severity))
+            for pair, row in newest.items()
+            for severity in ("high", "medium", "low")
+        ),
+        "pair",
+        "severity",
+    )
     yield _gauge(
         "hadash_appids",
         "AppIDs that were seen.",
@@ -190,18 +205,28 @@ def _governance() -> Families:
 
 def _pipeline() -> Families:
     now = timezone.now()
-    ended = Run.objects.order_by().values("job").annotate(
-        published=Max("ended_at", filter=Q(state=Run.State.PUBLISHED)), failed=Max("ended_at", filter=Q(state=Run.State.FAILED))
-    )  # fmt: skip
+    ended = (
+        Run.objects.order_by()
+        .values("job")
+        .annotate(
+            published=Max("ended_at", filter=Q(state=Run.State.PUBLISHED)),
+            failed=Max("ended_at", filter=Q(state=Run.State.FAILED)),
+        )
+    )
     rows = [(row["job"], row["published"], row["failed"]) for row in ended]
     yield _gauge(
         "hadash_pipeline_published_age_seconds", "Since the job published what it found.",
         ((job, (now - at).total_seconds() if at else None) for job, at, _ in rows), "pipeline_job",
     )  # fmt: skip
     yield _gauge(
-        "hadash_pipeline_failed", "1 if the last run of the job that has ended has failed.",
-        ((job, failed is not None and (published is None or failed > published)) for job, published, failed in rows), "pipeline_job",
-    )  # fmt: skip
+        "hadash_pipeline_failed",
+        "1 if the last run of the job that has ended has failed.",
+        (
+            (job, failed is not None and (published is None or failed > published))
+            for job, published, failed in rows
+        ),
+        "pipeline_job",
+    )
     waiting = Run.objects.filter(state=Run.State.WAITING).aggregate(at=Min("due_at"))["at"]
     yield _gauge(
         "hadash_pipeline_waiting_seconds", "For how long the job that waits longest should have begun.",

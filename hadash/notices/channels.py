@@ -125,7 +125,8 @@ def _faults(wanted: WantedChannel, channel: Channel | None) -> Any:
             host = urlsplit(checked(wanted.url, plain_allowed=settings.WEBHOOK_PLAIN)).hostname or ""
             if not is_foreign(ipaddress.ip_address(host), settings.WEBHOOK_NETWORKS):
                 yield say(
-                    "%(host)s is in a network of our own: nothing is posted there. If it should be, name the network in "
+                    "%(host)s is in a network of our own: nothing is posted there. If it should be, name "
+                    "the network in "
                     "%(setting)s.",
                     host=host,
                     setting="HADASH_WEBHOOK_NETWORKS",

@@ -128,8 +128,11 @@ def _mirrors() -> Iterable[Seen]:
         elif mirror.lag_seconds > limits[mirror.pair_id]:
             sentence = say(
                 "Mirror %(mirror)s of pair %(pair)s is %(seconds)s s behind; its RPO is %(rpo)s s.",
-                mirror=mirror.name, pair=mirror.pair.name, seconds=round(mirror.lag_seconds), rpo=f"{limits[mirror.pair_id]:g}",
-            )  # fmt: skip
+                mirror=mirror.name,
+                pair=mirror.pair.name,
+                seconds=round(mirror.lag_seconds),
+                rpo=f"{limits[mirror.pair_id]:g}",
+            )
             yield Seen(f"mirrors:late:{mirror.pk}", NoticeKind.MIRROR_LATE, sentence, path, mirror.pair)
 
 
@@ -232,8 +235,10 @@ def _expiring(now: datetime) -> int:
         )
         sentence = say(
             "What %(person)s has asked for expires in %(minutes)s minutes, and is not approved: %(what)s",
-            person=str(held.requested_by), minutes=max(1, round((held.expires_at - now).total_seconds() / 60)), what=what,
-        )  # fmt: skip
+            person=str(held.requested_by),
+            minutes=max(1, round((held.expires_at - now).total_seconds() / 60)),
+            what=what,
+        )
         announced += announce(
             NoticeKind.APPROVAL_EXPIRING, held.key, sentence, path, held.pair, [held.requested_by]
         )

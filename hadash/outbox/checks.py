@@ -75,7 +75,8 @@ def mail_is_configured_safely(app_configs: Any, **kwargs: Any) -> list[CheckMess
     elif address.scheme != "https" and address.hostname not in settings.LOOPBACK_HOSTS:
         found.append(
             Warning(
-                f"HADASH_PUBLIC_URL is {settings.PUBLIC_URL}: mailbox providers unsubscribe over https only (RFC 8058).",
+                f"HADASH_PUBLIC_URL is {settings.PUBLIC_URL}: mailbox providers unsubscribe over https "
+                f"only (RFC 8058).",
                 id="hadash.W018",
             )
         )

@@ -128,7 +128,8 @@ def post(
     inside = [str(address) for address in found if not is_foreign(address, allowed)]
     if inside or not found:
         raise Refused(
-            f"{host} ({', '.join(inside)}) is in a network of our own: nothing is posted there. If it should be, name the network in "
+            f"{host} ({', '.join(inside)}) is in a network of our own: nothing is posted there. If it "
+            f"should be, name the network in "
             "HADASH_WEBHOOK_NETWORKS."
         )
     address = found[0]

@@ -38,7 +38,8 @@ def is_claimed(number: int) -> bool:
     """Whether some worker has taken a run."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s AND objsubid = 2"
+            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid "
+            "= %s AND objsubid = 2"
             " AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
             [_RUNS, number],
         )

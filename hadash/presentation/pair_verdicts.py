@@ -104,9 +104,11 @@ def _mirrors(rpos: Mapping[int, float]) -> dict[int, list[MirrorFacts]]:
     facts: dict[int, list[MirrorFacts]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pair_id, state, coalesce(looked_at >= %s, false) AS is_seen, lag_seconds > rpo.seconds AS is_late, count(*), max(lag_seconds),"
+            "SELECT pair_id, state, coalesce(looked_at >= %s, false) AS is_seen, lag_seconds > rpo.seconds "
+            "AS is_late, count(*), max(lag_seconds),"
             " (array_agg(name ORDER BY lag_seconds DESC NULLS LAST, name))[1]"
-            " FROM mirroring_mirror JOIN unnest(%s::bigint[], %s::float8[]) AS rpo (pair, seconds) ON rpo.pair = pair_id GROUP BY 1, 2, 3, 4",
+            " FROM mirroring_mirror JOIN unnest(%s::bigint[], %s::float8[]) AS rpo (pair, seconds) ON "
+            "rpo.pair = pair_id GROUP BY 1, 2, 3, 4",
             [badges.mirrors_seen_since(), list(rpos), list(rpos.values())],
         )
         for pair, state, is_seen, _is_late, count, seconds, name in cursor.fetchall():

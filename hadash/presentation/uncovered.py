@@ -83,7 +83,8 @@ class Uncovered:
         if named := self.named:
             parts.append(
                 _(
-                    "Please confirm that each of these client.ids is one application that keeps its name when it starts "
+                    "Please confirm that each of these client.ids is one application that keeps its name "
+                    "when it starts "
                     "again, so that we can register it:"
                 )
             )

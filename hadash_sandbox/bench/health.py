@@ -117,9 +117,15 @@ def _ask_all(
                 time.sleep(BETWEEN_SECONDS / ASKED)
             slowest.setdefault(path, []).extend(took)
             report.row(
-                "what is said", hangs=fault, process=process, page=path, status=status,
-                median_ms=round(quantile(took, 0.5) * 1000), slowest_ms=round(max(took) * 1000), says=_short(path, body),
-            )  # fmt: skip
+                "what is said",
+                hangs=fault,
+                process=process,
+                page=path,
+                status=status,
+                median_ms=round(quantile(took, 0.5) * 1000),
+                slowest_ms=round(max(took) * 1000),
+                says=_short(path, body),
+            )
 
 
 def _short(path: str, body: str) -> str:
@@ -154,5 +160,6 @@ def _await(demo: Demo, seconds: float, *, all_well: bool) -> None:
             pass
         time.sleep(1)
     raise TimeoutError(
-        f"{' and '.join(pages)} did not say within {seconds:g} s that {'all is well' if all_well else 'something hangs'}"
+        f"{' and '.join(pages)} did not say within {seconds:g} s that "
+        f"{'all is well' if all_well else 'something hangs'}"
     )

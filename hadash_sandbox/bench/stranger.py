@@ -152,7 +152,8 @@ async def _measure(bench: Bench, report: Report, clients: Pair, kind: str) -> No
     rate = found["opened"] / found["seconds"]
     if not (alone.gateway and beside.gateway and sign_ins) or rate < LEAST_CONNECTIONS_A_SECOND:
         raise SandboxError(
-            f"nothing was measured: {len(alone.gateway)} and {len(beside.gateway)} round trips, {len(sign_ins)} sign-ins, a "
+            f"nothing was measured: {len(alone.gateway)} and {len(beside.gateway)} round trips, "
+            f"{len(sign_ins)} sign-ins, a "
             f"stranger with {rate:.0f} connections a second (at least {LEAST_CONNECTIONS_A_SECOND})"
         )
     table = f"PRODUCE at {REQUESTS_A_SECOND} a second beside a stranger that is not signed in (ms)"

@@ -205,10 +205,12 @@ def _note_newest(now: datetime) -> None:
     """What the last look at each mirror would have said."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE mirroring_mirror AS mirror SET lag_records = last.records, lag_seconds = last.seconds, looked_at = %s"
+            "UPDATE mirroring_mirror AS mirror SET lag_records = last.records, lag_seconds = last.seconds, "
+            "looked_at = %s"
             " FROM (SELECT DISTINCT ON (mirror_id) mirror_id, records, seconds FROM mirroring_lagsample"
             " ORDER BY mirror_id, at DESC) AS last, inventory_pair AS pair, inventory_cluster AS cluster"
-            " WHERE last.mirror_id = mirror.id AND pair.id = mirror.pair_id AND cluster.id = pair.first_id AND cluster.generated",
+            " WHERE last.mirror_id = mirror.id AND pair.id = mirror.pair_id AND cluster.id = pair.first_id "
+            "AND cluster.generated",
             [now],
         )
 

@@ -79,12 +79,14 @@ def take(found: Any, wanted: Mapping[str, Any], tell: Tell) -> None:
         )
     if (found["appids"], found["seed"]) != (wanted["appids"], wanted["seed"]):
         raise SandboxError(
-            f"There is a generated estate of {found['appids']:,} AppIDs already, and {wanted['appids']:,} are asked for. "
+            f"There is a generated estate of {found['appids']:,} AppIDs already, and {wanted['appids']:,} "
+            f"are asked for. "
             "make demo-reset removes it; then start again."
         )
     if found["day"] != wanted["day"]:
         tell(
-            f"There is a generated estate of {found['day']} already; its history ends there. make demo-reset starts over."
+            f"There is a generated estate of {found['day']} already; its history ends there. make "
+            f"demo-reset starts over."
         )
 
 

@@ -276,7 +276,8 @@ def about(known: Iterable[Way], missing: dict[str, list[str]]) -> dict[str, Any]
     """Where, when and with what the fixture was recorded: of each AppID which client it was."""
     return {
         "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "where": "python -m hadash_sandbox record: the demo's own servers and clients, and those below, behind its Gateway",
+        "where": "python -m hadash_sandbox record: the demo's own servers and clients, and those below, "
+        "behind its Gateway",
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "commit": _commit(),
         "brokers": f"Apache Kafka {KAFKA_VERSION}",

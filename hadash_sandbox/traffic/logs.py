@@ -112,7 +112,8 @@ def _without_copies(
     found = len(records) - len(first)
     if found != told:
         verdict.examples.append(
-            f"hadash says that {told} records of {where[0]} {where[1]}/{where[2]} were copied twice; {found} are there twice"
+            f"hadash says that {told} records of {where[0]} {where[1]}/{where[2]} were copied twice; "
+            f"{found} are there twice"
         )
         return records
     verdict.records += found

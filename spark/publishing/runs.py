@@ -106,7 +106,8 @@ class Run:
             posture.note(cursor, self.number, made.tables)
             self.tell("published")
             cursor.execute(
-                "UPDATE governance_run SET state = 'published', ended_at = now(), watermark = %s, rows = %s, seconds = %s,"
+                "UPDATE governance_run SET state = 'published', ended_at = now(), watermark = %s, rows = "
+                "%s, seconds = %s,"
                 " quality = %s WHERE id = %s",
                 [*map(json.dumps, (made.watermark, rows, made.seconds, made.quality)), self.number],
             )
@@ -139,7 +140,8 @@ class Run:
         cursor.execute(
             "SELECT id, stays FROM (SELECT id, row_number() OVER (ORDER BY id DESC) <= %(runs)s OR (row_number() OVER"
             " (PARTITION BY (ended_at AT TIME ZONE 'UTC')::date ORDER BY id DESC) = 1 AND ended_at > now() - %(days)s *"
-            " interval '1 day') AS stays FROM governance_run WHERE job = %(job)s AND state = 'published') AS known ORDER BY id",
+            " interval '1 day') AS stays FROM governance_run WHERE job = %(job)s AND state = 'published') "
+            "AS known ORDER BY id",
             {"job": self.job, "runs": kept.runs, "days": kept.days},
         )
         known = cursor.fetchall()
@@ -248,7 +250,8 @@ def _announced(teller: psycopg.Connection[Any], number: int) -> int:
 
 def _new(teller: psycopg.Connection[Any], job: str, asked_by: str) -> int:
     row = teller.execute(
-        "INSERT INTO governance_run (job, state, asked_by, due_at, attempt, began_at, watermark, rows, seconds, quality,"
+        "INSERT INTO governance_run (job, state, asked_by, due_at, attempt, began_at, watermark, rows, "
+        "seconds, quality,"
         " progress, fault) VALUES (%s, 'running', %s, now(), 1, now(), '{}', '{}', '{}', '{}', '{}', '') RETURNING id",
         [job, asked_by],
     ).fetchone()

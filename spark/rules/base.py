@@ -102,7 +102,8 @@ _TEXT = "coalesce(cast({value} AS string), '')"
 #: A name that the table can hold: of a longer one (Topics have up to 249 characters) its beginning and a digest.
 _FITTED = (
     f"CASE WHEN length({{name}}) > {MAX_NAME_LENGTH}"
-    f" THEN concat(substring({{name}}, 1, {MAX_NAME_LENGTH - 13}), '…', substring(md5({{name}}), 1, 12)) ELSE {{name}} END"
+    f" THEN concat(substring({{name}}, 1, {MAX_NAME_LENGTH - 13}), '…', substring(md5({{name}}), 1, 12)) "
+    f"ELSE {{name}} END"
 )
 
 

@@ -132,9 +132,11 @@ class TestSaving:
         [
             ("", "no backup"),
             ("{}", "no backup"),
-            ('{"hadash": 1, "epoch": 3, "installation": "a", "gateways": {}, "nodes": {"/bindings": "?"}}', "no backup"),
+            ('{"hadash": 1, "epoch": 3, "installation": "a", "gateways": {}, "nodes": {"/bindings": '
+             '"?"}}', "no backup"),
             ('{"hadash": 2, "epoch": 3, "installation": "a", "nodes": {}}', "format 2, and this version reads 1"),
-            ('{"hadash": 1, "epoch": 3, "installation": "a", "gateways": {}, "nodes": {"/gateways/x": ""}}', "never saved: /gateways/x"),
+            ('{"hadash": 1, "epoch": 3, "installation": "a", "gateways": {}, "nodes": {"/gateways/x": '
+             '""}}', "never saved: /gateways/x"),
         ],
     )  # fmt: skip
     def test_other_files_are_refused(self, text: str, says: str) -> None:

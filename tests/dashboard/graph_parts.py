@@ -36,11 +36,22 @@ def publish_graph(
     _islands(run, pair, rows)
     Edge.objects.bulk_create(
         Edge(
-            run=run, pair=pair.name, appid=use.appid, client_id=use.client_id, kind=use.kind, resource=use.resource,
-            cluster="east", hosts=1, requests=10, records=100, bytes=1000, first_seen=at - timedelta(days=3), last_seen=at,
+            run=run,
+            pair=pair.name,
+            appid=use.appid,
+            client_id=use.client_id,
+            kind=use.kind,
+            resource=use.resource,
+            cluster="east",
+            hosts=1,
+            requests=10,
+            records=100,
+            bytes=1000,
+            first_seen=at - timedelta(days=3),
+            last_seen=at,
         )
         for use in used
-    )  # fmt: skip
+    )
     return run
 
 
@@ -54,14 +65,24 @@ def _islands(run: Run, pair: Pair, rows: list[dict[str, Any]]) -> None:
         hub = max(own, key=lambda row: (row["neighbours"], -row["number"]))
         clusters = {row["cluster"] for row in own}
         Island.objects.create(
-            run=run, pair=pair.name, island=island, kind=hub["kind"], appid=hub["appid"], names=hub["names"], things=len(own),
+            run=run,
+            pair=pair.name,
+            island=island,
+            kind=hub["kind"],
+            appid=hub["appid"],
+            names=hub["names"],
+            things=len(own),
             appids=len({row["appid"] for row in own} - {""}),
             identities=sum(row["kind"] not in (TOPIC, GROUP) for row in own),
-            topics=sum(row["kind"] == TOPIC for row in own), groups=sum(row["kind"] == GROUP for row in own),
+            topics=sum(row["kind"] == TOPIC for row in own),
+            groups=sum(row["kind"] == GROUP for row in own),
             cluster=clusters.pop() if len(clusters) == 1 else "",
-            radius_instance=max(row["radius_instance"] for row in own), radius_appid=max(row["radius_appid"] for row in own),
-            x=places[island].x, y=places[island].y, r=places[island].r,
-        )  # fmt: skip
+            radius_instance=max(row["radius_instance"] for row in own),
+            radius_appid=max(row["radius_appid"] for row in own),
+            x=places[island].x,
+            y=places[island].y,
+            r=places[island].r,
+        )
 
 
 def uses_of(

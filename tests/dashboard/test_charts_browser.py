@@ -116,12 +116,20 @@ def published(
     )  # fmt: skip
     CoverageCell.objects.bulk_create(
         CoverageCell(
-            run=runs[Run.Job.COVERAGE], pair="main", appid=name, topic=f"{name}.topic-{topic}", clients=4,
-            registered=4 if (number + topic) % 3 else 1, nameless=0, changing=int(number == 3), duplicates=int(number == 4),
+            run=runs[Run.Job.COVERAGE],
+            pair="main",
+            appid=name,
+            topic=f"{name}.topic-{topic}",
+            clients=4,
+            registered=4 if (number + topic) % 3 else 1,
+            nameless=0,
+            changing=int(number == 3),
+            duplicates=int(number == 4),
             bypassing=int(number == 5),
         )
-        for number, name in enumerate(names[:20]) for topic in range(3)
-    )  # fmt: skip
+        for number, name in enumerate(names[:20])
+        for topic in range(3)
+    )
     AdviceStep.objects.bulk_create(
         AdviceStep(
             run=runs[Run.Job.ADVICE], pair="main", place=place, appid=names[place], before=90 - 8 * place,
@@ -133,17 +141,35 @@ def published(
     for age in range(DAYS):
         day = today - timedelta(days=age)
         Posture.objects.create(
-            pair="main", day=day, appids=500, mirrored_appids=500 - age, clients=2000, registered=1600 - 25 * age,
-            shared_appids=300 + age, largest_radius=90 + age, largest_radius_by_appid=250, high=age // 5, medium=10, low=4,
-        )  # fmt: skip
+            pair="main",
+            day=day,
+            appids=500,
+            mirrored_appids=500 - age,
+            clients=2000,
+            registered=1600 - 25 * age,
+            shared_appids=300 + age,
+            largest_radius=90 + age,
+            largest_radius_by_appid=250,
+            high=age // 5,
+            medium=10,
+            low=4,
+        )
         for mirror in ("carts", "stock"):
             if age in (11, 12):
                 continue  # nobody has sampled
             LagDay.objects.create(
-                run=runs[Run.Job.LAG], pair="main", mirror=mirror, date=day, samples=1000, unknown=0,
-                over_rpo=int(age == 20), seconds_p50=0.4, seconds_p95=1.5 + age % 4, seconds_most=45.0 if age == 20 else 8.0,
+                run=runs[Run.Job.LAG],
+                pair="main",
+                mirror=mirror,
+                date=day,
+                samples=1000,
+                unknown=0,
+                over_rpo=int(age == 20),
+                seconds_p50=0.4,
+                seconds_p95=1.5 + age % 4,
+                seconds_most=45.0 if age == 20 else 8.0,
                 records_most=900,
-            )  # fmt: skip
+            )
     _samples(estate.mirror)
     _graph(estate.pair)
     _groups(monkeypatch, tmp_path)
@@ -215,9 +241,19 @@ def _gateways_and_clusters(east: Cluster, monkeypatch: pytest.MonkeyPatch) -> No
     for day in range(30):
         at = now - timedelta(days=29 - day)
         ClusterState.objects.create(
-            cluster=east, at=at, controller=1 + (day > 12), controller_epoch=5 + (day > 12), mode="kraft", version="3.9", brokers=3,
-            topics=9, partitions=33, leaderless=int(day == 13), under_replicated=4 if day in (13, 14) else 0, under_min_isr=int(day == 13),
-        )  # fmt: skip
+            cluster=east,
+            at=at,
+            controller=1 + (day > 12),
+            controller_epoch=5 + (day > 12),
+            mode="kraft",
+            version="3.9",
+            brokers=3,
+            topics=9,
+            partitions=33,
+            leaderless=int(day == 13),
+            under_replicated=4 if day in (13, 14) else 0,
+            under_min_isr=int(day == 13),
+        )
     limits = {QuotaEntity(user="购物"): {"producer_byte_rate": 1024.0}}
     monkeypatch.setattr(
         clusters,
@@ -422,9 +458,15 @@ def test_a_section_that_refreshes_itself_stays_folded(olga: Window, published: S
     expect(section).not_to_have_attribute("open", "")
     # Something is observed: the section is replaced. (What is shown and has not changed is not.)
     Access.objects.create(
-        pair=AppID.objects.get(name="shop").pair, appid="shop", client_id="seen-just-now", kind="consume", resource="carts",
-        cluster="east", first_seen=timezone.now(), last_seen=timezone.now(),
-    )  # fmt: skip
+        pair=AppID.objects.get(name="shop").pair,
+        appid="shop",
+        client_id="seen-just-now",
+        kind="consume",
+        resource="carts",
+        cluster="east",
+        first_seen=timezone.now(),
+        last_seen=timezone.now(),
+    )
     expect(section).to_contain_text("seen-just-now")
     expect(section).not_to_have_attribute("open", "")
     expect(page.locator("[data-fold='appid-connected']")).to_have_attribute("open", "")

@@ -40,7 +40,14 @@ AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 def partition(
     topic: str = "orders", leader: int = 1, replicas: Any = (1, 2), in_sync: Any = (1, 2)
 ) -> dict[str, Any]:
-    return {"cluster": "east", "topic": topic, "partition": 0, "leader": leader, "replicas": list(replicas), "in_sync": list(in_sync)}  # fmt: skip
+    return {
+        "cluster": "east",
+        "topic": topic,
+        "partition": 0,
+        "leader": leader,
+        "replicas": list(replicas),
+        "in_sync": list(in_sync),
+    }
 
 
 def broker(number: int, of: str = "east", **configs: str) -> dict[str, Any]:
@@ -135,13 +142,22 @@ def test_a_controller_that_came_back_is_seen_by_its_epoch() -> None:
 
 TABLES: dict[str, list[dict[str, Any]]] = {
     "clusters": [
-        {"cluster": "east", "kafka_cluster_id": "x", "mode": "kraft", "version": "3.9", "controller": 1, "controller_epoch": 7, "fault": "", "authorizer": True},
+        {
+            "cluster": "east",
+            "kafka_cluster_id": "x",
+            "mode": "kraft",
+            "version": "3.9",
+            "controller": 1,
+            "controller_epoch": 7,
+            "fault": "",
+            "authorizer": True,
+        },
         {"cluster": "west", "fault": "Cluster west did not answer within 10 s."},
     ],
     "brokers": [broker(1, **{"min.insync.replicas": "2"})],
     "topics": [topic("orders"), topic("clicks")],
     "partitions": [partition(in_sync=(1,)), partition("clicks"), partition("gone", leader=-1, in_sync=())],
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -88,10 +88,12 @@ class TestWhatIf:
         ("asked", "text"),
         [
             ({"change": "fewer", "member": "gone"}, "The group has no gone (any more). Choose another one."),
-            ({"change": "partitions", "topic": "orders", "count": "2"}, "orders has 6 partitions already: Kafka can only add some."),
+            ({"change": "partitions", "topic": "orders", "count": "2"}, "orders has 6 partitions already: "
+                                                                        "Kafka can only add some."),
             ({"change": "partitions", "topic": "orders", "count": "²"}, "A Topic has from 1 to 10000 partitions."),
             ({"change": "partitions", "topic": "orders", "count": "9" * 40}, "A Topic has from 1 to 10000 partitions."),
-            ({"change": "partitions", "topic": "other", "count": "9"}, "The group has no other (any more). Choose another one."),
+            ({"change": "partitions", "topic": "other", "count": "9"}, "The group has no other (any more). "
+                                                                       "Choose another one."),
         ],
     )  # fmt: skip
     def test_what_makes_no_sense_is_refused_with_the_reason(self, asked: dict[str, str], text: str) -> None:
@@ -151,11 +153,16 @@ class TestPages:
         ]
         members = [
             {
-                "cluster": "east", "group": "readers", "member_id": f"a-{number}", "client_id": "a", "host": f"h{number}",
-                "partitions": [f"orders-{number}", f"big-orders-{number}"][: number + 1], "topics": ["orders"],
+                "cluster": "east",
+                "group": "readers",
+                "member_id": f"a-{number}",
+                "client_id": "a",
+                "host": f"h{number}",
+                "partitions": [f"orders-{number}", f"big-orders-{number}"][: number + 1],
+                "topics": ["orders"],
             }
             for number in range(2)
-        ]  # fmt: skip
+        ]
         snapshots.write(lake, datetime.now(UTC), {"groups": groups, "members": members})
 
     def test_before_the_first_snapshot_it_says_where_groups_come_from(

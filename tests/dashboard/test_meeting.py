@@ -32,7 +32,14 @@ from hadash.switching.models.switches import Switch
 
 
 def rule(cluster: str, operation: str = "READ", resource: str = "orders", **more: Any) -> dict[str, Any]:
-    values = {"resource_type": "TOPIC", "pattern": "LITERAL", "principal": "User:shop", "host": "*", "permission": "ALLOW", "by_hadash": False}  # fmt: skip
+    values = {
+        "resource_type": "TOPIC",
+        "pattern": "LITERAL",
+        "principal": "User:shop",
+        "host": "*",
+        "permission": "ALLOW",
+        "by_hadash": False,
+    }
     return {"cluster": cluster, "operation": operation, "resource": resource, **values, **more}
 
 
@@ -204,10 +211,15 @@ class TestLags:
             ("appid", {"csv": "bound"}, "kind,identity,cluster,state,epoch,put_there_by,at", ""),
             ("appid", {"csv": "connected"}, "client_id,connections,left_open,parked,library,hosts", ""),
             ("appid-uses", {"format": "csv"}, "topic,does,clients,mirror,mirror_state,lag_seconds", "carts"),
-            ("appid-rights", {"format": "csv"}, "resource_type,resource,pattern,operation,permission,host,east,west", ""),
+            (
+                "appid-rights",
+                {"format": "csv"},
+                "resource_type,resource,pattern,operation,permission,host,east,west",
+                "",
+            ),
             ("appid-lags", {"format": "csv"}, "group,cluster,members,records_behind,fault", ""),
         ],
-    )  # fmt: skip
+    )
     def test_each_table_can_be_had_as_csv(
         self, as_arne: Client, estate: Any, engines: Any, page: str, query: dict[str, str], head: str, shown: str
     ) -> None:  # fmt: skip

@@ -26,8 +26,13 @@ def page(
     now = timezone.now()
     for number, (name, used) in enumerate((("b10", now), ("a", None), ("b9", now - timedelta(days=3)))):
         ApiToken.objects.create(
-            user=people.olga, name=name, digest=str(number), beginning="h", expires_at=now + timedelta(days=9), last_used_at=used
-        )  # fmt: skip
+            user=people.olga,
+            name=name,
+            digest=str(number),
+            beginning="h",
+            expires_at=now + timedelta(days=9),
+            last_used_at=used,
+        )
     window = Window(browser, f"{live_server.url}/")
     window.sign_in("olga", PASSWORD)
     yield window.open("tokens/")

@@ -31,12 +31,18 @@ def mirrors(estate: SimpleNamespace) -> list[Mirror]:
     looks = (now, now - timedelta(hours=1), None)
     made = [
         Mirror(
-            pair=estate.pair, name=f"m-{number}", topics=[], source=estate.east, state=state, looked_at=looked_at, lag_seconds=seconds
+            pair=estate.pair,
+            name=f"m-{number}",
+            topics=[],
+            source=estate.east,
+            state=state,
+            looked_at=looked_at,
+            lag_seconds=seconds,
         )
         for number, (state, looked_at, seconds) in enumerate(
             product(Mirror.State.values, looks, (None, 0.5, 29.0, 31.0, 90.0))
         )
-    ]  # fmt: skip
+    ]
     return Mirror.objects.bulk_create(made)
 
 
@@ -70,8 +76,14 @@ def test_the_one_furthest_behind_is_named(estate: SimpleNamespace, mirrors: list
     now = timezone.now()
     for name, seconds in (("near", 31.0), ("far", 95.0), ("fine", 1.0)):
         Mirror.objects.create(
-            pair=estate.pair, name=name, topics=[], source=estate.east, state="running", looked_at=now, lag_seconds=seconds
-        )  # fmt: skip
+            pair=estate.pair,
+            name=name,
+            topics=[],
+            source=estate.east,
+            state="running",
+            looked_at=now,
+            lag_seconds=seconds,
+        )
     together = pair_verdicts._mirrors({estate.pair.pk: RPO})[estate.pair.pk]
     assert said(together) == ["2 of 3 mirrors are further behind than the RPO of 30 s, far most: 95 s."]
 
@@ -81,8 +93,14 @@ def test_each_pair_against_its_own_rpo_with_its_own_worst(estate: SimpleNamespac
     other = Pair.objects.create(name="other", first=estate.east, second=estate.west, default=estate.east)
     for pair, number in product((estate.pair, other), range(pair_verdicts.MIRRORS_SHOWN + 2)):
         Mirror.objects.create(
-            pair=pair, name=f"m-{number}", topics=[], source=estate.east, state="running", looked_at=timezone.now(), lag_seconds=number,
-        )  # fmt: skip
+            pair=pair,
+            name=f"m-{number}",
+            topics=[],
+            source=estate.east,
+            state="running",
+            looked_at=timezone.now(),
+            lag_seconds=number,
+        )
     facts = pair_verdicts._mirrors({estate.pair.pk: 2.5, other.pk: 100.0})
     late = {pair: sum(each.count for each in own if (each.seconds or 0) > 2.5) for pair, own in facts.items()}
     assert late[estate.pair.pk] == pair_verdicts.MIRRORS_SHOWN + 2 - 3

@@ -58,10 +58,16 @@ def pages(
     running = make_switch("running", appid="running", stage=Stage.DRAIN.value, started_at=now)
     for stage, result in ((Stage.PRECHECK, "done"), (Stage.BLOCK, "done"), (Stage.DRAIN, "running")):
         StageRecord.objects.create(
-            switch=running, stage=stage.value, token=1, result=result, started_at=now, ended_at=now if result == "done" else None,
-            sentence=say("Waiting for mirror %(mirror)s: %(count)s records "
-                         "are missing.", mirror="shop", count=12).to_json(),
-        )  # fmt: skip
+            switch=running,
+            stage=stage.value,
+            token=1,
+            result=result,
+            started_at=now,
+            ended_at=now if result == "done" else None,
+            sentence=say(
+                "Waiting for mirror %(mirror)s: %(count)s records are missing.", mirror="shop", count=12
+            ).to_json(),
+        )
     before, run = (
         Run.objects.create(
             job=Run.Job.COVERAGE, state=Run.State.PUBLISHED, began_at=now, ended_at=now, rows={"coverage": 2}
@@ -70,9 +76,17 @@ def pages(
     )
     for number, clients in ((before, 4), (run, 9)):
         Coverage.objects.create(
-            run=number, pair="main", appid="购物", clients=clients, registered=3, nameless=0, new_clients=1, days=7, duplicates=0,
+            run=number,
+            pair="main",
+            appid="购物",
+            clients=clients,
+            registered=3,
+            nameless=0,
+            new_clients=1,
+            days=7,
+            duplicates=0,
             bypassing=0,
-        )  # fmt: skip
+        )
     finding = Finding.objects.create(
         pair="main", appid="shop", name="购物车", code="acks-not-all", weight=10, first_at=now, opened_at=now,
         last_run=run.pk, evidence={"appid": "shop", "client": "购物车", "acks": "1", "topics": "carts"},

@@ -49,31 +49,79 @@ def test_where_all_is_well_it_says_so_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("facts", "grade", "said"),
     [
-        ({"zookeeper_fault": "no answer"}, Grade.UNKNOWN, "ZooKeeper does not answer (no answer): nobody knows who is "
-                                                          "bound where."),
+        (
+            {"zookeeper_fault": "no answer"},
+            Grade.UNKNOWN,
+            "ZooKeeper does not answer (no answer): nobody knows who is bound where.",
+        ),
         ({"gateways": []}, Grade.REFUSED, "No Gateway is a member: clients reach no cluster."),
-        ({"gateways": [GatewayFacts("g", live=False, applied=True)]}, Grade.REFUSED, "Gateway g does not answer. Start it, or exclude it once it "
-                                                                                     "serves nobody."),
-        ({"gateways": [GatewayFacts("g", live=True, applied=False)]}, Grade.REFUSED, "Gateway g has not put the newest bindings into effect."),
-        ({"gateways": [GatewayFacts("g", live=True, applied=True, silent=True)]}, Grade.UNKNOWN, "Gateway g does not say who is connected."),
-        ({"workers": 0}, Grade.REFUSED, "No worker is there: nothing that is approved would begin. Start one."),
+        (
+            {"gateways": [GatewayFacts("g", live=False, applied=True)]},
+            Grade.REFUSED,
+            "Gateway g does not answer. Start it, or exclude it once it serves nobody.",
+        ),
+        (
+            {"gateways": [GatewayFacts("g", live=True, applied=False)]},
+            Grade.REFUSED,
+            "Gateway g has not put the newest bindings into effect.",
+        ),
+        (
+            {"gateways": [GatewayFacts("g", live=True, applied=True, silent=True)]},
+            Grade.UNKNOWN,
+            "Gateway g does not say who is connected.",
+        ),
+        (
+            {"workers": 0},
+            Grade.REFUSED,
+            "No worker is there: nothing that is approved would begin. Start one.",
+        ),
         ({"clusters": [ClusterFacts("east", False)]}, Grade.REFUSED, "Cluster east does not answer."),
-        ({"clusters": [ClusterFacts("east", None)]}, Grade.UNKNOWN, "Nobody has looked at east lately: do beat and a "
-                                                                    "worker run?"),
+        (
+            {"clusters": [ClusterFacts("east", None)]},
+            Grade.UNKNOWN,
+            "Nobody has looked at east lately: do beat and a worker run?",
+        ),
         ({"mirrors": []}, Grade.REFUSED, "There is no mirror: nothing is copied to the other cluster."),
         ({"mirrors": [MirrorFacts("carts", False, None)]}, Grade.REFUSED, "Mirror carts does not run."),
-        ({"mirrors": [MirrorFacts("carts", True, 30.6)]}, Grade.REFUSED, "Mirror carts is 31 s behind (RPO 30 s)."),
-        ({"mirrors": [MirrorFacts("carts", True, None)]}, Grade.UNKNOWN, "Nobody knows how far mirror carts is behind."),
-        ({"mirrors": [MirrorFacts("carts", None, 0.1)]}, Grade.UNKNOWN, "Nobody knows how far mirror carts is behind."),
-        ({"mirrors": [MirrorFacts("carts", False, 99, turning=True)]}, Grade.NOTICE, "Mirror carts is being turned round."),
-        ({"blackout": "the end of the year"}, Grade.REFUSED, "Nothing may be switched now: the end of the year"),
+        (
+            {"mirrors": [MirrorFacts("carts", True, 30.6)]},
+            Grade.REFUSED,
+            "Mirror carts is 31 s behind (RPO 30 s).",
+        ),
+        (
+            {"mirrors": [MirrorFacts("carts", True, None)]},
+            Grade.UNKNOWN,
+            "Nobody knows how far mirror carts is behind.",
+        ),
+        (
+            {"mirrors": [MirrorFacts("carts", None, 0.1)]},
+            Grade.UNKNOWN,
+            "Nobody knows how far mirror carts is behind.",
+        ),
+        (
+            {"mirrors": [MirrorFacts("carts", False, 99, turning=True)]},
+            Grade.NOTICE,
+            "Mirror carts is being turned round.",
+        ),
+        (
+            {"blackout": "the end of the year"},
+            Grade.REFUSED,
+            "Nothing may be switched now: the end of the year",
+        ),
         ({"switching": 2}, Grade.NOTICE, "2 switches are running."),
-        ({"unmirrored": None}, Grade.NOTICE, "No run has counted yet which AppIDs use Topics that no mirror copies."),
-        ({"unmirrored": 1}, Grade.NOTICE, "1 of 3 AppIDs use a Topic that no mirror copies: their switches would "
-                                          "be refused."),
+        (
+            {"unmirrored": None},
+            Grade.NOTICE,
+            "No run has counted yet which AppIDs use Topics that no mirror copies.",
+        ),
+        (
+            {"unmirrored": 1},
+            Grade.NOTICE,
+            "1 of 3 AppIDs use a Topic that no mirror copies: their switches would be refused.",
+        ),
         ({"high": 1}, Grade.NOTICE, "A finding of high severity is open."),
     ],
-)  # fmt: skip
+)
 def test_each_fact_that_speaks_against_it_is_a_reason(facts: dict[str, Any], grade: Grade, said: str) -> None:
     found = readiness(replace(GOOD, **facts))
     assert (found.grade, why(found)) == (grade, [said])

@@ -31,8 +31,15 @@ class TestWhatIsFound:
         publish_graph(estate.pair, ESTATE)
         now = timezone.now()
         Finding.objects.create(
-            pair="main", code="acks-not-all", appid="shop", name="shop-web", weight=10, first_at=now, opened_at=now, last_run=1
-        )  # fmt: skip
+            pair="main",
+            code="acks-not-all",
+            appid="shop",
+            name="shop-web",
+            weight=10,
+            first_at=now,
+            opened_at=now,
+            last_run=1,
+        )
         found = names(people.vera, "shop")
         assert found["AppIDs"] == ["shop"]
         assert found["InstanceIDs"] == ["shop-carts"]

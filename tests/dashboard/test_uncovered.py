@@ -54,9 +54,17 @@ def published(estate: SimpleNamespace) -> None:
     AppID.objects.create(name="known", pair=estate.pair)
     for name, clients, registered in [("shop", 3, 1), ("known", 2, 2), ("购物", 9, 0)]:
         Coverage.objects.create(
-            run=runs[Run.Job.COVERAGE], pair="main", appid=name, clients=clients, registered=registered, nameless=0, new_clients=0,
-            days=7, duplicates=0, bypassing=0,
-        )  # fmt: skip
+            run=runs[Run.Job.COVERAGE],
+            pair="main",
+            appid=name,
+            clients=clients,
+            registered=registered,
+            nameless=0,
+            new_clients=0,
+            days=7,
+            duplicates=0,
+            bypassing=0,
+        )
     AdviceStep.objects.create(
         run=runs[Run.Job.ADVICE], pair="main", place=1, appid="shop", before=40, after=7
     )

@@ -28,8 +28,13 @@ def done(make_switch: Callable[..., Switch]) -> Callable[..., Switch]:
         switch = make_switch(status, started_at=began, **more)
         for token, took in enumerate(seconds, 1):
             StageRecord.objects.create(
-                switch=switch, stage="drain", token=token, result="done", started_at=began, ended_at=began + timedelta(seconds=took),
-            )  # fmt: skip
+                switch=switch,
+                stage="drain",
+                token=token,
+                result="done",
+                started_at=began,
+                ended_at=began + timedelta(seconds=took),
+            )
         return switch
 
     return make

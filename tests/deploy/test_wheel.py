@@ -175,9 +175,13 @@ def test_pages_have_their_templates_files_and_translations(installed: Installed)
 
 
 @pytest.mark.parametrize(
-    "command", [("worker", "--pool", "threads", "--concurrency", "2", "-Q", "celery,outbox,pipeline"), ("beat", "-s", "beat")],
+    "command",
+    [
+        ("worker", "--pool", "threads", "--concurrency", "2", "-Q", "celery,outbox,pipeline"),
+        ("beat", "-s", "beat"),
+    ],
     ids=["worker", "beat"],
-)  # fmt: skip
+)
 def test_workers_and_beat(installed: Installed, command: tuple[str, ...]) -> None:
     page = f"127.0.0.1:{installed.port(command[0])}"
     # (A queue of its own: the workers of other tests must not take what beat of this database hands over.)

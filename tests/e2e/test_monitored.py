@@ -126,9 +126,12 @@ def test_figures_of_every_process_can_be_read(demo: Demo) -> None:
     }
     for process, holds in names.items():
         eventually(
-            lambda process=process, holds=holds: (value := metric(demo, process, series[process])) is not None and holds(value),
-            f"{series[process]} of {process}", patience=60,
-        )  # fmt: skip
+            lambda process=process, holds=holds: (
+                (value := metric(demo, process, series[process])) is not None and holds(value)
+            ),
+            f"{series[process]} of {process}",
+            patience=60,
+        )
 
 
 def test_a_switch_can_be_followed_from_the_approval_to_each_command(

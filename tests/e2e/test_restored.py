@@ -31,9 +31,13 @@ APPID, INSTANCE = "shop", "shop-carts"
 
 def manage(demo: Demo, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), *command], env={**os.environ, **demo.environment()}, cwd=demo.data_dir,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, str(ROOT / "manage.py"), *command],
+        env={**os.environ, **demo.environment()},
+        cwd=demo.data_dir,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def postgresql(demo: Demo, program: str, *arguments: str) -> None:

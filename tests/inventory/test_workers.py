@@ -96,9 +96,17 @@ class TestDaily:
     def said(self, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         """What the Gateways say; change it."""
         clusters = [
-            Cluster.objects.create(name=name, number=number, bootstrap_servers="127.0.0.1:1", admin_username="a", admin_password="a", mirror_username="m", mirror_password="m")
+            Cluster.objects.create(
+                name=name,
+                number=number,
+                bootstrap_servers="127.0.0.1:1",
+                admin_username="a",
+                admin_password="a",
+                mirror_username="m",
+                mirror_password="m",
+            )
             for number, name in enumerate(("east", "west"), 1)
-        ]  # fmt: skip
+        ]
         Pair.objects.create(name="main", first=clusters[0], second=clusters[1], default=clusters[0])
         found = SimpleNamespace(gateways=1, connected=[])
         member = SimpleNamespace(admin_url="http://127.0.0.1:1", excluded=False)

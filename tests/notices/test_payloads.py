@@ -38,8 +38,13 @@ def test_programs_get_each_notice_as_it_is() -> None:
     body = made(Transport.WEBHOOK)
     assert body["type"] == "hadash.notices"
     assert body["data"]["notices"][0] == {
-        "kind": "switch-ended", "text": ITEM.text, "url": ITEM.url, "pair": "main", "at": AT.isoformat(), "urgent": True,
-    }  # fmt: skip
+        "kind": "switch-ended",
+        "text": ITEM.text,
+        "url": ITEM.url,
+        "pair": "main",
+        "at": AT.isoformat(),
+        "urgent": True,
+    }
 
 
 def test_slack_sees_no_mention() -> None:

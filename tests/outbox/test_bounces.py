@@ -125,7 +125,8 @@ class TestNoting:
         "broken",
         [
             b"Message-ID: <>\r\n\r\nx",
-            b"Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n--b\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <>\r\n\r\nx\r\n--b--\r\n",
+            b"Content-Type: multipart/report; report-type=delivery-status; "
+            b"boundary=b\r\n\r\n--b\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <>\r\n\r\nx\r\n--b--\r\n",
         ],
     )
     def test_one_that_cannot_be_read_keeps_no_other_waiting(

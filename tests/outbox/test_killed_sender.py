@@ -106,7 +106,8 @@ def test_none_is_sent_twice_and_none_is_lost() -> None:
     ended = {address: State(state) for address, state in Delivery.objects.values_list("address", "state")}
     untold = [address for address, state in ended.items() if state is State.UNCERTAIN]
     print(
-        f"{MAILS} mails, {KILLS} workers killed, {RESTARTS} restarts of the server: {Counter(ended.values())}; of those that are not known "
+        f"{MAILS} mails, {KILLS} workers killed, {RESTARTS} restarts of the server: "
+        f"{Counter(ended.values())}; of those that are not known "
         f"{sum(arrived[address] for address in untold)} have arrived"
     )
     assert max(arrived.values()) == 1, "none was sent twice"

@@ -42,7 +42,8 @@ def answering(*answers: Answer) -> str:
     """A program that gives these answers to the first orders, and none to others."""
     return (
         "import sys\n"
-        f"for answer in {[json.dumps(asdict(answer)) for answer in answers]!r}: sys.stdin.readline(); print(answer, flush=True)\n"
+        f"for answer in {[json.dumps(asdict(answer)) for answer in answers]!r}: sys.stdin.readline(); "
+        f"print(answer, flush=True)\n"
         "sys.stdin.read()"
     )
 

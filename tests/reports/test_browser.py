@@ -58,19 +58,42 @@ def published(estate: SimpleNamespace) -> None:
         )  # fmt: skip
     for appid, clients, registered in (("shop", 40, 31), ("购物车", 12, 2), ("billing", 9, 9)):
         Coverage.objects.create(
-            run=runs["coverage"], pair="main", appid=appid, clients=clients, registered=registered, nameless=1, new_clients=0,
-            days=7, duplicates=0, bypassing=0,
-        )  # fmt: skip
+            run=runs["coverage"],
+            pair="main",
+            appid=appid,
+            clients=clients,
+            registered=registered,
+            nameless=1,
+            new_clients=0,
+            days=7,
+            duplicates=0,
+            bypassing=0,
+        )
     for days in range(7):
         LagDay.objects.create(
-            run=runs["lag"], pair="main", mirror="shop", date=(now - timedelta(days=days)).date(), samples=43_200, unknown=60,
-            over_rpo=400 * (days == 2), seconds_p50=1.0, seconds_p95=4.0 + days, seconds_most=75.0 if days == 2 else 12.0, records_most=900,
-        )  # fmt: skip
+            run=runs["lag"],
+            pair="main",
+            mirror="shop",
+            date=(now - timedelta(days=days)).date(),
+            samples=43_200,
+            unknown=60,
+            over_rpo=400 * (days == 2),
+            seconds_p50=1.0,
+            seconds_p95=4.0 + days,
+            seconds_most=75.0 if days == 2 else 12.0,
+            records_most=900,
+        )
     for number in range(12):
         Finding.objects.create(
-            pair="main", code="acks-not-all", appid="shop", name=f"购物车-writer-{number}", weight=10 if number < 3 else 4,
-            first_at=now - timedelta(days=number), opened_at=now - timedelta(days=number), last_run=runs["risk"].pk,
-        )  # fmt: skip
+            pair="main",
+            code="acks-not-all",
+            appid="shop",
+            name=f"购物车-writer-{number}",
+            weight=10 if number < 3 else 4,
+            first_at=now - timedelta(days=number),
+            opened_at=now - timedelta(days=number),
+            last_run=runs["risk"].pk,
+        )
 
 
 @pytest.fixture

@@ -69,16 +69,31 @@ def published(estate: SimpleNamespace) -> None:
         duplicates=0, bypassing=0,
     )  # fmt: skip
     Coverage.objects.create(
-        run=runs["coverage"], pair="main", appid="somebody-elses", clients=2, registered=0, nameless=0, new_clients=0, days=3,
-        duplicates=0, bypassing=0,
-    )  # fmt: skip
+        run=runs["coverage"],
+        pair="main",
+        appid="somebody-elses",
+        clients=2,
+        registered=0,
+        nameless=0,
+        new_clients=0,
+        days=3,
+        duplicates=0,
+        bypassing=0,
+    )
     LagDay.objects.create(
         run=runs["lag"], pair="main", mirror="shop", date=now.date(), samples=1000, unknown=10, over_rpo=40,
         seconds_p50=1.0, seconds_p95=9.0, seconds_most=75.0, records_most=900,
     )  # fmt: skip
     Finding.objects.create(
-        pair="main", code="acks-not-all", appid="shop", name="web", weight=10, first_at=now, opened_at=now, last_run=runs["risk"].pk
-    )  # fmt: skip
+        pair="main",
+        code="acks-not-all",
+        appid="shop",
+        name="web",
+        weight=10,
+        first_at=now,
+        opened_at=now,
+        last_run=runs["risk"].pk,
+    )
 
 
 def said(issue: ReportIssue) -> list[str]:
@@ -176,8 +191,10 @@ class TestReaders:
     ) -> None:
         MailPreference.objects.create(user=people.bea, language="zh-hans", zone="Asia/Shanghai")
         recipients = [
-            WantedRecipient(Way.ROLE, "approver"), WantedRecipient(Way.PERSON, "arne"), WantedRecipient(Way.ADDRESS, "list@Example.org", "en"),
-        ]  # fmt: skip
+            WantedRecipient(Way.ROLE, "approver"),
+            WantedRecipient(Way.PERSON, "arne"),
+            WantedRecipient(Way.ADDRESS, "list@Example.org", "en"),
+        ]
         found = made(Kind.POSTURE, people, recipients=recipients)
         assert sorted((e.language, e.zone) for e in found) == [("en", "UTC"), ("zh-hans", "Asia/Shanghai")]
         assert Counter(Delivery.objects.values_list("address", flat=True)) == {
@@ -300,9 +317,17 @@ class TestReaders:
         other = Pair.objects.create(name="other", first=pair.first, second=pair.second, default=pair.default)
         AppID.objects.create(name="shop", pair=other, owner="Somebody")
         Coverage.objects.create(
-            run=Run.objects.get(job="coverage"), pair="other", appid="shop", clients=40, registered=0, nameless=0, new_clients=0,
-            days=3, duplicates=0, bypassing=0,
-        )  # fmt: skip
+            run=Run.objects.get(job="coverage"),
+            pair="other",
+            appid="shop",
+            clients=40,
+            registered=0,
+            nameless=0,
+            new_clients=0,
+            days=3,
+            duplicates=0,
+            bypassing=0,
+        )
         OwnerAddress.objects.create(owner="Checkout", address="checkout@example.org")
         (edition,) = made(Kind.COVERAGE, people, recipients=[WantedRecipient(Way.OWNER, "Checkout")])
         assert edition.report["subject"] == "Checkout: 2 of 4 clients are not registered"
@@ -447,8 +472,11 @@ class TestKinds:
         Retirement.objects.create(switch=moved, due_at=timezone.now() + timedelta(days=3))
         finding = Finding.objects.get()
         Acceptance.objects.create(
-            finding=finding, accepted_by=people.ada, until=(timezone.now() + timedelta(days=5)).date(), reason="Until the release"
-        )  # fmt: skip
+            finding=finding,
+            accepted_by=people.ada,
+            until=(timezone.now() + timedelta(days=5)).date(),
+            reason="Until the release",
+        )
         Declaration.objects.create(
             appid=AppID.objects.get(name="shop"),
             instance_id="",

@@ -38,8 +38,17 @@ PAIR: dict[str, list[Row]] = {
     "pairs": [{"pair": "main", "first": "east", "second": "west", "dialect": "native", "rpo_seconds": 60.0}],
     "clusters": [{"cluster": name, "fault": "", "authorizer": True} for name in ("east", "west")],
     "appids": [{"pair": "main", "appid": "shop"}],
-    "mirrors": [{"pair": "main", "mirror": "m", "source": "east", "target": "west", "topics": ["orders"], "state": "running"}],
-}  # fmt: skip
+    "mirrors": [
+        {
+            "pair": "main",
+            "mirror": "m",
+            "source": "east",
+            "target": "west",
+            "topics": ["orders"],
+            "state": "running",
+        }
+    ],
+}
 
 
 def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
@@ -86,7 +95,14 @@ def find(spark: SparkSession, usual: dict[str, DataFrame]) -> Find:
 
 
 def writer(client_id: str, topic: str = "orders", **how: Any) -> Row:
-    return {"client_id": client_id, "kind": "produce", "resource": topic, "acks": -1, "library": "apache-kafka-java", "version": "3.9.0"} | how  # fmt: skip
+    return {
+        "client_id": client_id,
+        "kind": "produce",
+        "resource": topic,
+        "acks": -1,
+        "library": "apache-kafka-java",
+        "version": "3.9.0",
+    } | how
 
 
 def reader(client_id: str, topic: str = "orders", **how: Any) -> Row:
@@ -184,7 +200,8 @@ def test_what_nobody_can_read_is_unknown(find: Find, missing: str) -> None:
     facts = [writer("w", "inherits"), writer("w", "own")]
     assert not find(Code.MIN_IN_SYNC, facts, **topics)
     assert find(Code.MIN_IN_SYNC_UNKNOWN, facts, **topics) == {
-        "inherits": "shop write to inherits with acks=all, and nobody can tell min.insync.replicas of its 3 replicas on east."
+        "inherits": "shop write to inherits with acks=all, and nobody can tell min.insync.replicas of its "
+        "3 replicas on east."
     }
     assert not find(Code.MIN_IN_SYNC_UNKNOWN, facts, **with_topics(topic("inherits"), topic("own")))
 
@@ -332,7 +349,8 @@ def test_a_sample_that_failed_is_as_bad_as_one_that_is_over_the_rpo(find: Find) 
     assert set(find(Code.OVER_RPO, **lag(*[1.0] * 98, None, 61.0))) == {"m"}
     (said,) = find(Code.OVER_RPO, **lag(*[1.0] * 95, *[None] * 5)).values()
     assert said == (
-        "Mirror m was later than 60 s, or nobody could tell how late, in 5 % of the last day; the most that was measured is 1 s."
+        "Mirror m was later than 60 s, or nobody could tell how late, in 5 % of the last day; the most "
+        "that was measured is 1 s."
     )
     (said,) = find(Code.OVER_RPO, **lag(None, None)).values()
     assert said.endswith("in 100 % of the last day; the most that was measured is – s.")

@@ -78,7 +78,8 @@ def test_clients_of_another_pair_would_obey_it_too(pair: Pair) -> None:
         see(make_pair(f"other-{number}", *clusters), "audit")
     (objection,) = drawn(pair).blockers
     assert str(objection) == (
-        "audit (also in pair other-0, other-1): the bindings of an AppID are one document for all pairs, so its clients there "
+        "audit (also in pair other-0, other-1): the bindings of an AppID are one document for all pairs, "
+        "so its clients there "
         "would obey them, too. Let it sign in as another user in one of the pairs."
     )
 

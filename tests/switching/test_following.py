@@ -52,7 +52,8 @@ def before(
         ),
         (
             lambda w: w.cooperative.append("billing (cooperative-sticky: bill-1)"),
-            "Cooperative rebalancing cannot be moved yet: billing (cooperative-sticky: bill-1). Let these consumers use "
+            "Cooperative rebalancing cannot be moved yet: billing (cooperative-sticky: bill-1). Let these "
+            "consumers use "
             "an eager assignor (range, roundrobin, sticky).",
         ),
     ],

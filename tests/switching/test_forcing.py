@@ -220,7 +220,8 @@ def test_what_west_has_deleted_already_is_told() -> None:
     world.logs["west"][ORDERS_0].expire(5)
     assert forced(world).status is Status.SUCCEEDED
     assert (
-        "Group billing had still to read up to 3 records of orders-0 that west has deleted already: it goes on with the "
+        "Group billing had still to read up to 3 records of orders-0 that west has deleted already: it "
+        "goes on with the "
         "first ones there."
     ) in world.said
 
@@ -235,8 +236,10 @@ def test_records_that_were_copied_twice_do_not_hide_what_is_lost() -> None:
     assert world.loss is not None
     assert {p: count for p, count in world.loss.records.items() if count} == dict.fromkeys(PARTITIONS, 8)
     assert (
-        "The mirror of orders-0 holds 8 records more than it is proved to have copied: a Connect worker copied them twice or had "
-        "not committed them, or somebody else wrote them. What east holds is reported from where the proof ends, and groups "
+        "The mirror of orders-0 holds 8 records more than it is proved to have copied: a Connect worker "
+        "copied them twice or had "
+        "not committed them, or somebody else wrote them. What east holds is reported from where the proof "
+        "ends, and groups "
         "read some records again."
     ) in world.said
 

@@ -10,8 +10,15 @@ from hadash.switching.execution.pauses import Pause, pauses_of
 from hadash.switching.plan import Plan
 
 PLAN = Plan(
-    "main", Scope.of(Identity("shop", "web")), "east", "west", (Identity("shop", "web"), Identity("crm")), ("orders",), (), ()
-)  # fmt: skip
+    "main",
+    Scope.of(Identity("shop", "web")),
+    "east",
+    "west",
+    (Identity("shop", "web"), Identity("crm")),
+    ("orders",),
+    (),
+    (),
+)
 
 
 def entry(

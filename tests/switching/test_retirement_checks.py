@@ -93,7 +93,8 @@ class TestObjections:
             ({"elsewhere": {"billing": ("people",)}}, "Group billing has offsets of other Topics on east: people."),
             ({"grown": {Partition("carts", 1): (12, 10)}}, "carts-1 on east ends at 12, and its mirror has "
                                                            "written up to 10"),
-            ({"mirrors": (replace(MIRROR, state="failed", fault="It is full."),)}, "Mirror shop is not running (failed)"),
+            ({"mirrors": (replace(MIRROR, state="failed", fault="It is full."),)}, "Mirror shop is not "
+                                                                                   "running (failed)"),
             ({"missing": ("carts",)}, "Mirror carts does not exist any more, so it is not known who wrote "
                                       "to its Topics"),
             ({"mirrors": (replace(MIRROR, source="east"),)}, "Mirror shop copies from east, not from west"),

@@ -155,7 +155,8 @@ def _lag(world: World, records: int) -> None:
         (
             lambda w: w.rules_for_hosts.append("ALLOW User:shop WRITE topic carts host 10.0.0.1"),
             "What these clients may do depends on their address (ALLOW User:shop WRITE topic carts host 10.0.0.1), "
-            "and brokers see the Gateway's. Make these rules for every host (*), or name the addresses that brokers see "
+            "and brokers see the Gateway's. Make these rules for every host (*), or name the addresses "
+            "that brokers see "
             "in HADASH_SWITCH_ACL_HOSTS.",
         ),
         (lambda w: w.gateways.clear(), "No Gateway is running: clients could not be moved. Start one."),
@@ -331,7 +332,8 @@ def test_a_group_of_which_nobody_knows_how_it_rebalances() -> None:
     world = World()
     world.rebalancing = [["billing (own-assignor: bill-1)"]] * 1000
     assert failure(world, Stage.PRECHECK) == (
-        "It is not known how these groups rebalance: billing (own-assignor: bill-1). Their members may read on while they rejoin. "
+        "It is not known how these groups rebalance: billing (own-assignor: bill-1). Their members may "
+        "read on while they rejoin. "
         "Wait until the groups are stable; if their assignor is eager, name it in HADASH_SWITCH_EAGER_ASSIGNORS."
     )
 
@@ -341,7 +343,8 @@ class TestSelfAssigned:
 
     READS = {"flink": frozenset({"orders"})}
     SENTENCE = (
-        "flink read without being members of a group: they keep their offsets over a move, and orders have other offsets on west. "
+        "flink read without being members of a group: they keep their offsets over a move, and orders have "
+        "other offsets on west. "
         "Let them subscribe in a group, stop them for the switch, or leave them out."
     )
 
@@ -371,8 +374,10 @@ class TestReadingOn:
         world = World()
         world.reading_on = ["bill-1"]
         assert failure(world, Stage.PRECHECK) == (
-            "bill-1 go on from their own positions when they rejoin their group: they would ask west for the offsets of east, which are "
-            "others there (carts, orders). Use a library that begins at what the group has committed, stop them for the switch, or leave "
+            "bill-1 go on from their own positions when they rejoin their group: they would ask west for "
+            "the offsets of east, which are "
+            "others there (carts, orders). Use a library that begins at what the group has committed, stop "
+            "them for the switch, or leave "
             "them out."
         )
 
@@ -422,7 +427,8 @@ class TestQuotas:
             (
                 UNKNOWN,
                 "It is not known which quotas clients have: Cluster west could not read the quotas of its clients: "
-                "no right. Let hadash's account describe the configs of both clusters (DESCRIBE_CONFIGS on the cluster; "
+                "no right. Let hadash's account describe the configs of both clusters (DESCRIBE_CONFIGS on "
+                "the cluster; "
                 "Kafka 2.6 or newer). HADASH_SWITCH_ACCEPT_QUOTAS accepts not to know.",
             ),
             (
@@ -433,7 +439,8 @@ class TestQuotas:
             ),
             (
                 EVERYWHERE,
-                "west takes fewer connections from each address than east (*: connection_creation_rate ∞ → 20), and all "
+                "west takes fewer connections from each address than east (*: connection_creation_rate ∞ → "
+                "20), and all "
                 "clients of a Gateway come from its address. Set it there as it is on east (kafka-configs.sh --alter). "
                 "HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
             ),
@@ -920,7 +927,8 @@ def test_one_that_goes_on_rebalancing_is_not_moved(monkeypatch: pytest.MonkeyPat
     world = world_before(Stage.SETTLE)
     monkeypatch.setattr(World, "_answer", _rebalancing(World._answer))
     assert failure(world, Stage.SETTLE) == (
-        "Group billing rebalances, so it is not known which of its members read which partitions. Ask again when it is stable."
+        "Group billing rebalances, so it is not known which of its members read which partitions. Ask "
+        "again when it is stable."
     )
     assert not written(world), "nobody was asked to rejoin"
 
@@ -948,7 +956,8 @@ def test_members_that_have_never_committed_go_on_where_they_began() -> None:
 
 
 UNKNOWN = (
-    "It is not known where group billing reads orders-1 on east: the group has committed nothing there, and no Gateway has seen its "
+    "It is not known where group billing reads orders-1 on east: the group has committed nothing there, "
+    "and no Gateway has seen its "
     "members fetch from it. Let them commit once, or restart them, then ask again."
 )
 
@@ -1343,7 +1352,8 @@ class TestOffsetsWithoutARecord:
 
     MARKERS = 5
     SENTENCE = (
-        "Group billing stands on orders-0 before offsets that hold a record on one cluster only (markers of transactions, or "
+        "Group billing stands on orders-0 before offsets that hold a record on one cluster only (markers "
+        "of transactions, or "
         "compacted), so it is not known where it goes on on west. Let it catch up first."
     )
 

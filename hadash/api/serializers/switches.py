@@ -96,9 +96,11 @@ class PlanRequest(MoveRequest):
     kind = s.ChoiceField(
         words(Kind),
         default=Kind.PLANNED.value,
-        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a restore goes back "
+        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a "
+        "restore goes back "
         "from one switch; a migration deletes the old Topics after a term; "
-        "a read split moves consumers only, to the mirror or home from it; a forced switch goes without the source, which is lost.",
+        "a read split moves consumers only, to the mirror or home from it; a forced switch goes without "
+        "the source, which is lost.",
     )
 
     restores = s.SlugField(
@@ -217,12 +219,14 @@ class DraftShape(s.Serializer):
     plan = PlanShape()
     plan_digest = Text()
     whole = s.BooleanField(
-        help_text="Whether the plan has all that would move. Else more AppIDs hang together than one switch can move, as the "
+        help_text="Whether the plan has all that would move. Else more AppIDs hang together than one "
+        "switch can move, as the "
         "blockers say, and the plan has those that are nearest to what was asked for."
     )
     checks = s.ChoiceField(
         words(Checks),
-        help_text="What became of the checks of servers, Gateways, mirrors, Topics, groups and users, which a request is "
+        help_text="What became of the checks of servers, Gateways, mirrors, Topics, groups and users, "
+        "which a request is "
         "refused for, too. Not made: the plan has blockers already. Unknown: something does not answer, which is among "
         "the blockers.",
     )

@@ -218,7 +218,8 @@ class Declarations(PagedView):
     @extend_schema(
         operation_id="list_relations",
         summary="What is declared beside what was seen.",
-        description=f"Of each state the first {MOST_COUNTED:,}, and as many are counted: where there may be more, ask for one AppID, for a part of a name,"
+        description=f"Of each state the first {MOST_COUNTED:,}, and as many are counted: where there may "
+        f"be more, ask for one AppID, for a part of a name,"
         " or for the export, which has all of them.",
         parameters=[ListQuery, *PAGES],
         responses={200: DifferenceShape(many=True), **problems(400, 404)},

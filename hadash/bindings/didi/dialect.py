@@ -108,7 +108,8 @@ class DidiDialect:
     def _contradictions(self, nodes: Nodes, cluster: str) -> list[Sentence]:
         return [
             say(
-                "The engines have %(identity)s on the other cluster than hadash, which has it on %(cluster)s: somebody has "
+                "The engines have %(identity)s on the other cluster than hadash, which has it on "
+                "%(cluster)s: somebody has "
                 "moved it past hadash. Correct %(key)s of users/%(node)s in their ZooKeepers.",
                 identity=nodes[node],
                 cluster=cluster,

@@ -63,9 +63,16 @@ def blast_radius(
             lines_x += [from_x, to_x, None]
             lines_y += [from_y, to_y, None]
     traces: list[dict[str, Any]] = [
-        {"type": "scatter", "mode": "lines", "x": lines_x, "y": lines_y, "line": {"color": [GREYS[2], 0.7], "width": 1}, "hoverinfo": "skip"},
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": lines_x,
+            "y": lines_y,
+            "line": {"color": [GREYS[2], 0.7], "width": 1},
+            "hoverinfo": "skip",
+        },
         _marks(shown, places),
-    ]  # fmt: skip
+    ]
     if beyond:
         traces.append(_crowds(beyond, min((y for _x, y in places.values()), default=0.0)))
     rows = max(Counter(x for x, _y in places.values()).values(), default=1) + bool(beyond)
@@ -152,7 +159,8 @@ def _marks(shown: Sequence[Link], places: Mapping[str, tuple[float, float]]) -> 
             "size": [11 if not link.because else 9 for link in shown],
             "color": [colours.get(link.turn, QUIET if link.already else INK) for link in shown],
         },
-        "hovertemplate": "<b>%{customdata[1]}</b> · %{customdata[2]}<br>%{customdata[4]}<br><br>%{customdata[3]}<extra>%{customdata[5]}</extra>",
+        "hovertemplate": "<b>%{customdata[1]}</b> · "
+        "%{customdata[2]}<br>%{customdata[4]}<br><br>%{customdata[3]}<extra>%{customdata[5]}</extra>",
     }
 
 

@@ -93,7 +93,12 @@ def lag(
         ),
         [(b.at, b.seconds, b.records, b.samples, b.unknown) for b in reversed(buckets)],
         [
-            {**shown, "x": points["at"], "y": points["seconds"], "hovertemplate": "%{y:.1f} s<extra></extra>"},
+            {
+                **shown,
+                "x": points["at"],
+                "y": points["seconds"],
+                "hovertemplate": "%{y:.1f} s<extra></extra>",
+            },
             {
                 **shown,
                 "x": points["at"],
@@ -103,7 +108,11 @@ def lag(
             },
         ],
         {
-            "xaxis": {"type": "date", "range": [milliseconds(span[0]), milliseconds(span[1])], "anchor": "y2"},
+            "xaxis": {
+                "type": "date",
+                "range": [milliseconds(span[0]), milliseconds(span[1])],
+                "anchor": "y2",
+            },
             "yaxis": {
                 "title": {"text": _("seconds")},
                 "domain": [0.46, 1],
@@ -112,11 +121,24 @@ def lag(
             "yaxis2": {"title": {"text": _("records")}, "domain": [0, 0.34], "rangemode": "tozero"},
             "shapes": shapes_of(found, span, rpo, switched),
             "annotations": [
-                {"xref": "paper", "x": 0, "xanchor": "left", "y": rpo, "yanchor": "bottom", "font": {"size": 11, "color": BAD},
-                 "text": _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}},
+                {
+                    "xref": "paper",
+                    "x": 0,
+                    "xanchor": "left",
+                    "y": rpo,
+                    "yanchor": "bottom",
+                    "font": {"size": 11, "color": BAD},
+                    "text": _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"},
+                },
                 *(
-                    {"x": milliseconds(max(each.began, span[0])), "yref": "paper", "y": 1, "yanchor": "bottom", "xanchor": "left",
-                     "text": _("switch to %(cluster)s") % {"cluster": each.target}}
+                    {
+                        "x": milliseconds(max(each.began, span[0])),
+                        "yref": "paper",
+                        "y": 1,
+                        "yanchor": "bottom",
+                        "xanchor": "left",
+                        "text": _("switch to %(cluster)s") % {"cluster": each.target},
+                    }
                     for each in switched
                 ),
             ],
@@ -126,7 +148,7 @@ def lag(
         says=_said(most, rpo, found),
         empty=_("Nobody has looked at it within this time."),
         height=480,
-    )  # fmt: skip
+    )
 
 
 def shapes_of(
@@ -135,11 +157,18 @@ def shapes_of(
     """The RPO as a line, what went wrong as bands, switches as bands with an edge."""
     bands = [
         {
-            "type": "rect", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}, "fillcolor": list(_BANDS[each.kind]),
-            "x0": milliseconds(max(each.since, span[0])), "x1": milliseconds(each.until or span[1]),
+            "type": "rect",
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "layer": "below",
+            "line": {"width": 0},
+            "fillcolor": list(_BANDS[each.kind]),
+            "x0": milliseconds(max(each.since, span[0])),
+            "x1": milliseconds(each.until or span[1]),
         }
         for each in found
-    ]  # fmt: skip
+    ]
     rpo_line = {
         "type": "line",
         "xref": "paper",
@@ -151,11 +180,18 @@ def shapes_of(
     }
     switches = [
         {
-            "type": "rect", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"color": INK, "width": 1, "dash": "dot"},
-            "fillcolor": [LINE, 0.4], "x0": milliseconds(max(each.began, span[0])), "x1": milliseconds(each.ended or span[1]),
+            "type": "rect",
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "layer": "below",
+            "line": {"color": INK, "width": 1, "dash": "dot"},
+            "fillcolor": [LINE, 0.4],
+            "x0": milliseconds(max(each.began, span[0])),
+            "x1": milliseconds(each.ended or span[1]),
         }
         for each in switched
-    ]  # fmt: skip
+    ]
     return [*bands, *switches, rpo_line]
 
 

@@ -107,7 +107,8 @@ def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharin
         )
         cursor.execute(
             f"SELECT many, wide, sum(counted)::bigint FROM ("
-            f"SELECT {place}, count(*) AS counted FROM governance_sharing WHERE run_id = %s AND pair = ANY(%s) GROUP BY 1, 2"
+            f"SELECT {place}, count(*) AS counted FROM governance_sharing WHERE run_id = %s AND pair = "
+            f"ANY(%s) GROUP BY 1, 2"
             f" UNION ALL SELECT {place}, -count(*) FROM governance_sharing WHERE id = ANY(%s) GROUP BY 1, 2) AS known"
             " GROUP BY 1, 2 HAVING sum(counted) > 0 ORDER BY 1, 2",
             [run.pk, list(pairs), list(named)],

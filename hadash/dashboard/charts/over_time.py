@@ -223,9 +223,17 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date, left_
             labels.append(_label(noon(last), value, name, INK))
     top = 1.15 * max([1.0, *rpos.values(), *(_worst(own.values()) for own in by_mirror.values())])
     lines = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": rpo, "y1": rpo, "line": {"color": BAD, "width": 1.5, "dash": "dash"}}
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": rpo,
+            "y1": rpo,
+            "line": {"color": BAD, "width": 1.5, "dash": "dash"},
+        }
         for rpo in sorted(set(rpos.values()))
-    ]  # fmt: skip
+    ]
     named_lines = [
         {
             "xref": "paper", "x": 0, "xanchor": "left", "y": rpo, "yanchor": "bottom",

@@ -63,8 +63,15 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
             }
         )
         labels.append(
-            {"x": len(largest) - 1, "y": largest[-1], "text": pair, "xanchor": "left", "xshift": 8, "font": {"size": 12, "color": colour}}
-        )  # fmt: skip
+            {
+                "x": len(largest) - 1,
+                "y": largest[-1],
+                "text": pair,
+                "xanchor": "left",
+                "xshift": 8,
+                "font": {"size": 12, "color": colour},
+            }
+        )
     return Chart(
         "falling-apart",
         _("As the work list is done"),

@@ -133,7 +133,8 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
             span=(day, now),
             every=every * timedelta(seconds=settings.CLUSTER_LOOK_SECONDS),
             unit="ms",
-            says=_("It did not answer %(count)s of %(all)s times.") % {"count": f"{silent:,}", "all": f"{len(samples):,}"}
+            says=_("It did not answer %(count)s of %(all)s times.")
+            % {"count": f"{silent:,}", "all": f"{len(samples):,}"}
             if samples
             else "",
         ),
@@ -148,7 +149,7 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
             digits=0,
             says=_("At each snapshot that is kept."),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _most(values: Iterable[int | None]) -> float | None:

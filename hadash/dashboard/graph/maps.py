@@ -96,7 +96,8 @@ def _clusters_of(run: Run, pair: Pair, names: Collection[Named]) -> dict[Named, 
     kinds, appids, lists = zip(*((kind, appid, json.dumps(own)) for kind, appid, own in names), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT kind, appid, names::text, cluster FROM governance_node JOIN unnest(%s::text[], %s::text[], %s::jsonb[])"
+            "SELECT kind, appid, names::text, cluster FROM governance_node JOIN unnest(%s::text[], "
+            "%s::text[], %s::jsonb[])"
             " AS asked (kind, appid, names) USING (kind, appid, names) WHERE run_id = %s AND pair = %s",
             [list(kinds), list(appids), list(lists), run.pk, pair.name],
         )

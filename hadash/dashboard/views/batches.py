@@ -69,7 +69,21 @@ def list_of_batches(request: HttpRequest) -> HttpResponseBase:
     return render(request, "batches/list.html", context)
 
 
-_CSV = ("key", "pair", "source", "target", "status", "parallelism", "reason", "requested_by", "requested_at", "decided_by", "decided_at", "started_at", "ended_at")  # fmt: skip
+_CSV = (
+    "key",
+    "pair",
+    "source",
+    "target",
+    "status",
+    "parallelism",
+    "reason",
+    "requested_by",
+    "requested_at",
+    "decided_by",
+    "decided_at",
+    "started_at",
+    "ended_at",
+)
 
 
 def _csv_row(found: Batch) -> tuple[Any, ...]:

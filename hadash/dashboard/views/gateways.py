@@ -129,9 +129,17 @@ def list_of_gateways(request: HttpRequest) -> HttpResponseBase:
 def _csv_row(row: GatewayRow) -> tuple[Any, ...]:
     gateway, rate = row.gateway, row.rate
     return (
-        row.id, row.state.word, gateway.version if gateway else "", gateway.applied if gateway else "", row.connections,
-        rate.parked if rate else None, row.requests, row.refused, rate.cpu if rate else None, rate.memory_bytes if rate else None,
-    )  # fmt: skip
+        row.id,
+        row.state.word,
+        gateway.version if gateway else "",
+        gateway.applied if gateway else "",
+        row.connections,
+        rate.parked if rate else None,
+        row.requests,
+        row.refused,
+        rate.cpu if rate else None,
+        rate.memory_bytes if rate else None,
+    )
 
 
 @require_GET

@@ -80,9 +80,18 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
     if request.GET.get("format") == "csv":
         columns = ("pair", "mirror", "source", "target", "state", "records", "seconds", "topics")
         rows = (
-            (m.pair.name, m.name, m.source.name, m.target.name, m.state, m.lag_records, m.lag_seconds, " ".join(m.topics))
+            (
+                m.pair.name,
+                m.name,
+                m.source.name,
+                m.target.name,
+                m.state,
+                m.lag_records,
+                m.lag_seconds,
+                " ".join(m.topics),
+            )
             for m in found
-        )  # fmt: skip
+        )
         return csv_response("mirrors", columns, rows)
     page = paged(request, found)
     context = {

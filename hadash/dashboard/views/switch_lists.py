@@ -90,15 +90,41 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     return render(request, "switches/list.html", context)
 
 
-_CSV = ("key", "kind", "pair", "appid", "instance_id", "topics", "source", "target", "status", "reason", "requested_by", "requested_at", "started_at", "ended_at")  # fmt: skip
+_CSV = (
+    "key",
+    "kind",
+    "pair",
+    "appid",
+    "instance_id",
+    "topics",
+    "source",
+    "target",
+    "status",
+    "reason",
+    "requested_by",
+    "requested_at",
+    "started_at",
+    "ended_at",
+)
 
 
 def _csv_row(switch: Switch) -> tuple[Any, ...]:
     return (
-        switch.key, switch.kind, switch.pair.name, switch.appid, switch.instance_id, switch.scope.topics, switch.source.name,
-        switch.target.name, switch.status, switch.reason, switch.requested_by.get_username(), switch.requested_at,
-        switch.started_at, switch.ended_at,
-    )  # fmt: skip
+        switch.key,
+        switch.kind,
+        switch.pair.name,
+        switch.appid,
+        switch.instance_id,
+        switch.scope.topics,
+        switch.source.name,
+        switch.target.name,
+        switch.status,
+        switch.reason,
+        switch.requested_by.get_username(),
+        switch.requested_at,
+        switch.started_at,
+        switch.ended_at,
+    )
 
 
 def _batches(user: Any, inbox: str) -> list[batches.Row]:

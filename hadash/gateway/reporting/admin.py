@@ -230,7 +230,8 @@ def faults(gateway: Gateway) -> list[str]:
         found.append("ZooKeeper does not answer: traffic goes on, and bindings stay as they are.")
     if gateway.forgotten is not None:
         found.append(
-            f"ZooKeeper has forgotten changes of bindings: its last epoch is {gateway.forgotten}, and {gateway.applying.applied.latest} is "
+            f"ZooKeeper has forgotten changes of bindings: its last epoch is {gateway.forgotten}, and "
+            f"{gateway.applying.applied.latest} is "
             "in effect here. Restore its newest backup with hadash-manage restore_zookeeper."
         )
     found += [

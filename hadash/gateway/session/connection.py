@@ -335,7 +335,8 @@ class ClientConnection(asyncio.Protocol):
     def _makes_way(self) -> None:
         self.turned_away(
             "partial frame",
-            f"others need the memory that is kept for {self._frames.missing}, of which {self._frames.held} bytes have come",
+            f"others need the memory that is kept for {self._frames.missing}, of which {self._frames.held} "
+            f"bytes have come",
         )
         self.leave()
 

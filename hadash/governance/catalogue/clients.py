@@ -87,8 +87,11 @@ ENTRIES = (
         About.CLIENT,
         say("Producer that may not retry"),
         say(
-            "A client writes with a library that does not retry unless somebody has set it so: Java before 2.1 or kafka-python before 2.2.0 (as an imported report may say; these do not say it themselves). "
-            "Or it writes through a Gateway, and on none of its connections its library says what it is, as Java before 2.4, kafka-python before 2.2, aiokafka, KafkaJS and kafka-go do not: then nobody knows. (An idempotent producer retries in any library, and does not count.)"
+            "A client writes with a library that does not retry unless somebody has set it so: Java before "
+            "2.1 or kafka-python before 2.2.0 (as an imported report may say; these do not say it themselves). "
+            "Or it writes through a Gateway, and on none of its connections its library says what it is, "
+            "as Java before 2.4, kafka-python before 2.2, aiokafka, KafkaJS and kafka-go do not: then "
+            "nobody knows. (An idempotent producer retries in any library, and does not count.)"
         ),
         say("%(client)s of %(appid)s (library: %(version)s) writes to %(topics)s."),
         say(
@@ -174,7 +177,8 @@ ENTRIES = (
         say("Skewed assignment"),
         say(
             "Of the members of a group that subscribe to the same Topics, the range assignor gives one at least "
-            "%(times)s times as many partitions as another, and at least %(partitions)s more. (Members that subscribe to other Topics than these are not compared with them.)",
+            "%(times)s times as many partitions as another, and at least %(partitions)s more. (Members "
+            "that subscribe to other Topics than these are not compared with them.)",
             times=SKEW_TIMES,
             partitions=SKEW_PARTITIONS,
         ),

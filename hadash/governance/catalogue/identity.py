@@ -27,8 +27,11 @@ ENTRIES = (
         About.APPID,
         say("AppID shared by several applications"),
         say(
-            "The clients of an AppID are more than one application. One application are clients whose names are the same without numbers, UUIDs, pods' suffixes and words for a role (reader, writer, producer, consumer and the like), "
-            "clients that were seen on the same host, and clients that use the same consumer group. Clients that nobody has named, or whose name says nothing but a role, do not count."
+            "The clients of an AppID are more than one application. One application are clients whose "
+            "names are the same without numbers, UUIDs, pods' suffixes and words for a role (reader, "
+            "writer, producer, consumer and the like), "
+            "clients that were seen on the same host, and clients that use the same consumer group. "
+            "Clients that nobody has named, or whose name says nothing but a role, do not count."
         ),
         say("%(count)s applications sign in as %(appid)s: %(applications)s."),
         say(

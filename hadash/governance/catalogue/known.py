@@ -15,7 +15,8 @@ ENTRIES = (
         say("Declared but never seen"),
         say(
             "Somebody has declared a use that was not seen on any of the last %(days)s days: a job that runs "
-            "once a month was. (Nothing is found while the reports of the pair do not reach back so far: it may not have run yet.)",
+            "once a month was. (Nothing is found while the reports of the pair do not reach back so far: "
+            "it may not have run yet.)",
             days=UNSEEN_DAYS,
         ),
         say("%(count)s declared uses of %(appid)s were not seen: %(uses)s."),

@@ -45,8 +45,13 @@ ENTRIES = (
         About.CLUSTER,
         say("ACL drift"),
         say(
-            "An AppID may do something on one cluster of its pair and not on the other. Rights count by what they give, as in Kafka, however they are written: those of everybody, prefixes, * and hosts do, ALL gives every operation, READ, WRITE, DELETE and ALTER give DESCRIBE, ALTER_CONFIGS gives DESCRIBE_CONFIGS, and DENY wins. "
-            "Compared are READ, WRITE and DESCRIBE (and another operation, if a right of the AppID names it and not just ALL) of mirrored Topics, groups and transactional ids that the AppID has a right to or was seen to use. (What hadash itself has made does not count.)"
+            "An AppID may do something on one cluster of its pair and not on the other. Rights count by "
+            "what they give, as in Kafka, however they are written: those of everybody, prefixes, * and "
+            "hosts do, ALL gives every operation, READ, WRITE, DELETE and ALTER give DESCRIBE, "
+            "ALTER_CONFIGS gives DESCRIBE_CONFIGS, and DENY wins. "
+            "Compared are READ, WRITE and DESCRIBE (and another operation, if a right of the AppID names "
+            "it and not just ALL) of mirrored Topics, groups and transactional ids that the AppID has a "
+            "right to or was seen to use. (What hadash itself has made does not count.)"
         ),
         say("%(count)s rights of %(appid)s are on %(cluster)s only: %(rights)s."),
         say(

@@ -213,10 +213,22 @@ def _mirrors(pairs: Sequence[str], weeks: Sequence[Week]) -> Section:
         Heading(_("19 of 20"), is_number=True), Heading(_("At most"), is_number=True), Heading(_("Now")),
     ]  # fmt: skip
     table = Table(
-        columns, rows, len(weeks), link("mirrors"),
-        csv_name="mirror-lag", csv_columns=("pair", "mirror", "samples_within_rpo", "samples_over_rpo", "samples_unknown", "seconds_p95_worst_day", "seconds_most"),
+        columns,
+        rows,
+        len(weeks),
+        link("mirrors"),
+        csv_name="mirror-lag",
+        csv_columns=(
+            "pair",
+            "mirror",
+            "samples_within_rpo",
+            "samples_over_rpo",
+            "samples_unknown",
+            "seconds_p95_worst_day",
+            "seconds_most",
+        ),
         all_rows=[(w.pair, w.mirror, w.within, w.over, w.unknown, w.p95_worst, w.worst) for w in weeks],
-    )  # fmt: skip
+    )
     return Section(
         _("Mirrors, the worst first"),
         table=table,

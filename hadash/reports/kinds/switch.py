@@ -190,9 +190,11 @@ def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Sect
         for p in proof[:PROOF_SHOWN]
     ]
     columns = [
-        Heading(_("Partition")), Heading(_("last record on %(cluster)s") % {"cluster": switch.source.name}, is_number=True),
-        Heading(_("its copy on %(cluster)s") % {"cluster": switch.target.name}, is_number=True), Heading(_("first record there"), is_number=True),
-    ]  # fmt: skip
+        Heading(_("Partition")),
+        Heading(_("last record on %(cluster)s") % {"cluster": switch.source.name}, is_number=True),
+        Heading(_("its copy on %(cluster)s") % {"cluster": switch.target.name}, is_number=True),
+        Heading(_("first record there"), is_number=True),
+    ]
     table = Table(
         columns,
         rows,

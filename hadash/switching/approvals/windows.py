@@ -61,7 +61,8 @@ def may_begin(switch: Switch) -> Sentence | None:
     began = switch.go_at or switch.started_at
     if began is not None and (now - began).total_seconds() > late:
         return say(
-            "It could not begin within %(seconds)s s: what people agreed to then may be true no more. Request it again.",
+            "It could not begin within %(seconds)s s: what people agreed to then may be true no more. "
+            "Request it again.",
             seconds=late,
         )
     if not switch.the_kind.spec.waits_for_blackouts:

@@ -44,7 +44,8 @@ def read_back(switch: Switch, token: int, dialect: Dialect, before: Journal | No
         held.save(update_fields=["stage", "facts"])
         if stage is not said:
             sentence = say(
-                "PostgreSQL had forgotten that this switch had reached %(stage)s (it said %(said)s). ZooKeeper knows it, "
+                "PostgreSQL had forgotten that this switch had reached %(stage)s (it said %(said)s). "
+                "ZooKeeper knows it, "
                 "so the switch goes on from there.",
                 stage=stage.value,
                 said=said.value,

@@ -180,7 +180,8 @@ def _bound_by_topic(moving: Iterable[AccessEdge], estate: Estate) -> list[Senten
     return listed(
         [
             say(
-                "%(who)s reads Topic %(topic)s by a binding of its own (%(binding)s), which a read split does not move. "
+                "%(who)s reads Topic %(topic)s by a binding of its own (%(binding)s), which a read split "
+                "does not move. "
                 "Remove that binding first.",
                 who=use.who,
                 topic=use.resource,

@@ -91,7 +91,8 @@ def check(before: Switch | None, pair: Pair, scope: Scope, target: Cluster) -> N
         if binding.cluster != before.target.name or binding.state is not BindingState.FORWARD:
             raise Refused(
                 say(
-                    "%(who)s is not on %(cluster)s any more (%(now)s, %(state)s): switch %(key)s cannot be gone back from. "
+                    "%(who)s is not on %(cluster)s any more (%(now)s, %(state)s): switch %(key)s cannot be "
+                    "gone back from. "
                     "Request a planned switch of what is there.",
                     who=identity,
                     cluster=before.target,

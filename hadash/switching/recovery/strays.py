@@ -58,7 +58,8 @@ class Stray:
     def sentence(self) -> Sentence:
         if self.moved and self.status:
             return say(
-                "%(identity)s was sent to %(cluster)s by switch %(switch)s, which PostgreSQL does not carry on (%(status)s): "
+                "%(identity)s was sent to %(cluster)s by switch %(switch)s, which PostgreSQL does not "
+                "carry on (%(status)s): "
                 "see in which direction its mirror copies.",
                 identity=self.identity,
                 cluster=self.binding.cluster,
@@ -67,7 +68,8 @@ class Stray:
             )
         if self.moved:
             return say(
-                "%(identity)s was sent to %(cluster)s by switch %(switch)s, which PostgreSQL does not know: see in which "
+                "%(identity)s was sent to %(cluster)s by switch %(switch)s, which PostgreSQL does not "
+                "know: see in which "
                 "direction its mirror copies.",
                 identity=self.identity,
                 cluster=self.binding.cluster,

@@ -98,14 +98,16 @@ def _others(plan: Plan, truth: Truth) -> Iterable[Sentence]:
         )
     if truth.users:
         yield say(
-            "%(who)s is on %(cluster)s and uses what would be removed there. Move it first, or withdraw what was declared or "
+            "%(who)s is on %(cluster)s and uses what would be removed there. Move it first, or withdraw "
+            "what was declared or "
             "allowed.",
             who=_some(truth.users),
             cluster=plan.source,
         )
     if truth.seen:
         yield say(
-            "On %(cluster)s somebody has used it since the switch: %(who)s. Move them, then put the removal off until what was "
+            "On %(cluster)s somebody has used it since the switch: %(who)s. Move them, then put the "
+            "removal off until what was "
             "seen does not count any more (HADASH_ACCESS_WINDOW_DAYS).",
             cluster=plan.source,
             who=_some(truth.seen),
@@ -128,7 +130,8 @@ def _elsewhere(plan: Plan, elsewhere: Mapping[str, tuple[str, ...]]) -> Iterable
     for group, topics in sorted(elsewhere.items()):
         if topics:
             yield say(
-                "Group %(group)s has offsets of other Topics on %(cluster)s: %(topics)s. It is used there; move it, or delete "
+                "Group %(group)s has offsets of other Topics on %(cluster)s: %(topics)s. It is used there; "
+                "move it, or delete "
                 "these offsets if nobody needs them.",
                 group=group,
                 cluster=plan.source,
@@ -139,7 +142,8 @@ def _elsewhere(plan: Plan, elsewhere: Mapping[str, tuple[str, ...]]) -> Iterable
 def _missing(plan: Plan, missing: tuple[str, ...]) -> Iterable[Sentence]:
     if missing:
         yield say(
-            "Mirror %(mirrors)s does not exist any more, so it is not known who wrote to its Topics on %(cluster)s. Keep the old "
+            "Mirror %(mirrors)s does not exist any more, so it is not known who wrote to its Topics on "
+            "%(cluster)s. Keep the old "
             "Topics; whoever knows that nobody needs them deletes them there.",
             mirrors=_some(missing),
             cluster=plan.source,
@@ -176,7 +180,8 @@ def _mirror(plan: Plan, mirror: MirrorState) -> Iterable[Sentence]:
 def _grown(plan: Plan, grown: Mapping[Partition, tuple[int, int]]) -> Iterable[Sentence]:
     for partition, (found, written) in sorted(grown.items())[:1]:
         yield say(
-            "%(partition)s on %(cluster)s ends at %(found)s, and its mirror has written up to %(written)s: somebody else writes to "
+            "%(partition)s on %(cluster)s ends at %(found)s, and its mirror has written up to %(written)s: "
+            "somebody else writes to "
             "it. Find out who, and keep the old Topics until then.",
             partition=partition,
             cluster=plan.source,

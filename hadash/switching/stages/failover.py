@@ -169,8 +169,10 @@ def _tell_of_unproved(
         yield from ask(
             do.Say(
                 say(
-                    "The mirror of %(partitions)s holds %(count)s records more than it is proved to have copied: a Connect worker "
-                    "copied them twice or had not committed them, or somebody else wrote them. What %(source)s holds is reported from "
+                    "The mirror of %(partitions)s holds %(count)s records more than it is proved to have "
+                    "copied: a Connect worker "
+                    "copied them twice or had not committed them, or somebody else wrote them. What "
+                    "%(source)s holds is reported from "
                     "where the proof ends, and groups read some records again.",
                     partitions=sorted(excess),
                     count=sum(excess.values()),
@@ -234,7 +236,8 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
             )
         )
     return say(
-        "Group offsets are set on %(cluster)s and read back (%(count)s in all), as they were seen %(age)s s ago: what was read "
+        "Group offsets are set on %(cluster)s and read back (%(count)s in all), as they were seen %(age)s "
+        "s ago: what was read "
         "since then is read again.",
         count=sum(len(offsets) for offsets in wanted.values()),
         cluster=plan.target,
@@ -252,7 +255,8 @@ def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Step
         yield from ask(
             do.Say(
                 say(
-                    "Group %(groups)s had still to read up to %(count)s records of %(partitions)s that %(cluster)s has deleted "
+                    "Group %(groups)s had still to read up to %(count)s records of %(partitions)s that "
+                    "%(cluster)s has deleted "
                     "already: it goes on with the first ones there.",
                     groups=sorted({group for group, _, _ in gone}),
                     count=sum(count for _, _, count in gone),

@@ -156,7 +156,8 @@ def noted_positions(
 def _unknown(plan: Plan, unknown: list[tuple[str, Partition]]) -> StageFailed:
     return StageFailed(
         say(
-            "It is not known where group %(groups)s reads %(partitions)s on %(cluster)s: the group has committed nothing there, and "
+            "It is not known where group %(groups)s reads %(partitions)s on %(cluster)s: the group has "
+            "committed nothing there, and "
             "no Gateway has seen its members fetch from it. Let them commit once, or restart them, then ask again.",
             groups=sorted({group for group, _ in unknown}),
             partitions=sorted({partition for _, partition in unknown}),

@@ -277,7 +277,8 @@ def _check_sign_in_of(plan: Plan, appid: str, here: Iterable[str], there: Iterab
         yield from ask(
             do.Say(
                 say(
-                    "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN cannot be checked.",
+                    "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN "
+                    "cannot be checked.",
                     appid=appid,
                     target=plan.target,
                 )
@@ -304,7 +305,8 @@ def _check_rights(plan: Plan) -> Step[None]:
         raise StageFailed(
             say(
                 "What these clients may do depends on their address (%(rules)s), and brokers see the Gateway's. "
-                "Make these rules for every host (*), or name the addresses that brokers see in HADASH_SWITCH_ACL_HOSTS.",
+                "Make these rules for every host (*), or name the addresses that brokers see in "
+                "HADASH_SWITCH_ACL_HOSTS.",
                 rules=found.by_host,
             )
         )
@@ -332,7 +334,8 @@ def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
         if used.cooperative:
             raise StageFailed(
                 say(
-                    "Cooperative rebalancing cannot be moved yet: %(groups)s. Let these consumers use an eager assignor "
+                    "Cooperative rebalancing cannot be moved yet: %(groups)s. Let these consumers use an "
+                    "eager assignor "
                     "(range, roundrobin, sticky).",
                     groups=used.cooperative,
                 )
@@ -342,7 +345,8 @@ def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
         # (A group that rebalances at this moment has no assignor for a second or two.)
         return NotYet(
             say(
-                "It is not known how these groups rebalance: %(groups)s. Their members may read on while they rejoin. Wait until "
+                "It is not known how these groups rebalance: %(groups)s. Their members may read on while "
+                "they rejoin. Wait until "
                 "the groups are stable; if their assignor is eager, name it in HADASH_SWITCH_EAGER_ASSIGNORS.",
                 groups=used.unknown,
             )

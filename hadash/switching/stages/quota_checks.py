@@ -33,7 +33,8 @@ def check_quotas(plan: Plan, limits: Limits) -> Step[QuotaCheck]:
         yield from ask(
             do.Say(
                 say(
-                    "%(target)s takes fewer connections from some addresses than %(source)s: %(quotas)s. All clients of a "
+                    "%(target)s takes fewer connections from some addresses than %(source)s: %(quotas)s. "
+                    "All clients of a "
                     "Gateway come from its address: if one of these is a Gateway's, they connect one after the other.",
                     target=plan.target,
                     source=plan.source,
@@ -46,7 +47,8 @@ def check_quotas(plan: Plan, limits: Limits) -> Step[QuotaCheck]:
         yield from ask(
             do.Say(
                 say(
-                    "Quotas are those of each broker: %(source)s has %(here)s brokers and %(target)s has %(there)s, so all "
+                    "Quotas are those of each broker: %(source)s has %(here)s brokers and %(target)s has "
+                    "%(there)s, so all "
                     "together clients may do less there.",
                     source=plan.source,
                     target=plan.target,
@@ -63,7 +65,8 @@ def _faults(plan: Plan, found: QuotaCheck) -> list[Sentence]:
     if found.unknown:
         sentences.append(
             say(
-                "It is not known which quotas clients have: %(fault)s Let hadash's account describe the configs of both "
+                "It is not known which quotas clients have: %(fault)s Let hadash's account describe the "
+                "configs of both "
                 "clusters (DESCRIBE_CONFIGS on the cluster; Kafka 2.6 or newer). HADASH_SWITCH_ACCEPT_QUOTAS "
                 "accepts not to know.",
                 fault=found.unknown,
@@ -82,7 +85,8 @@ def _faults(plan: Plan, found: QuotaCheck) -> list[Sentence]:
     if found.narrowed:
         sentences.append(
             say(
-                "Clients of the same AppIDs are on %(target)s already, and could do less when the quotas of %(source)s are "
+                "Clients of the same AppIDs are on %(target)s already, and could do less when the quotas "
+                "of %(source)s are "
                 "copied (%(copied)s): %(quotas)s. Set on %(target)s what shall hold for them "
                 "(kafka-configs.sh --alter). HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
                 target=plan.target,
@@ -94,7 +98,8 @@ def _faults(plan: Plan, found: QuotaCheck) -> list[Sentence]:
     if found.everywhere:
         sentences.append(
             say(
-                "%(target)s takes fewer connections from each address than %(source)s (%(quotas)s), and all clients of a "
+                "%(target)s takes fewer connections from each address than %(source)s (%(quotas)s), and "
+                "all clients of a "
                 "Gateway come from its address. Set it there as it is on %(source)s (kafka-configs.sh --alter). "
                 "HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
                 target=plan.target,
@@ -150,7 +155,8 @@ def tell_hosts(plan: Plan) -> Step[None]:
         yield from ask(
             do.Say(
                 say(
-                    "What these clients may do on %(cluster)s depends on their address (%(rules)s), and brokers see the "
+                    "What these clients may do on %(cluster)s depends on their address (%(rules)s), and "
+                    "brokers see the "
                     "Gateway's.",
                     cluster=plan.target,
                     rules=found.by_host,

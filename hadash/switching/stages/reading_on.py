@@ -63,7 +63,8 @@ def check_reading_on(plan: Plan, limits: Limits, points: Mapping[Partition, Offs
         yield from ask(
             do.Say(
                 say(
-                    "%(clients)s go on from their own positions when they rejoin their group, and offsets are others on "
+                    "%(clients)s go on from their own positions when they rejoin their group, and offsets "
+                    "are others on "
                     "%(cluster)s.",
                     clients=clients,
                     cluster=plan.target,
@@ -73,8 +74,10 @@ def check_reading_on(plan: Plan, limits: Limits, points: Mapping[Partition, Offs
         return
     raise StageFailed(
         say(
-            "%(clients)s go on from their own positions when they rejoin their group: they would ask %(cluster)s for the offsets of "
-            "%(source)s, which are others there (%(topics)s). Use a library that begins at what the group has committed, stop them for the "
+            "%(clients)s go on from their own positions when they rejoin their group: they would ask "
+            "%(cluster)s for the offsets of "
+            "%(source)s, which are others there (%(topics)s). Use a library that begins at what the group "
+            "has committed, stop them for the "
             "switch, or leave them out.",
             clients=clients,
             cluster=plan.target,

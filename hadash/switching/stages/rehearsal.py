@@ -40,7 +40,8 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
         raise StageFailed(difference)
     groups = yield from _translatable(plan, points)
     return say(
-        "Rehearsed: %(seconds)s s later the mirror held all that the source had (%(partitions)s partitions, the last records "
+        "Rehearsed: %(seconds)s s later the mirror held all that the source had (%(partitions)s "
+        "partitions, the last records "
         "compared), and the offsets of all groups (%(groups)s) can be translated. Nothing was changed.",
         seconds=round(elapsed, 2),
         partitions=len(points),

@@ -70,7 +70,8 @@ def check_blocked(seconds: float, plan: Plan, limits: Limits) -> None:
         return
     raise StageFailed(
         say(
-            "Clients have waited for %(seconds)s s, and soon they would give up what they hold back: at most %(limit)s s are allowed. "
+            "Clients have waited for %(seconds)s s, and soon they would give up what they hold back: at "
+            "most %(limit)s s are allowed. "
             "They go on on %(cluster)s.",
             seconds=round(seconds, 1),
             limit=limits.blocked,

@@ -123,7 +123,8 @@ def nobody_is_stranded(
         return
     raise StageFailed(
         say(
-            "%(clients)s read without being members of a group: they keep their offsets over a move, and %(topics)s have other offsets on "
+            "%(clients)s read without being members of a group: they keep their offsets over a move, and "
+            "%(topics)s have other offsets on "
             "%(cluster)s. Let them subscribe in a group, stop them for the switch, or leave them out.",
             clients=[*stranded],
             topics=sorted({topic for topics in stranded.values() for topic in topics}),

@@ -148,8 +148,10 @@ def go_on_at_same_record(
         if differing := sorted(p for p in points if not same[p]):
             raise StageFailed(
                 say(
-                    "Group %(group)s stands on %(partitions)s before offsets that hold a record on one cluster only (markers of "
-                    "transactions, or compacted), so it is not known where it goes on on %(cluster)s. Let it catch up first.",
+                    "Group %(group)s stands on %(partitions)s before offsets that hold a record on one "
+                    "cluster only (markers of "
+                    "transactions, or compacted), so it is not known where it goes on on %(cluster)s. Let "
+                    "it catch up first.",
                     group=group,
                     partitions=differing,
                     cluster=plan.target,

@@ -78,7 +78,8 @@ def _check_end(place: str, kept: list[Anchor]) -> None:
     if found is not None:
         raise CommandError(
             f"Entry {found['number']} of {found['at']} is later than the newest anchor in {place} and older than "
-            f"{seconds:g} s: the anchor of its end was removed, or was never kept (is beat running, and can it write there?)."
+            f"{seconds:g} s: the anchor of its end was removed, or was never kept (is beat running, and "
+            f"can it write there?)."
         )
 
 

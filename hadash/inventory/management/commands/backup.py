@@ -69,14 +69,19 @@ def dump(program: str, database: Mapping[str, Any], target: Path) -> None:
     try:
         done = subprocess.run(
             [program, "--format=custom", "--no-password", f"--file={part}"],
-            env={**os.environ, **libpq(database)}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env={**os.environ, **libpq(database)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             raise CommandError(f"{program} has failed: {done.stderr.strip()}")
         part.replace(target)
     except OSError as error:
         raise CommandError(
-            f"{program} cannot be run: {error.strerror}. Install PostgreSQL's client programs, or name it with --pg-dump."
+            f"{program} cannot be run: {error.strerror}. Install PostgreSQL's client programs, or name it "
+            f"with --pg-dump."
         ) from None
     finally:
         part.unlink(missing_ok=True)

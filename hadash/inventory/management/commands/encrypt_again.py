@@ -25,6 +25,7 @@ class Command(BaseCommand):
         )
         if done.lost:
             raise CommandError(
-                f"{len(done.lost)} cannot be read with any of the keys: {', '.join(done.lost)}. Add the key that they were encrypted with to "
+                f"{len(done.lost)} cannot be read with any of the keys: {', '.join(done.lost)}. Add the "
+                f"key that they were encrypted with to "
                 "HADASH_SECRET_KEY_FALLBACKS and run this again, or set them again (register_pair; the channel's page)."
             )

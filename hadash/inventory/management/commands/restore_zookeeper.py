@@ -23,7 +23,8 @@ BY = "hadash-manage restore_zookeeper"
 
 class Command(BaseCommand):
     help = (
-        "Write what backup_zookeeper has saved into ZooKeeper. Gateways that run take it at once: compare_bindings says first what will differ "
+        "Write what backup_zookeeper has saved into ZooKeeper. Gateways that run take it at once: "
+        "compare_bindings says first what will differ "
         "from what switches have left."
     )
 
@@ -36,7 +37,8 @@ class Command(BaseCommand):
             saved = Saved.from_json(options["file"].read_text())
             if saved.installation and saved.installation != mark():
                 raise NotSaved(
-                    "The backup is of another installation than this database. Restore PostgreSQL first; if it was made again, "
+                    "The backup is of another installation than this database. Restore PostgreSQL first; "
+                    "if it was made again, "
                     "hadash-manage secure_zookeeper --adopt takes the chroot over afterwards."
                 )
             _check_nobody_works()
@@ -61,7 +63,8 @@ class Command(BaseCommand):
             epoch=epoch,
         )
         self.stdout.write(
-            f"{saved.documents} AppIDs are bound as at epoch {saved.epoch}; it is epoch {epoch} now. Run hadash-manage compare_bindings."
+            f"{saved.documents} AppIDs are bound as at epoch {saved.epoch}; it is epoch {epoch} now. Run "
+            f"hadash-manage compare_bindings."
         )
 
 
@@ -72,6 +75,7 @@ def _check_nobody_works() -> None:
     if there:
         last = min((now - worker.seen_at).total_seconds() for worker in there)
         raise NotSaved(
-            f"Workers are running: {', '.join(worker.name for worker in there)} (seen {last:.0f} s ago). Stop web, workers and beat first. "
+            f"Workers are running: {', '.join(worker.name for worker in there)} (seen {last:.0f} s ago). "
+            f"Stop web, workers and beat first. "
             f"One that was killed counts as gone after {settings.WORKER_SILENT_SECONDS:g} s."
         )

@@ -77,7 +77,8 @@ def record_seen(hand: CommandHandler, command: do.RecordSeen) -> None:
     if most is not None:
         raise StageFailed(
             say(
-                "This switch moves %(count)s partitions, and ZooKeeper has room to note the offsets of about %(most)s: without "
+                "This switch moves %(count)s partitions, and ZooKeeper has room to note the offsets of "
+                "about %(most)s: without "
                 "that note a switch could not go on after a failover of PostgreSQL. Move fewer Topics at once.",
                 count=len(partitions),
                 most=most,

@@ -14,7 +14,8 @@ from hadash.switching.recovery.agreement import compare_pair
 
 class Command(BaseCommand):
     help = (
-        "After a restore: name every binding that is not where the last switch or change by hand has left it. Exit code 1 when there is one; "
+        "After a restore: name every binding that is not where the last switch or change by hand has left "
+        "it. Exit code 1 when there is one; "
         "2 when nobody can say."
     )
 
@@ -30,7 +31,8 @@ class Command(BaseCommand):
             differ += len(found)
         if differ:
             self.stdout.write(
-                f"{differ} bindings differ. Where a client's records are now says which is right: look at each before anybody writes "
+                f"{differ} bindings differ. Where a client's records are now says which is right: look at "
+                f"each before anybody writes "
                 "through a Gateway, and put it right under “Bindings” (docs/production.md)."
             )
             sys.exit(1)

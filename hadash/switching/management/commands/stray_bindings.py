@@ -25,7 +25,8 @@ class Command(BaseCommand):
             if options["switch"]:
                 epoch = strays.give_back(options["switch"], options["confirm"])
                 self.stdout.write(
-                    f"They go on on {options['confirm']} (epoch {epoch}). If a mirror of theirs is paused now, resume its "
+                    f"They go on on {options['confirm']} (epoch {epoch}). If a mirror of theirs is paused "
+                    f"now, resume its "
                     "connector; a standby that was opened is closed by the next switch there."
                 )
                 return
