@@ -16,7 +16,9 @@ document.addEventListener("click", (event) => {
   const toggle = event.target.closest("[data-theme-toggle]");
   if (toggle) {
     const root = document.documentElement;
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = root.dataset.theme
+      ? root.dataset.theme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
     localStorage.setItem("hadash-theme", root.dataset.theme);
     document.dispatchEvent(new CustomEvent("hadash:theme"));
@@ -32,14 +34,16 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// What the page has shown is of other choices now; until the new preview is there, nothing was shown of these. Who types a reason, a name to
-// confirm or a time changes nothing of what would move: what was shown stays what was looked at.
+// What the page has shown is of other choices now; until the new preview is there, nothing was shown of these. Who
+// types a reason, a name to confirm or a time changes nothing of what would move: what was shown stays what was
+// looked at.
 const SAYS_NOTHING_OF_THE_PLAN = ["reason", "confirmed", "start", "start_at", "start_until", "ask_for_go", "note"];
 for (const kind of ["input", "change"]) {
   document.addEventListener(kind, (event) => {
     const scope = event.target.closest("#scope");
     if (!scope || SAYS_NOTHING_OF_THE_PLAN.includes(event.target.name)) return;
-    for (const field of document.querySelectorAll('#preview [name="digest"], #preview [name="shown"]')) field.value = "";
+    for (const field of document.querySelectorAll('#preview [name="digest"], #preview [name="shown"]'))
+      field.value = "";
     if (kind === "change") scope.dispatchEvent(new CustomEvent("choices-changed"));
   });
 }
@@ -67,7 +71,9 @@ function tellOffsets(form) {
     hidden.value = Number.isNaN(typed.getTime()) ? "" : typed.getTimezoneOffset();
   }
 }
-document.addEventListener("input", (event) => { if (event.target.form) tellOffsets(event.target.form); });
+document.addEventListener("input", (event) => {
+  if (event.target.form) tellOffsets(event.target.form);
+});
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
 });
@@ -75,7 +81,10 @@ document.addEventListener("change", (event) => {
 document.addEventListener("submit", (event) => {
   tellOffsets(event.target);
   if (event.target.method !== "post") return;
-  if (event.target.dataset.sent) { event.preventDefault(); return; }
+  if (event.target.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
   event.target.dataset.sent = "1";
   for (const button of event.target.querySelectorAll("button")) button.setAttribute("aria-busy", "true");
 });
@@ -99,12 +108,21 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (!target.matches?.("[data-quiet]")) return;
   const text = event.detail.xhr.responseText;
   // Signed out meanwhile: the answer is a whole page.
-  if (/^\s*<!doctype/i.test(text)) { event.detail.shouldSwap = false; location.reload(); return; }
+  if (/^\s*<!doctype/i.test(text)) {
+    event.detail.shouldSwap = false;
+    location.reload();
+    return;
+  }
   const said = comparable(text);
-  if (pressed() || last.get(target.id) === said) { event.detail.shouldSwap = false; return; }
+  if (pressed() || last.get(target.id) === said) {
+    event.detail.shouldSwap = false;
+    return;
+  }
   last.set(target.id, said);
   const restore = kept(target);
-  document.addEventListener("htmx:afterSettle", () => restore(document.getElementById(target.id) ?? target), { once: true });
+  document.addEventListener("htmx:afterSettle", () => restore(document.getElementById(target.id) ?? target), {
+    once: true,
+  });
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   event.detail.target.classList.remove("stale");
@@ -113,8 +131,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
   showZone(event.detail.target);
   showElapsed(event.detail.target);
 });
-// What renews itself says so when it cannot: an old verdict must not pass for one of now. What is answered again is told again, also when it is the
-// same as before.
+// What renews itself says so when it cannot: an old verdict must not pass for one of now. What is answered again is
+// told again, also when it is the same as before.
 const old = document.getElementById("old");
 let renewedAt = new Date();
 document.addEventListener("htmx:afterRequest", (event) => {
@@ -142,15 +160,23 @@ const reach = (box) => {
   if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   else box.removeAttribute("tabindex");
 };
-const sizes = new ResizeObserver((entries) => { for (const { target } of entries) reach(target); });
-const watchScrolling = (root) => { for (const box of root.querySelectorAll(".scroll")) sizes.observe(box); };
+const sizes = new ResizeObserver((entries) => {
+  for (const { target } of entries) reach(target);
+});
+const watchScrolling = (root) => {
+  for (const box of root.querySelectorAll(".scroll")) sizes.observe(box);
+};
 watchScrolling(document);
 document.addEventListener("htmx:afterSettle", (event) => watchScrolling(event.target));
 
 // Sections that fold: what somebody has folded stays so on all pages of that kind, in this browser.
 const FOLDED = "hadash-folded";
 const remembered = () => {
-  try { return new Set(JSON.parse(localStorage.getItem(FOLDED) ?? "[]")); } catch { return new Set(); }
+  try {
+    return new Set(JSON.parse(localStorage.getItem(FOLDED) ?? "[]"));
+  } catch {
+    return new Set();
+  }
 };
 const fold = (root) => {
   const folded = remembered();
@@ -166,7 +192,11 @@ document.addEventListener("click", (event) => {
   const folded = remembered();
   folded[box.open ? "add" : "delete"](box.dataset.fold);
   // (A browser may keep nothing: then it folds for this page only.)
-  try { localStorage.setItem(FOLDED, JSON.stringify([...folded])); } catch { /* nothing is kept */ }
+  try {
+    localStorage.setItem(FOLDED, JSON.stringify([...folded]));
+  } catch {
+    /* nothing is kept */
+  }
 });
 
 // "/" leads to the search, as long as nobody is typing.
@@ -180,7 +210,9 @@ document.addEventListener("keydown", (event) => {
   seek.select();
 });
 
-document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) window.print(); });
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-print]")) window.print();
+});
 
 // Copies a text. Where the browser does not allow that (no TLS) it is selected, and the keyboard copies it.
 document.addEventListener("click", async (event) => {

@@ -24,8 +24,8 @@ export function rates(samples, seconds, names) {
       for (const name of names) {
         const counts = sample.clusters[name];
         if (!counts) continue;
-        series[name][0][index] += counts[0] * overlap / seconds / step;
-        series[name][1][index] += counts[1] * overlap / seconds / step;
+        series[name][0][index] += (counts[0] * overlap) / seconds / step;
+        series[name][1][index] += (counts[1] * overlap) / seconds / step;
       }
     }
   }
@@ -33,7 +33,10 @@ export function rates(samples, seconds, names) {
   const usual = [...covered].sort((a, b) => a - b)[Math.floor(size / 2)] || step;
   const known = (index) => covered[index] > usual * 0.6;
   const at = Array.from({ length: size }, (_, index) => new Date((first + index + 0.5) * step * 1000));
-  const values = (array) => Array.from(array, (value, index) => known(index) ? Math.round(value * usual / covered[index] * 10) / 10 : null);
+  const values = (array) =>
+    Array.from(array, (value, index) =>
+      known(index) ? Math.round(((value * usual) / covered[index]) * 10) / 10 : null,
+    );
   return { at, series: Object.fromEntries(names.map((name) => [name, series[name].map(values)])) };
 }
 
@@ -42,7 +45,8 @@ function spans(model) {
   const found = [];
   let blocked = null;
   for (const stage of stages) {
-    if (stage.stage === "block" && stage.started_at && !blocked) blocked = { from: new Date(stage.started_at), to: null };
+    if (stage.stage === "block" && stage.started_at && !blocked)
+      blocked = { from: new Date(stage.started_at), to: null };
     if (blocked && !blocked.to && ["forward", "return"].includes(stage.stage) && stage.ended_at) {
       blocked.to = new Date(stage.ended_at);
       found.push(blocked);
@@ -55,8 +59,10 @@ function spans(model) {
 // An ended switch shows what was kept; a running one its last two minutes; one that waits, the last minute.
 function rangeOf(state, at) {
   if (!at.length) return null;
-  const first = at[0].getTime(), end = at.at(-1).getTime() + 500;
-  const shown = state.status === "running" ? 120000 : state.status === "needs_attention" ? 600000 : state.ended ? Infinity : 60000;
+  const first = at[0].getTime(),
+    end = at.at(-1).getTime() + 500;
+  const shown =
+    state.status === "running" ? 120000 : state.status === "needs_attention" ? 600000 : state.ended ? Infinity : 60000;
   return [Math.max(first, end - shown), end];
 }
 
@@ -69,42 +75,97 @@ function emptyWords(model, state) {
 export function drawChart(box, model) {
   if (!window.Plotly) return;
   const { state, hues, say } = model;
-  const names = [state.source, state.target].sort((a, b) => (hues[a] === "first" ? 0 : 1) - (hues[b] === "first" ? 0 : 1));
+  const names = [state.source, state.target].sort(
+    (a, b) => (hues[a] === "first" ? 0 : 1) - (hues[b] === "first" ? 0 : 1),
+  );
   const { at, series } = rates(model.samples, model.sampleSeconds, names);
-  const ink = colour("ink-2"), line = colour("line"), quiet = colour("ink-3");
+  const ink = colour("ink-2"),
+    line = colour("line"),
+    quiet = colour("ink-3");
   const moments = at.map(local);
   const traces = [];
   const labels = [];
   for (const name of names) {
     const hue = colour(hues[name] ?? "ink-3");
-    [["produced", undefined], ["consumed", "5px,4px"]].forEach(([kind, dash], index) => {
+    [
+      ["produced", undefined],
+      ["consumed", "5px,4px"],
+    ].forEach(([kind, dash], index) => {
       const y = series[name]?.[index] ?? [];
       traces.push({
-        x: moments, y, name: say(kind, { cluster: name }), type: "scatter", mode: "lines", connectgaps: false,
-        line: { color: hue, width: index ? 1.6 : 2.2, dash, shape: "linear" }, hovertemplate: `%{y:,.0f}/s<extra>${say(kind, { cluster: name }).replace(/[<>&]/g, "")}</extra>`,
+        x: moments,
+        y,
+        name: say(kind, { cluster: name }),
+        type: "scatter",
+        mode: "lines",
+        connectgaps: false,
+        line: { color: hue, width: index ? 1.6 : 2.2, dash, shape: "linear" },
+        hovertemplate: `%{y:,.0f}/s<extra>${say(kind, { cluster: name }).replace(/[<>&]/g, "")}</extra>`,
       });
       const end = y.findLastIndex((value) => value !== null);
-      if (end >= 0) labels.push({ x: moments[end], y: y[end], text: say(kind, { cluster: name }).replace(/[<>&]/g, ""), colour: hue, value: y[end] });
+      if (end >= 0)
+        labels.push({
+          x: moments[end],
+          y: y[end],
+          text: say(kind, { cluster: name }).replace(/[<>&]/g, ""),
+          colour: hue,
+          value: y[end],
+        });
     });
   }
-  const shapes = [], annotations = [];
+  const shapes = [],
+    annotations = [];
   const range = rangeOf(state, at);
-  const pixels = (date) => range ? (date - range[0]) / (range[1] - range[0]) * (box.clientWidth - 230) : 0;
+  const pixels = (date) => (range ? ((date - range[0]) / (range[1] - range[0])) * (box.clientWidth - 230) : 0);
   const free = [-Infinity, -Infinity]; // where the next label may begin, in two rows
   for (const span of spans(model)) {
-    shapes.push({ type: "rect", xref: "x", yref: "paper", x0: local(span.from), x1: local(span.to), y0: 0, y1: 1, fillcolor: quiet, opacity: 0.22, line: { width: 0 }, layer: "below" });
+    shapes.push({
+      type: "rect",
+      xref: "x",
+      yref: "paper",
+      x0: local(span.from),
+      x1: local(span.to),
+      y0: 0,
+      y1: 1,
+      fillcolor: quiet,
+      opacity: 0.22,
+      line: { width: 0 },
+      layer: "below",
+    });
   }
   for (const stage of state.stages) {
-    if (!["settle", "block", "forward", "reverse", "verify", "return"].includes(stage.stage) || !stage.started_at) continue;
+    if (!["settle", "block", "forward", "reverse", "verify", "return"].includes(stage.stage) || !stage.started_at)
+      continue;
     const x = local(new Date(stage.started_at));
-    shapes.push({ type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line: { color: quiet, width: 1, dash: "1px,3px" }, layer: "below" });
+    shapes.push({
+      type: "line",
+      xref: "x",
+      yref: "paper",
+      x0: x,
+      x1: x,
+      y0: 0,
+      y1: 1,
+      line: { color: quiet, width: 1, dash: "1px,3px" },
+      layer: "below",
+    });
     if (stage.stage === "forward") continue; // lies on the end of the block
     const begin = pixels(new Date(stage.started_at));
     const row = free.findIndex((from) => begin >= from);
     if (row < 0 || !range) continue;
     const words = stage.stage === "block" ? say("writes_refused") : stage.word;
     free[row] = begin + 14 + [...words].reduce((sum, character) => sum + (character > "\u2e80" ? 12 : 6.2), 0);
-    annotations.push({ x, y: 1, xref: "x", yref: "paper", text: words, showarrow: false, yanchor: "bottom", xanchor: "left", yshift: row ? 13 : 0, font: { size: 11, color: quiet } });
+    annotations.push({
+      x,
+      y: 1,
+      xref: "x",
+      yref: "paper",
+      text: words,
+      showarrow: false,
+      yanchor: "bottom",
+      xanchor: "left",
+      yshift: row ? 13 : 0,
+      font: { size: 11, color: quiet },
+    });
   }
   // Direct labels instead of a legend; those that would lie on each other are moved apart.
   const top = Math.max(10, ...traces.flatMap((trace) => trace.y.filter((value) => value !== null)));
@@ -117,19 +178,63 @@ export function drawChart(box, model) {
   const lowest = labels.at(-1)?.place ?? 0;
   const lift = lowest < 0 ? -lowest : 0;
   for (const label of labels) {
-    annotations.push({ xref: "paper", x: 1, xanchor: "left", yanchor: "middle", yref: "paper", y: label.place + lift, text: label.text, showarrow: false, xshift: 8, font: { size: 12, color: label.colour } });
+    annotations.push({
+      xref: "paper",
+      x: 1,
+      xanchor: "left",
+      yanchor: "middle",
+      yref: "paper",
+      y: label.place + lift,
+      text: label.text,
+      showarrow: false,
+      xshift: 8,
+      font: { size: 12, color: label.colour },
+    });
   }
-  if (!model.samples.length) annotations.push({ xref: "paper", yref: "paper", x: 0.5, y: 0.5, text: say(emptyWords(model, state)), showarrow: false, font: { size: 13, color: ink } });
+  if (!model.samples.length)
+    annotations.push({
+      xref: "paper",
+      yref: "paper",
+      x: 0.5,
+      y: 0.5,
+      text: say(emptyWords(model, state)),
+      showarrow: false,
+      font: { size: 13, color: ink },
+    });
   const layout = {
-    margin: { l: 62, r: 150, t: 34, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink }, hovermode: "x unified",
+    margin: { l: 62, r: 150, t: 34, b: 44 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    showlegend: false,
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+    hovermode: "x unified",
     hoverlabel: { bgcolor: colour("surface"), bordercolor: line, font: { color: colour("ink") } },
-    xaxis: { type: "date", gridcolor: line, linecolor: line, tickformat: "%H:%M:%S", nticks: 9, title: { text: say("time_axis", { zone: model.zone }), font: { size: 11, color: quiet }, standoff: 6 }, showspikes: false },
-    yaxis: { gridcolor: line, zerolinecolor: line, range: [0, top * 1.08], title: { text: say("records_per_second"), font: { size: 11, color: quiet }, standoff: 8 } },
-    shapes, annotations,
+    xaxis: {
+      type: "date",
+      gridcolor: line,
+      linecolor: line,
+      tickformat: "%H:%M:%S",
+      nticks: 9,
+      title: { text: say("time_axis", { zone: model.zone }), font: { size: 11, color: quiet }, standoff: 6 },
+      showspikes: false,
+    },
+    yaxis: {
+      gridcolor: line,
+      zerolinecolor: line,
+      range: [0, top * 1.08],
+      title: { text: say("records_per_second"), font: { size: 11, color: quiet }, standoff: 8 },
+    },
+    shapes,
+    annotations,
   };
   // Without samples there is nothing to measure by.
   if (!model.samples.length) layout.xaxis.visible = layout.yaxis.visible = false;
   if (range) layout.xaxis.range = range.map((moment) => local(new Date(moment)));
-  window.Plotly.react(box, traces, layout, { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]], toImageButtonOptions: { filename: `hadash-${state.key}` } });
+  window.Plotly.react(box, traces, layout, {
+    responsive: true,
+    displaylogo: false,
+    displayModeBar: "hover",
+    modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+    toImageButtonOptions: { filename: `hadash-${state.key}` },
+  });
 }

@@ -13,8 +13,14 @@ const say = (name, values = {}) => {
 };
 
 const model = {
-  state: data.state, clients: data.clients, mirrors: data.mirrors, samples: data.traffic,
-  hues: data.hues, sampleSeconds: data.sample_seconds, say, zone,
+  state: data.state,
+  clients: data.clients,
+  mirrors: data.mirrors,
+  samples: data.traffic,
+  hues: data.hues,
+  sampleSeconds: data.sample_seconds,
+  say,
+  zone,
 };
 const picture = new Picture(document.getElementById("picture"), model);
 const twin = document.getElementById("twin");
@@ -23,7 +29,8 @@ const log = document.getElementById("log");
 const lost = document.getElementById("stream-lost");
 let heardAt = new Date();
 
-// A block may be shorter than an eye can see: it is shown for at least this long. The times in the rail are the real ones.
+// A block may be shorter than an eye can see: it is shown for at least this long. The times in the rail are the real
+// ones.
 const BLOCK_SHOWN_MS = 900;
 let blockShownAt = 0;
 let waiting = null;
@@ -76,7 +83,11 @@ function takeState(state) {
   clearTimeout(waiting);
   document.title = `${rest.title} · hadash`;
   const passed = Date.now() - blockShownAt;
-  const apply = () => { model.state = rest; show(); drawSoon(); };
+  const apply = () => {
+    model.state = rest;
+    show();
+    drawSoon();
+  };
   if (rest.blocked) {
     if (!model.state.blocked) blockShownAt = Date.now();
     apply();
@@ -126,7 +137,10 @@ function takeLog(line) {
 let chartDue = null;
 function drawSoon() {
   if (chartDue) return;
-  chartDue = setTimeout(() => { chartDue = null; drawChart(chart, model); }, 200);
+  chartDue = setTimeout(() => {
+    chartDue = null;
+    drawChart(chart, model);
+  }, 200);
 }
 
 function asOf() {
@@ -137,22 +151,30 @@ function listen() {
   const address = new URL(root.dataset.stream, location.href);
   address.searchParams.set("after", data.last_event);
   const source = new EventSource(address);
-  const on = (name, take) => source.addEventListener(name, (event) => {
-    heardAt = new Date();
-    lost.hidden = true;
-    take(JSON.parse(event.data));
-    asOf();
-  });
+  const on = (name, take) =>
+    source.addEventListener(name, (event) => {
+      heardAt = new Date();
+      lost.hidden = true;
+      take(JSON.parse(event.data));
+      asOf();
+    });
   on("state", takeState);
   on("parts", takeParts);
   on("counts", takeParts);
   on("log", takeLog);
-  on("clients", ({ clients }) => { model.clients = clients; show(); });
-  on("mirror", ({ mirror }) => { model.mirrors = mirror; show(); });
+  on("clients", ({ clients }) => {
+    model.clients = clients;
+    show();
+  });
+  on("mirror", ({ mirror }) => {
+    model.mirrors = mirror;
+    show();
+  });
   on("traffic", ({ samples }) => {
     const known = new Set(model.samples.map((sample) => sample.at));
     model.samples = [...model.samples, ...samples.filter((sample) => !known.has(sample.at))]
-      .sort((a, b) => a.at - b.at).slice(-4000);
+      .sort((a, b) => a.at - b.at)
+      .slice(-4000);
     drawSoon();
   });
   on("end", () => source.close());

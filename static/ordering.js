@@ -1,10 +1,11 @@
-// Tables that stand on a page as a whole (`data-order` is their name in the address) are ordered here, by a click at the head of a column. Lists that
-// have pages are ordered by the server.
+// Tables that stand on a page as a whole (`data-order` is their name in the address) are ordered here, by a click at
+// the head of a column. Lists that have pages are ordered by the server.
 const NOTHING = new Set(["", "–", "—", "?"]);
 const collator = new Intl.Collator(document.documentElement.lang || "en", { numeric: true, sensitivity: "base" });
 const parameter = (table) => `${table.dataset.order}-order`;
 
-// What a cell is ordered by; `null`: it says nothing, and comes last either way. In a column of moments a word says that there was none ("never").
+// What a cell is ordered by; `null`: it says nothing, and comes last either way. In a column of moments a word says
+// that there was none ("never").
 function valueOf(cell, isTime) {
   if (!cell) return null;
   if (cell.dataset.value !== undefined) return cell.dataset.value === "" ? null : Number(cell.dataset.value);
@@ -48,7 +49,9 @@ function order(table, column, descending) {
 function chosen(table) {
   const told = new URLSearchParams(location.search).get(parameter(table));
   const number = Math.abs(Number.parseInt(told, 10));
-  return number >= 1 && number <= table.tHead.rows[0].cells.length ? { column: number - 1, descending: told.startsWith("-") } : null;
+  return number >= 1 && number <= table.tHead.rows[0].cells.length
+    ? { column: number - 1, descending: told.startsWith("-") }
+    : null;
 }
 
 function choose(table, column, descending) {
@@ -82,4 +85,6 @@ function prepare(root) {
 
 prepare(document);
 document.addEventListener("hadash:parts", (event) => prepare(event.target));
-document.addEventListener("htmx:afterSwap", (event) => prepare(event.detail.target.isConnected ? event.detail.target : document));
+document.addEventListener("htmx:afterSwap", (event) =>
+  prepare(event.detail.target.isConnected ? event.detail.target : document),
+);

@@ -6,7 +6,8 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 function make(name, attributes = {}, ...children) {
   const element = document.createElementNS(NS, name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined && value !== null) element.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes))
+    if (value !== undefined && value !== null) element.setAttribute(key, value);
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
 }
@@ -26,8 +27,9 @@ function cut(content, pixels, size = 13, weight = 600) {
   return `${characters.join("").trimEnd()}…`;
 }
 
-const rateText = (value) => value >= 100 ? Math.round(value).toLocaleString("en") : value >= 10 ? value.toFixed(0) : value.toFixed(1);
-export const rateOf = (client) => client.produced === null ? null : client.produced + client.consumed;
+const rateText = (value) =>
+  value >= 100 ? Math.round(value).toLocaleString("en") : value >= 10 ? value.toFixed(0) : value.toFixed(1);
+export const rateOf = (client) => (client.produced === null ? null : client.produced + client.consumed);
 
 // Where a client is: the cluster with most of its connections; on a tie the target, which it is moving to.
 export function placeOf(client, state) {
@@ -38,12 +40,17 @@ export function placeOf(client, state) {
 }
 
 // Nobody can say what passes when no Gateway can be asked.
-export const isUnknown = ({ clients }) => Boolean(clients.fault) || !clients.gateways.some((gateway) => gateway.answers);
+export const isUnknown = ({ clients }) =>
+  Boolean(clients.fault) || !clients.gateways.some((gateway) => gateway.answers);
 
 const VERIFYING = new Set(["forward", "reverse", "verify"]);
 export function seenThere(client, state) {
   if (!client.moves || !(state.target in client.clusters)) return false;
-  return state.status === "succeeded" || state.status === "needs_attention" || (state.status === "running" && VERIFYING.has(state.stage));
+  return (
+    state.status === "succeeded" ||
+    state.status === "needs_attention" ||
+    (state.status === "running" && VERIFYING.has(state.stage))
+  );
 }
 
 export class Picture {
@@ -56,7 +63,10 @@ export class Picture {
     this.width = 0;
     new ResizeObserver(() => {
       const width = Math.max(560, Math.round(box.clientWidth - 32));
-      if (width !== this.width) { this.width = width; this.draw(); }
+      if (width !== this.width) {
+        this.width = width;
+        this.draw();
+      }
     }).observe(box);
   }
 
@@ -65,8 +75,13 @@ export class Picture {
     const all = clients.clients;
     const shown = all.length > MAX_CLIENTS ? all.slice(0, MAX_CLIENTS - 1) : all;
     const W = this.width || 800;
-    const columns = { client: Math.min(236, W * 0.27), gateway: Math.max(136, Math.min(176, W * 0.22)), cluster: Math.min(210, W * 0.24) };
-    const row = shown.length > 8 ? 40 : 48, gap = 8;
+    const columns = {
+      client: Math.min(236, W * 0.27),
+      gateway: Math.max(136, Math.min(176, W * 0.22)),
+      cluster: Math.min(210, W * 0.24),
+    };
+    const row = shown.length > 8 ? 40 : 48,
+      gap = 8;
     const rows = Math.max(1, shown.length) + (all.length > shown.length ? 1 : 0);
     const H = Math.max(316, rows * (row + gap) + 26);
     const gx = (W - columns.gateway) * 0.51;
@@ -92,7 +107,9 @@ export class Picture {
       const waits = state.blocked && client.moves;
       if (!waits) this.width0.set(client.id, w);
       return {
-        client, place, hue: hues[place] ?? "none",
+        client,
+        place,
+        hue: hues[place] ?? "none",
         w: waits ? Math.max(w, this.width0.get(client.id) ?? 0) : w,
         y: begin + index * (row + gap) + row / 2,
       };
@@ -102,16 +119,36 @@ export class Picture {
     const gatewayLines = Math.max(1, clients.gateways.length);
     const passHeight = H - top - 20 - gatewayLines * 18 - 34;
     let y = top + 30 + Math.max(0, (passHeight - width) / 2);
-    for (const band of bands) { band.ym = y + band.w / 2; y += band.w + 5; }
+    for (const band of bands) {
+      band.ym = y + band.w / 2;
+      y += band.w + 5;
+    }
     // At each cluster side by side.
     for (const [name, box] of boxes) {
       const there = bands.filter((band) => band.place === name);
       const sum = there.reduce((all_, band) => all_ + band.w + 3, -3);
       let at = box.y + (box.h - sum) / 2;
-      for (const band of there) { band.y1 = at + band.w / 2; at += band.w + 3; }
+      for (const band of there) {
+        band.y1 = at + band.w / 2;
+        at += band.w + 3;
+      }
     }
     for (const band of bands) if (band.y1 === undefined) band.y1 = band.ym;
-    return { W, H, top, begin, row, columns, gx, cx, boxes, bands, names, more: all.length - shown.length, pass: [top + 26, top + 26 + passHeight] };
+    return {
+      W,
+      H,
+      top,
+      begin,
+      row,
+      columns,
+      gx,
+      cx,
+      boxes,
+      bands,
+      names,
+      more: all.length - shown.length,
+      pass: [top + 26, top + 26 + passHeight],
+    };
   }
 
   draw() {
@@ -122,7 +159,8 @@ export class Picture {
     for (const id of this.shown.keys()) if (!ids.has(id)) this.shown.delete(id);
     for (const band of now.bands) {
       const key = band.client.id;
-      if (!this.shown.has(key) || still.matches) this.shown.set(key, { w: band.w, y: band.y, ym: band.ym, y1: band.y1 });
+      if (!this.shown.has(key) || still.matches)
+        this.shown.set(key, { w: band.w, y: band.y, ym: band.ym, y1: band.y1 });
     }
     this.render();
     if (!this.frame && this.moving()) this.frame = requestAnimationFrame(() => this.step());
@@ -149,7 +187,12 @@ export class Picture {
     const { state, clients, say } = this.model;
     const { W, H, top, columns, gx, cx } = this.goal;
     this.paths = new Map();
-    const svg = make("svg", { viewBox: `0 0 ${W} ${H + 2}`, class: "pic", role: "img", "aria-label": `${say("picture")}. ${state.title}` });
+    const svg = make("svg", {
+      viewBox: `0 0 ${W} ${H + 2}`,
+      class: "pic",
+      role: "img",
+      "aria-label": `${say("picture")}. ${state.title}`,
+    });
     svg.append(
       text(0, 12, say("clients"), { class: "label" }),
       text(gx + columns.gateway / 2, 12, say("gateways"), { class: "label", "text-anchor": "middle" }),
@@ -191,15 +234,22 @@ export class Picture {
 
   place() {
     const { columns, gx, cx } = this.goal;
-    const x0 = columns.client, middle = gx + columns.gateway / 2;
+    const x0 = columns.client,
+      middle = gx + columns.gateway / 2;
     for (const band of this.goal.bands) {
-      const at = this.shown.get(band.client.id), paths = this.paths.get(band.client.id);
+      const at = this.shown.get(band.client.id),
+        paths = this.paths.get(band.client.id);
       if (!paths) continue;
       const end = paths.stopped ? middle - 6 : middle;
       paths.left.setAttribute("d", ribbon(x0, at.y, gx, at.ym, at.w, end));
       paths.right.setAttribute("d", ribbon(gx + columns.gateway, at.ym, cx, at.y1, at.w, null, middle));
       for (const [side, flow] of paths.flows) {
-        flow.setAttribute("d", side === "left" ? line(x0, at.y, gx, at.ym, middle) : line(gx + columns.gateway, at.ym, cx, at.y1, null, middle));
+        flow.setAttribute(
+          "d",
+          side === "left"
+            ? line(x0, at.y, gx, at.ym, middle)
+            : line(gx + columns.gateway, at.ym, cx, at.y1, null, middle),
+        );
       }
     }
   }
@@ -215,7 +265,9 @@ export class Picture {
       svg.append(text(x, pass[0] - 3, "?", { class: "small", "text-anchor": "middle" }));
       return;
     }
-    svg.append(make("line", { x1: x, x2: x, y1: pass[0] + 4, y2: pass[1] - 4, class: `breaker${open ? " open" : ""}` }));
+    svg.append(
+      make("line", { x1: x, x2: x, y1: pass[0] + 4, y2: pass[1] - 4, class: `breaker${open ? " open" : ""}` }),
+    );
     const parked = clients.clients.filter((client) => client.moves).reduce((sum, client) => sum + client.parked, 0);
     const words = [open ? say("breaker_open") : say("breaker_closed")];
     if (parked || open) words.push(say("parked", { count: parked }));
@@ -223,8 +275,22 @@ export class Picture {
     const both = words.join(" · ");
     const content = measure(both, 11.5, 640) + 20 > columns.gateway - 8 ? words.at(-1) : both;
     const width = Math.min(columns.gateway - 8, measure(content, 11.5, 640) + 20);
-    svg.append(make("rect", { x: x - width / 2, y: pass[0] - 18, width, height: 22, rx: 11, class: `pill${open ? " open" : ""}` }));
-    svg.append(text(x, pass[0] - 3, cut(content, width - 8, 11.5, 640), { class: `small pill-text${open ? " open" : ""}`, "text-anchor": "middle" }));
+    svg.append(
+      make("rect", {
+        x: x - width / 2,
+        y: pass[0] - 18,
+        width,
+        height: 22,
+        rx: 11,
+        class: `pill${open ? " open" : ""}`,
+      }),
+    );
+    svg.append(
+      text(x, pass[0] - 3, cut(content, width - 8, 11.5, 640), {
+        class: `small pill-text${open ? " open" : ""}`,
+        "text-anchor": "middle",
+      }),
+    );
   }
 
   drawGateways(svg) {
@@ -232,26 +298,52 @@ export class Picture {
     const { columns, gx, H } = this.goal;
     const lines = clients.fault ? [] : clients.gateways;
     if (!lines.length) {
-      svg.append(make("rect", { x: gx + 10, y: H - 34, width: columns.gateway - 20, height: 24, rx: 4, class: "hatch" }));
-      svg.append(text(gx + columns.gateway / 2, H - 18, clients.fault ? "?" : cut(say("no_gateway"), columns.gateway - 24, 11.5), { class: "small", "text-anchor": "middle" }));
+      svg.append(
+        make("rect", { x: gx + 10, y: H - 34, width: columns.gateway - 20, height: 24, rx: 4, class: "hatch" }),
+      );
+      svg.append(
+        text(
+          gx + columns.gateway / 2,
+          H - 18,
+          clients.fault ? "?" : cut(say("no_gateway"), columns.gateway - 24, 11.5),
+          { class: "small", "text-anchor": "middle" },
+        ),
+      );
       return;
     }
     lines.forEach((gateway, index) => {
       const y = H - 14 - (lines.length - 1 - index) * 18;
       const behind = gateway.applied < clients.epoch;
       const look = gateway.excluded ? "off" : !gateway.answers ? "bad" : behind ? "waiting" : "fine";
-      const note = gateway.excluded ? say("excluded") : !gateway.answers ? say("does_not_answer")
-        : behind ? say("applied_of", { applied: gateway.applied, epoch: clients.epoch }) : say("applied", { epoch: gateway.applied });
+      const note = gateway.excluded
+        ? say("excluded")
+        : !gateway.answers
+          ? say("does_not_answer")
+          : behind
+            ? say("applied_of", { applied: gateway.applied, epoch: clients.epoch })
+            : say("applied", { epoch: gateway.applied });
       const group = make("g", {}, make("title", {}, `${gateway.id}: ${note}`));
       // Told apart by form too: round is fine, square is not.
-      group.append(look === "fine" ? make("circle", { cx: gx + 14, cy: y - 4, r: 4, class: "gw-fine" })
-        : make("rect", { x: gx + 10, y: y - 8, width: 8, height: 8, class: `gw-${look}` }));
-      const room = columns.gateway - 34, name = measure(gateway.id, 11.5, 640);
+      group.append(
+        look === "fine"
+          ? make("circle", { cx: gx + 14, cy: y - 4, r: 4, class: "gw-fine" })
+          : make("rect", { x: gx + 10, y: y - 8, width: 8, height: 8, class: `gw-${look}` }),
+      );
+      const room = columns.gateway - 34,
+        name = measure(gateway.id, 11.5, 640);
       // In a narrow picture an epoch that is as it should be stands in the title alone.
       const noted = look !== "fine" || name + measure(note, 11.5) + 8 <= room;
       const noteRoom = noted ? Math.min(measure(note, 11.5), room * 0.6) : 0;
-      group.append(text(gx + 24, y, cut(gateway.id, room - noteRoom - (noted ? 8 : 0), 11.5, 640), { class: "small strong" }));
-      if (noted) group.append(text(gx + columns.gateway - 10, y, cut(note, noteRoom + 1, 11.5, 500), { class: "label", "text-anchor": "end" }));
+      group.append(
+        text(gx + 24, y, cut(gateway.id, room - noteRoom - (noted ? 8 : 0), 11.5, 640), { class: "small strong" }),
+      );
+      if (noted)
+        group.append(
+          text(gx + columns.gateway - 10, y, cut(note, noteRoom + 1, 11.5, 500), {
+            class: "label",
+            "text-anchor": "end",
+          }),
+        );
       svg.append(group);
     });
   }
@@ -261,7 +353,16 @@ export class Picture {
     const hue = hues[name] ?? "none";
     const there = this.model.clients.clients.filter((client) => placeOf(client, state) === name);
     const sum = (key) => there.reduce((all, client) => all + (client[key] ?? 0), 0);
-    svg.append(make("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: hue === "second" ? 3 : 12, class: `node ${hue}` }));
+    svg.append(
+      make("rect", {
+        x: box.x,
+        y: box.y,
+        width: box.w,
+        height: box.h,
+        rx: hue === "second" ? 3 : 12,
+        class: `node ${hue}`,
+      }),
+    );
     svg.append(shape(box.x + 22, box.y + 25, 6, hue));
     svg.append(text(box.x + 36, box.y + 30, cut(name, box.w - 46, 15), { class: "strong title" }));
     const rate = (key) => say("per_second", { rate: isUnknown(this.model) ? "?" : rateText(sum(key)) });
@@ -273,7 +374,8 @@ export class Picture {
     const { state, say } = this.model;
     const { columns, row } = this.goal;
     const client = band.client;
-    const width = columns.client, y = band.y - row / 2;
+    const width = columns.client,
+      y = band.y - row / 2;
     const seen = seenThere(client, state);
     const group = make("g", { class: client.moves ? "" : "stays" });
     const name = client.id || say("no_client_id");
@@ -294,7 +396,9 @@ export class Picture {
     if (client.parked) does.push(say("parked", { count: client.parked }));
     if (!client.moves) does.push(say("stays"));
     else if (!client.registered) does.push(say("not_registered"));
-    group.append(text(27, band.y + 13, cut(does.join(" · "), width - 34 - (seen ? 24 : 0), 11.5, 450), { class: "small" }));
+    group.append(
+      text(27, band.y + 13, cut(does.join(" · "), width - 34 - (seen ? 24 : 0), 11.5, 450), { class: "small" }),
+    );
     if (seen) {
       const x = width - 17;
       group.append(make("circle", { cx: x, cy: band.y, r: 9, class: "tick" }));
@@ -306,18 +410,30 @@ export class Picture {
   drawRest(svg) {
     const { clients, say } = this.model;
     const { columns, more, row, top, begin, bands } = this.goal;
-    if (more > 0) svg.append(text(27, begin + bands.length * (row + 8) + row / 2, say("more_clients", { count: more }), { class: "small" }));
+    if (more > 0)
+      svg.append(
+        text(27, begin + bands.length * (row + 8) + row / 2, say("more_clients", { count: more }), { class: "small" }),
+      );
     if (clients.clients.length) return;
-    svg.append(make("rect", { x: 0, y: top, width: columns.client, height: 92, rx: 6, class: clients.fault ? "hatch" : "node" }));
-    wrap(clients.fault ? say("zookeeper_silent") : `${say("not_connected")} ${say("start_clients")}`, columns.client - 28)
-      .slice(0, 4).forEach((part, index) => svg.append(text(14, top + 24 + index * 18, part, { class: "small" })));
+    svg.append(
+      make("rect", { x: 0, y: top, width: columns.client, height: 92, rx: 6, class: clients.fault ? "hatch" : "node" }),
+    );
+    wrap(
+      clients.fault ? say("zookeeper_silent") : `${say("not_connected")} ${say("start_clients")}`,
+      columns.client - 28,
+    )
+      .slice(0, 4)
+      .forEach((part, index) => svg.append(text(14, top + 24 + index * 18, part, { class: "small" })));
   }
 
   drawMirror(svg) {
     const { mirrors, say } = this.model;
     const { boxes, names, cx, columns } = this.goal;
-    const upper = boxes.get(names[0]), lower = boxes.get(names[1]);
-    const x = cx + columns.cluster - 26, y0 = upper.y + upper.h + 10, y1 = lower.y - 10;
+    const upper = boxes.get(names[0]),
+      lower = boxes.get(names[1]);
+    const x = cx + columns.cluster - 26,
+      y0 = upper.y + upper.h + 10,
+      y1 = lower.y - 10;
     const middle = (y0 + y1) / 2;
     if (!mirrors.length) {
       svg.append(text(x + 16, middle, say("no_mirror"), { class: "label", "text-anchor": "end" }));
@@ -327,26 +443,48 @@ export class Picture {
     const known = mirrors.every((mirror) => mirror.lag !== null);
     const lag = known ? mirrors.reduce((sum, mirror) => sum + mirror.lag, 0) : null;
     this.mostLag = Math.max(this.mostLag ?? 0, lag ?? 0, 100);
-    const group = make("g", {}, make("title", {}, mirrors.map((m) => `${m.name}: ${say("copies", m)}, ${m.word}`).join("\n")));
+    const group = make(
+      "g",
+      {},
+      make("title", {}, mirrors.map((m) => `${m.name}: ${say("copies", m)}, ${m.word}`).join("\n")),
+    );
     const track = { x: x - 6, y: y0 + 8, width: 12, height: Math.max(12, y1 - y0 - 16), rx: 3 };
     group.append(make("rect", { ...track, class: known ? "track" : "track hatch" }));
     if (known) {
       const share = lag === 0 ? 0 : Math.max(0.03, Math.log10(1 + lag) / Math.log10(1 + this.mostLag));
       const height = track.height * Math.min(1, share);
       // What is still to be copied stands at the source's end.
-      group.append(make("rect", { x: track.x, width: 12, rx: 3, height, y: up ? track.y + track.height - height : track.y, class: "level" }));
+      group.append(
+        make("rect", {
+          x: track.x,
+          width: 12,
+          rx: 3,
+          height,
+          y: up ? track.y + track.height - height : track.y,
+          class: "level",
+        }),
+      );
     }
-    const tip = up ? y0 - 2 : y1 + 2, base = up ? y0 + 7 : y1 - 7;
+    const tip = up ? y0 - 2 : y1 + 2,
+      base = up ? y0 + 7 : y1 - 7;
     group.append(make("path", { d: `M${x - 6} ${base}L${x} ${tip}L${x + 6} ${base}z`, class: "head" }));
     const label = cut(mirrors.map((mirror) => mirror.name).join(", "), columns.cluster - 50, 11.5);
     group.append(text(x - 16, middle - 5, `${say("mirror")} ${label}`, { class: "label", "text-anchor": "end" }));
-    group.append(text(x - 16, middle + 13, known ? say("lag", { lag: lag.toLocaleString("en") }) : `${say("lag_unknown")} (${mirrors[0].word})`, { class: "small", "text-anchor": "end" }));
+    group.append(
+      text(
+        x - 16,
+        middle + 13,
+        known ? say("lag", { lag: lag.toLocaleString("en") }) : `${say("lag_unknown")} (${mirrors[0].word})`,
+        { class: "small", "text-anchor": "end" },
+      ),
+    );
     svg.append(group);
   }
 }
 
 function ribbon(x0, y0, x1, y1, w, end = null, from = null) {
-  const h = w / 2, c = (x0 + x1) / 2;
+  const h = w / 2,
+    c = (x0 + x1) / 2;
   const lead = from === null ? `M${x0} ${y0 - h}` : `M${from} ${y0 - h}L${x0} ${y0 - h}`;
   const tail = end === null ? `L${x1} ${y1 + h}` : `L${end} ${y1 - h}L${end} ${y1 + h}L${x1} ${y1 + h}`;
   const close = from === null ? "z" : `L${from} ${y0 + h}z`;
@@ -361,7 +499,11 @@ function line(x0, y0, x1, y1, end = null, from = null) {
 
 function shape(x, y, r, hue) {
   if (hue === "first") return make("circle", { cx: x, cy: y, r, class: "shape first" });
-  if (hue === "second") return make("path", { d: `M${x} ${y - r - 1}L${x + r + 1} ${y}L${x} ${y + r + 1}L${x - r - 1} ${y}z`, class: "shape second" });
+  if (hue === "second")
+    return make("path", {
+      d: `M${x} ${y - r - 1}L${x + r + 1} ${y}L${x} ${y + r + 1}L${x - r - 1} ${y}z`,
+      class: "shape second",
+    });
   return make("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, class: "shape none" });
 }
 
@@ -378,27 +520,69 @@ function wrap(content, width) {
 // The same for a screen reader, and for whoever likes tables.
 export function drawTwin(box, model) {
   const { clients, state, mirrors, say } = model;
-  const cell = (name, content) => { const element = document.createElement(name); element.textContent = content; return element; };
-  const rowOf = (name, contents) => { const row = document.createElement("tr"); row.append(...contents.map((content) => cell(name, content))); return row; };
+  const cell = (name, content) => {
+    const element = document.createElement(name);
+    element.textContent = content;
+    return element;
+  };
+  const rowOf = (name, contents) => {
+    const row = document.createElement("tr");
+    row.append(...contents.map((content) => cell(name, content)));
+    return row;
+  };
   const table = document.createElement("table");
   const head = document.createElement("thead");
   head.append(rowOf("th", [say("client"), say("cluster"), say("writes"), say("reads"), say("state")]));
   const body = document.createElement("tbody");
   for (const client of clients.clients) {
-    const rate = (value) => value === null ? "?" : say("per_second", { rate: rateText(value) });
+    const rate = (value) => (value === null ? "?" : say("per_second", { rate: rateText(value) }));
     const words = [];
     if (client.parked) words.push(say("parked", { count: client.parked }));
     if (seenThere(client, state)) words.push(say("seen_on", { cluster: state.target }));
     if (!client.moves) words.push(say("stays"));
-    body.append(rowOf("td", [client.id || say("no_client_id"), Object.keys(client.clusters).join(", ") || "?", rate(client.produced), rate(client.consumed), words.join(", ")]));
+    body.append(
+      rowOf("td", [
+        client.id || say("no_client_id"),
+        Object.keys(client.clusters).join(", ") || "?",
+        rate(client.produced),
+        rate(client.consumed),
+        words.join(", "),
+      ]),
+    );
   }
   for (const gateway of clients.gateways) {
-    body.append(rowOf("td", [gateway.id, "", "", "", gateway.answers ? say("applied_of", { applied: gateway.applied, epoch: clients.epoch }) : say("does_not_answer")]));
+    body.append(
+      rowOf("td", [
+        gateway.id,
+        "",
+        "",
+        "",
+        gateway.answers
+          ? say("applied_of", { applied: gateway.applied, epoch: clients.epoch })
+          : say("does_not_answer"),
+      ]),
+    );
   }
   for (const mirror of mirrors) {
-    body.append(rowOf("td", [`${say("mirror")} ${mirror.name}`, `${mirror.source} → ${mirror.target}`, "", "", mirror.lag === null ? `${say("lag_unknown")} (${mirror.word})` : say("lag", { lag: mirror.lag })]));
+    body.append(
+      rowOf("td", [
+        `${say("mirror")} ${mirror.name}`,
+        `${mirror.source} → ${mirror.target}`,
+        "",
+        "",
+        mirror.lag === null ? `${say("lag_unknown")} (${mirror.word})` : say("lag", { lag: mirror.lag }),
+      ]),
+    );
   }
-  body.append(rowOf("td", [say("gateways"), "", "", "", isUnknown(model) ? "?" : state.blocked ? say("breaker_open") : say("breaker_closed")]));
+  body.append(
+    rowOf("td", [
+      say("gateways"),
+      "",
+      "",
+      "",
+      isUnknown(model) ? "?" : state.blocked ? say("breaker_open") : say("breaker_closed"),
+    ]),
+  );
   table.append(head, body);
   box.replaceChildren(table);
 }

@@ -1,19 +1,30 @@
 // Times in the viewer's zone, relative ones and running ones. Shared by all pages.
 const language = document.documentElement.lang || "en";
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
-const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const clock = new Intl.DateTimeFormat(language, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hour12: false,
+});
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const two = (number) => String(number).padStart(2, "0");
 // One order of year, month and day in every language.
-const full = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `
-  + `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+const full = (date) =>
+  `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ` +
+  `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 
 // The zone as it is at a time: UTC, GMT+8, CEST.
-const shortZone = (date) => new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(date).find((part) => part.type === "timeZoneName")?.value ?? "";
+const shortZone = (date) =>
+  new Intl.DateTimeFormat("en", { timeZoneName: "short" })
+    .formatToParts(date)
+    .find((part) => part.type === "timeZoneName")?.value ?? "";
 
 // Server time minus browser time in milliseconds: set by what carries the server's clock.
 let skew = 0;
-export const setServerTime = (seconds) => { skew = seconds * 1000 - Date.now(); };
+export const setServerTime = (seconds) => {
+  skew = seconds * 1000 - Date.now();
+};
 export const serverNow = () => Date.now() + skew;
 export const clockTime = (date) => clock.format(date);
 
@@ -39,7 +50,8 @@ export function showTimes(root = document) {
     const date = new Date(element.dateTime);
     if (Number.isNaN(date.getTime())) continue;
     const mode = element.dataset.mode;
-    const text = mode === "clock" ? clock.format(date) : mode === "full" ? `${full(date)} ${shortZone(date)}` : ago(date);
+    const text =
+      mode === "clock" ? clock.format(date) : mode === "full" ? `${full(date)} ${shortZone(date)}` : ago(date);
     if (element.textContent !== text) element.textContent = text;
     element.title = `${full(date)} (${zone})`;
   }
@@ -49,13 +61,15 @@ export function showTimes(root = document) {
 export function showOptionTimes(root = document) {
   for (const option of root.querySelectorAll("option[data-at]")) {
     const date = new Date(option.dataset.at);
-    if (!Number.isNaN(date.getTime())) option.textContent = option.dataset.words.replace("{time}", `${full(date)} ${shortZone(date)}`);
+    if (!Number.isNaN(date.getTime()))
+      option.textContent = option.dataset.words.replace("{time}", `${full(date)} ${shortZone(date)}`);
   }
 }
 
 // Forms take times in the viewer's zone: they say which that is.
 export function showZone(root = document) {
-  for (const element of root.querySelectorAll("[data-zone]")) element.textContent = element.dataset.zone.replace("{zone}", zone);
+  for (const element of root.querySelectorAll("[data-zone]"))
+    element.textContent = element.dataset.zone.replace("{zone}", zone);
 }
 
 export function showElapsed(root = document) {
