@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from django.db import models
@@ -9,12 +10,15 @@ from django.db import models
 from hadash.machines import Machine
 from hadash.refusals import Refused
 from hadash.sentences import Sentence
+from hadash.shown import Shown
 
 
 class Stateful(models.Model):
     """A row with a ``status`` and the machine of it."""
 
     MACHINE: ClassVar[Machine[Any, Any]]
+    #: Each status as people see it.
+    SHOWN: ClassVar[Mapping[Any, Shown]]
 
     class Meta:
         abstract = True
@@ -27,6 +31,11 @@ class Stateful(models.Model):
     def cannot_change(self) -> Sentence:
         """What somebody reads who wants what the status does not allow (any more)."""
         raise NotImplementedError
+
+    @property
+    def shown(self) -> Shown:
+        """The status as people see it."""
+        return self.SHOWN[self.current]
 
     @property
     def open(self) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from django.apps import apps
 
+from hadash.dashboard.templatetags.hadash import is_now
 from hadash.stateful import Stateful
+from hadash.switching.models.switches import Switch
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ("hadash", "tasks")
@@ -66,3 +70,26 @@ def test_every_status_of_a_table_has_its_place_in_the_machine() -> None:
     for model in models:
         known = {status.value for status in model.MACHINE.moves}
         assert {value for value, _label in model._meta.get_field("status").choices or ()} == known, model
+
+
+def test_every_status_is_shown() -> None:
+    for model in (model for model in apps.get_models() if issubclass(model, Stateful)):
+        assert set(model.SHOWN) == set(model.MACHINE.moves), model
+
+
+def test_no_template_compares_a_state_with_a_text() -> None:
+    """A wrong name would show nothing, and nobody would notice: ``is_now`` refuses one."""
+    compares = re.compile(r"\.(?:status|state|result) [=!]= [\"']")
+    found = [
+        f"{path.relative_to(ROOT)}: {hit.group()}"
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for hit in compares.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+def test_a_state_that_there_is_not_is_an_error() -> None:
+    switch = Switch(status="declined")
+    assert is_now(switch, "declined") and is_now(switch, "expired declined") and not is_now(switch, "running")
+    with pytest.raises(ValueError, match="declned"):
+        is_now(switch, "declned")

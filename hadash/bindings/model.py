@@ -41,6 +41,11 @@ class Binding:
     #: The epoch in which it came to this cluster; 0 for one that has never moved.
     since: int = 0
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a switch holds it: clients wait, or are about to."""
+        return self.state is not BindingState.FORWARD
+
     def to_json(self) -> dict[str, Any]:
         return {
             "cluster": self.cluster,

@@ -6,6 +6,8 @@ The jobs (``spark/publishing/``) write to these tables without Django: whoever c
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -14,6 +16,7 @@ from django.utils.translation import pgettext_lazy
 
 from hadash.governance.catalogue import CATALOGUE, Code, Entry
 from hadash.identity.names import MAX_NAME_LENGTH, MAX_RESOURCE_LENGTH
+from hadash.shown import Look, Shown
 
 
 class Run(models.Model):
@@ -35,6 +38,13 @@ class Run(models.Model):
         RUNNING = "running", pgettext_lazy("run", "running")
         PUBLISHED = "published", pgettext_lazy("run", "published")
         FAILED = "failed", pgettext_lazy("run", "failed")
+
+    SHOWN: ClassVar[dict[State, Shown]] = {
+        State.WAITING: Shown(State.WAITING.label, Look.WAITING, "waiting"),
+        State.RUNNING: Shown(State.RUNNING.label, Look.WAITING, "running"),
+        State.PUBLISHED: Shown(State.PUBLISHED.label, Look.FINE, "fine"),
+        State.FAILED: Shown(State.FAILED.label, Look.BAD, "bad"),
+    }
 
     job = models.CharField(max_length=10, choices=Job.choices)
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
@@ -74,6 +84,10 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job} {self.pk}"
+
+    @property
+    def current(self) -> Run.State:
+        return self.State(self.state)
 
 
 class _Row(models.Model):
@@ -339,6 +353,10 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.code} {self.appid} {self.name}"
+
+    @property
+    def current(self) -> Finding.State:
+        return self.State(self.state)
 
     @property
     def entry(self) -> Entry | None:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.inventory.secrets import EncryptedField
 from hadash.outbox.states import State
+from hadash.shown import Look, Shown, choices
 
 
 class Transport(models.TextChoices):
@@ -36,16 +37,16 @@ POSTED = frozenset(Transport) - {Transport.MAIL}
 REPEATABLE = frozenset({Transport.WEBHOOK})
 
 
-STATE_LABELS = {
-    State.QUEUED: _("queued"),
-    State.SENDING: _("being sent"),
-    State.HANDED_OVER: _("being handed over"),
-    State.ACCEPTED: _("accepted"),
-    State.DEFERRED: _("deferred"),
-    State.FAILED: _("failed"),
-    State.UNCERTAIN: _("not known"),
-    State.BOUNCED: _("came back"),
-    State.CANCELLED: _("cancelled"),
+STATES: dict[State, Shown] = {
+    State.QUEUED: Shown(_("queued"), Look.WAITING, "waiting"),
+    State.SENDING: Shown(_("being sent"), Look.WAITING, "running"),
+    State.HANDED_OVER: Shown(_("being handed over"), Look.WAITING, "running"),
+    State.ACCEPTED: Shown(_("accepted"), Look.FINE, "fine"),
+    State.DEFERRED: Shown(_("deferred"), Look.WAITING, "waiting"),
+    State.FAILED: Shown(_("failed"), Look.BAD, "bad"),
+    State.UNCERTAIN: Shown(_("not known"), Look.UNKNOWN, "unknown"),
+    State.BOUNCED: Shown(_("came back"), Look.BAD, "bad"),
+    State.CANCELLED: Shown(_("cancelled"), Look.OFF, "off"),
 }
 
 
@@ -133,7 +134,7 @@ class Delivery(models.Model):
     #: What this link unsubscribes from; empty for what cannot be unsubscribed from.
     topic = models.CharField(max_length=200, blank=True)
 
-    state = models.CharField(max_length=20, choices=STATE_LABELS.items(), default=State.QUEUED)
+    state = models.CharField(max_length=20, choices=choices(STATES), default=State.QUEUED)
     #: When it should have gone out, and when it is tried next: the second moves on with every try.
     wanted_at = models.DateTimeField(db_default=Now())
     due_at = models.DateTimeField()
@@ -170,7 +171,7 @@ class Delivery(models.Model):
         return f"{self.address}: {self.content_id}"
 
     @property
-    def the_state(self) -> State:
+    def current(self) -> State:
         return State(self.state)
 
     def tried(self) -> list[dict[str, Any]]:

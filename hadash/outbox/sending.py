@@ -94,7 +94,7 @@ def carry_due(
                     untold[server] += 1
                     if not carrier.one_server or untold[server] >= settings.OUTBOX_UNTOLD_IN_A_ROW:
                         away[server] = str(error)
-            done[delivery.the_state] += 1
+            done[delivery.current] += 1
     return done
 
 

@@ -342,7 +342,7 @@ def is_unsubscribed(delivery: Delivery) -> bool:
 
 
 def _settle(delivery: Delivery, event: Event, now: datetime, said: str, **values: Any) -> bool:
-    state = MACHINE.after(delivery.the_state, event)
+    state = MACHINE.after(delivery.current, event)
     said = said[:SAID_CHARACTERS]
     entry = [now.isoformat(timespec="seconds"), state.value, said]
     log = logged(delivery.log, entry, was_try=values.get("tries") != delivery.tries)
@@ -364,7 +364,7 @@ def logged(log: Sequence[list[str]], entry: list[str], *, was_try: bool) -> list
 
 def _move(delivery: Delivery, event: Event, **values: Any) -> bool:
     """Compare and set: only from the state that ``delivery`` was read in, and only while it is this claim's."""
-    state = MACHINE.after(delivery.the_state, event)
+    state = MACHINE.after(delivery.current, event)
     found = Delivery.objects.filter(pk=delivery.pk, state=delivery.state, claim=delivery.claim)
     if not found.update(state=state, **values):
         return False

@@ -131,7 +131,7 @@ def rows(found: Iterable[Batch]) -> list[Row]:
     listed = list(found)
     waves = progress_of(listed)
     return [
-        Row(batch, badges.of_batch(batch), whole(waves.get(batch.pk, [])), len(waves.get(batch.pk, [])))
+        Row(batch, badges.of_row(batch), whole(waves.get(batch.pk, [])), len(waves.get(batch.pk, [])))
         for batch in listed
     ]
 

@@ -52,6 +52,10 @@ class Step:
         return self.record.result if self.record else ""
 
     @property
+    def is_running(self) -> bool:
+        return self.result == StageRecord.Result.RUNNING
+
+    @property
     def state(self) -> badges.State:
         return badges.of_result(self.result, self.over)
 

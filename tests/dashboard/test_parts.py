@@ -9,12 +9,19 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import translation
 
+from hadash.bindings.model import BindingState
 from hadash.dashboard import figures
 from hadash.dashboard.templatetags import hadash as tags
+from hadash.governance.catalogue import Severity
+from hadash.governance.models import Run
+from hadash.inventory import differences
 from hadash.mirroring.models import Mirror
+from hadash.outbox.models import STATES
+from hadash.outbox.states import State as DeliveryState
 from hadash.presentation import badges
 from hadash.sentences import say
 from hadash.switching.machines.switches import Status
+from hadash.switching.models.switches import StageRecord, Switch
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -81,8 +88,11 @@ def test_names_are_escaped() -> None:
 
 
 def test_every_state_has_a_look() -> None:
-    assert set(badges.STATUS_LOOKS) == set(Status)
-    assert set(badges.MIRROR_LOOKS) == set(badges.MIRROR_WORDS) == set(Mirror.State.values)
+    assert set(Switch.SHOWN) == set(Status)
+    assert set(badges.MIRRORS) == set(Mirror.State.values)
+    assert set(Run.SHOWN) == set(Run.State) and set(StageRecord.SHOWN) == set(StageRecord.Result)
+    assert set(STATES) == set(DeliveryState) and set(badges.SEVERITIES) == set(Severity)
+    assert set(badges.BINDINGS) == set(BindingState) and set(badges.DECLARATIONS) == set(differences.State)
 
 
 def test_a_mirror_that_nobody_looks_at_is_unknown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 from django import template
@@ -199,6 +200,16 @@ def icon(name: str) -> SafeString:
     return format_html(
         '<svg class="icon" aria-hidden="true" focusable="false"><use href="#i-{}"/></svg>', name
     )
+
+
+@register.filter
+def is_now(row: Any, names: str) -> bool:
+    """Whether a row's state is one of these (``{% if switch|is_now:"declined expired" %}``).
+
+    :raises ValueError: there is no such state: a page must not leave something out for a wrong name.
+    """
+    current: StrEnum = row.current
+    return current in {type(current)(name) for name in names.split()}
 
 
 @register.simple_tag

@@ -169,7 +169,7 @@ def page(
     status: int = 200,
 ) -> HttpResponse:
     """The page of an AppID, also with what somebody has typed and why it was refused."""
-    history = [(switch, badges.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
+    history = [(switch, badges.of_row(switch)) for switch in selectors.history_of(user_of(request), found)]
     live = _live(request, found)
     runs = _runs(found)
     context = {
@@ -180,9 +180,7 @@ def page(
         "over_time": runs,
         "coverage": _coverage(found, runs),
         "risk": governance.score(governance.counting([found.pair.name]).filter(appid=found.name)),
-        "retirements": [
-            (one, badges.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
-        ],
+        "retirements": [(one, badges.of_row(one)) for one in selectors.retirements(user_of(request), found)],
         **declared.section(found),
         "parts": [(reverse(name, args=[found.pk]), heading) for name, heading in PARTS],
         "generate_form": generate_form or GenerateForm(),
@@ -274,7 +272,7 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
         "bindings": part_of(
             request, "bound", orders["bound"].rows(bindings, BOUND_KEYS), ROWS_SHOWN, address
         ),
-        "open_changes": [(change, badges.of_change(change)) for change in under_way],
+        "open_changes": [(change, badges.of_row(change)) for change in under_way],
         "binding_state": badges.of_binding(bound.binding.state) if bound.binding else None,
         "client_count": len(clients),
         "connected": part_of(

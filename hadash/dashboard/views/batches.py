@@ -24,7 +24,7 @@ from hadash.switching.batches import decisions, operations
 from hadash.switching.batches.plans import LEFT_OUT
 from hadash.switching.handovers import handing_over
 from hadash.switching.machines.batches import ItemStatus, Status
-from hadash.switching.models.batches import Batch
+from hadash.switching.models.batches import Batch, BatchItem
 from hadash.switching.policy import blackout_now
 
 #: Radii on one page of a batch, and lines of its log: the newest.
@@ -61,10 +61,7 @@ def list_of_batches(request: HttpRequest) -> HttpResponseBase:
         "order": order,
         "rows": batches.rows(page.object_list),
         "status": status,
-        "statuses": {
-            value: badges.State(*badges.BATCH_LOOKS[Status(value)], str(label))
-            for value, label in Batch.STATUS_LABELS
-        },
+        "statuses": badges.all_of(Batch.SHOWN),
     }
     return render(request, "batches/list.html", context)
 
@@ -134,13 +131,13 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
         "batch": found,
         "progress": batches.whole(waves),
         "took": batches.took(found),
-        "waves": [(wave, badges.of_item(wave.look)) for wave in waves],
+        "waves": [(wave, badges.of(BatchItem.SHOWN[wave.look])) for wave in waves],
         "wave": wave if wave.isdecimal() else "",
         "left_out_count": found.items.filter(wave=LEFT_OUT).count(),
         "status": status,
-        "statuses": {value: badges.of_item(ItemStatus(value)) for value in ItemStatus},
+        "statuses": badges.all_of(BatchItem.SHOWN),
         "page": page,
-        "items": [(item, badges.of_item(item.current), item.the_plan()) for item in page.object_list],
+        "items": [(item, badges.of_row(item), item.the_plan()) for item in page.object_list],
         "log": events,
         "live": found.open,
         "seen": _seen(found),
@@ -163,7 +160,7 @@ def _page(
     failed = found.items.filter(status=ItemStatus.FAILED.value).select_related("switch")
     context = {
         **_live(request, found),
-        "state": badges.of_batch(found),
+        "state": badges.of_row(found),
         "refusals": refusals or [],
         "typed_reason": reason,
         "awaiting": awaiting,

@@ -227,7 +227,7 @@ def _page(
         now = _looked_at(appid, found.wanted)
     context = {
         "change": found,
-        "state": badges.of_change(found),
+        "state": badges.of_row(found),
         "edits": [(kind_of(identity), identity, cluster) for identity, cluster in found.the_edits.items()],
         "the_appid": appid,
         "awaiting": awaiting,

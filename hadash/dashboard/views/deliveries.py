@@ -21,7 +21,7 @@ from hadash.dashboard.views.common import address_of, denied, paged, searched, t
 from hadash.notices.gathering import TOPIC as NOTICES
 from hadash.outbox import services as outbox
 from hadash.outbox.addresses import BadAddress, normalised
-from hadash.outbox.models import STATE_LABELS, Delivery, Transport, Unsubscription
+from hadash.outbox.models import STATES, Delivery, Transport, Unsubscription
 from hadash.outbox.states import State
 from hadash.presentation import badges
 from hadash.reports.models import ReportSchedule
@@ -55,9 +55,9 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     page = paged(request, found.order_by("-pk"))
     context = {
         "page": page,
-        "deliveries": [(each, badges.of_delivery(State(each.state))) for each in page.object_list],
+        "deliveries": [(each, badges.of(STATES[each.current])) for each in page.object_list],
         "chosen": chosen,
-        "labels": {state.value: word for state, word in STATE_LABELS.items()},
+        "labels": {state.value: each.label for state, each in STATES.items()},
         "way": way,
         "ways": Transport.choices,
         "query": query,

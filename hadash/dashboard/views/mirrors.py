@@ -102,7 +102,7 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
         "pair": pair,
         "state": state,
         "order": order,
-        "states": badges.MIRROR_WORDS.items(),
+        "states": [(state, each.label) for state, each in badges.MIRRORS.items()],
         "any": bool(pairs),
     }
     template = "mirrors/rows.html" if request.headers.get("HX-Request") else "mirrors/list.html"

@@ -20,8 +20,7 @@ from hadash.inventory.models import Pair
 from hadash.notices import channels
 from hadash.notices.channels import ChannelRefused
 from hadash.notices.models import KIND_CHOICES, Channel, Notice, PersonalWish
-from hadash.outbox.models import Transport
-from hadash.outbox.states import State
+from hadash.outbox.models import STATES, Transport
 from hadash.presentation import badges
 from hadash.sentences import Sentence
 
@@ -128,7 +127,7 @@ def _edit(request: HttpRequest, found: Channel | None) -> HttpResponse:
         "chosen": form["kinds"].value() or [],
         "languages": settings.LANGUAGES,
         "refusals": refusals,
-        "deliveries": [(each, badges.of_delivery(State(each.state))) for each in deliveries],
+        "deliveries": [(each, badges.of(STATES[each.current])) for each in deliveries],
         "report_zone": settings.REPORT_ZONE,
     }
     if request.headers.get("HX-Request"):

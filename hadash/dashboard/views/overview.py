@@ -68,17 +68,17 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "silent": connected.silent,
         "handover_faults": handovers.faults(),
         "handover_days": handovers.SHOWN_DAYS,
-        "retirements": [(one, badges.of_retirement(one)) for one in selectors.retirements(user)],
+        "retirements": [(one, badges.of_row(one)) for one in selectors.retirements(user)],
         "batches": batches.rows(batches.running(user)),
         "waiting_batches": batches.rows(batches.waiting_for(user)),
         "running": running,
         "waiting": [(switch, badges.of_waiting(switch)) for switch in waiting],
         "waiting_changes": [
-            (change, badges.of_change(change)) for change in changes.waiting_for(user)[:CHANGES_SHOWN]
+            (change, badges.of_row(change)) for change in changes.waiting_for(user)[:CHANGES_SHOWN]
         ],
         "recent": _with_state(selectors.recent(user)),
     }
 
 
 def _with_state(switches: Any) -> list[tuple[Any, badges.State]]:
-    return [(switch, badges.of_status(switch)) for switch in switches]
+    return [(switch, badges.of_row(switch)) for switch in switches]

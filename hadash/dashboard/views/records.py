@@ -22,4 +22,4 @@ def record(request: HttpRequest, key: str) -> HttpResponseBase:
     if request.GET.get("csv") == "proof":
         rows = (row.row for row in proof_of(found.facts, found.stages.all()))
         return csv_response(f"proof-{key}", PROOF_COLUMNS, rows)
-    return render(request, "switches/record.html", {**record_of(found), "state": badges.of_status(found)})
+    return render(request, "switches/record.html", {**record_of(found), "state": badges.of_row(found)})

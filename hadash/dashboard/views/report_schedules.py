@@ -20,7 +20,7 @@ from hadash.dashboard import report_badges
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, searched, user_of
 from hadash.inventory.models import AppID, Pair
-from hadash.outbox.models import STATE_LABELS
+from hadash.outbox.models import STATES
 from hadash.outbox.states import State
 from hadash.pipeline.cron import NoSuchTime, validated
 from hadash.presentation import badges
@@ -152,7 +152,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _counted(counts: Any) -> list[tuple[Any, int]]:
-    return [(badges.of_delivery(state), count) for state in State if (count := counts.get(state, 0))]
+    return [(badges.of(STATES[state]), count) for state in State if (count := counts.get(state, 0))]
 
 
 @require_POST
@@ -212,12 +212,12 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
         "state": report_badges.of_issue(found),
         "editions": found.editions.defer("report"),
         "page": page,
-        "deliveries": [(each, badges.of_delivery(State(each.state))) for each in page.object_list],
+        "deliveries": [(each, badges.of(STATES[each.current])) for each in page.object_list],
         "counts": [
-            (state, badges.of_delivery(state), counts.get(state, 0)) for state in State if counts.get(state)
+            (state, badges.of(STATES[state]), counts.get(state, 0)) for state in State if counts.get(state)
         ],
         "chosen": wanted if wanted in set(State) else "",
-        "labels": STATE_LABELS,
+        "labels": {state: each.label for state, each in STATES.items()},
     }
     return render(request, "reports/issue.html", context)
 

@@ -63,20 +63,20 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     if request.GET.get("format") == "csv":
         return csv_response("switches", _CSV, map(_csv_row, found.iterator(chunk_size=500)))
     page = paged(request, found)
-    state_of = badges.of_waiting if inbox == "waiting" else badges.of_status
+    state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # A state or a name is asked for of switches: what it cannot be asked of does not stand beside them.
     filtered = bool(status or query)
     by_hand = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
     context = {
         "page": page,
         "order": order,
-        "changes": [(change, badges.of_change(change)) for change in by_hand.page.object_list],
+        "changes": [(change, badges.of_row(change)) for change in by_hand.page.object_list],
         "changes_part": by_hand,
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
         "query": query,
-        "statuses": badges.status_words(),
+        "statuses": badges.all_of(Switch.SHOWN),
         "batches": [] if filtered else _batches(user, inbox),
         "drafts": drafts_of(user) if inbox == "mine" and not filtered else [],
         "mine": selectors.switches(user)

@@ -63,7 +63,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     the_appid = AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first() if switch.appid else None
     return {
         "switch": switch,
-        "state": badges.of_status(switch),
+        "state": badges.of_row(switch),
         "plan": plan,
         "phases": live.phases(records, switch.the_kind, not switch.open, usual_seconds(switch)),
         "records": records,
@@ -142,7 +142,7 @@ def _retirement(switch: Switch, may_operate: bool) -> dict[str, Any]:
     held = Retirement.objects.filter(switch=switch).first()
     return {
         "retirement": held,
-        "retirement_state": badges.of_retirement(held) if held is not None else None,
+        "retirement_state": badges.of_row(held) if held is not None else None,
         "retirement_running": held is not None and held.current is RetirementStatus.RUNNING,
         "may_retire": may_operate and held is not None and Event.RETIRE in MOVES[held.current],
         "least_term": settings.RETIREMENT_MIN_DAYS,

@@ -72,7 +72,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
 
 
 def _subject(switch: Switch, longest: float | None) -> str:
-    said = [str(badges.of_status(switch).word)]
+    said = [str(badges.of_row(switch).word)]
     if longest is not None:
         said.append(_("longest pause %(seconds)s s") % {"seconds": f"{longest:.2f}"})
     whose = f"{switch.scope}, {switch.source.name} → {switch.target.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -16,6 +16,7 @@ from django.utils.translation import pgettext_lazy
 from hadash.inventory.models import Cluster, Pair
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
+from hadash.shown import Look, Shown, choices
 from hadash.stateful import Stateful
 from hadash.switching.machines.batches import ITEM_MACHINE, MACHINE, ItemStatus, Status
 from hadash.switching.models.approvable import Approvable, GivenApproval
@@ -27,17 +28,17 @@ class Batch(Approvable):
 
     MACHINE = MACHINE
 
-    STATUS_LABELS = [
-        (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
-        (Status.APPROVED.value, _("approved")),
-        (Status.RUNNING.value, _("running")),
-        (Status.STOPPED.value, pgettext_lazy("batch", "stopped")),
-        (Status.FINISHED.value, pgettext_lazy("batch", "finished")),
-        (Status.ENDED.value, pgettext_lazy("batch", "ended early")),
-        (Status.DECLINED.value, _("declined")),
-        (Status.CANCELLED.value, _("cancelled")),
-        (Status.EXPIRED.value, _("expired")),
-    ]
+    SHOWN: ClassVar[dict[Status, Shown]] = {
+        Status.AWAITING_APPROVAL: Shown(_("awaiting approval"), Look.WAITING, "waiting"),
+        Status.APPROVED: Shown(_("approved"), Look.WAITING, "waiting"),
+        Status.RUNNING: Shown(_("running"), Look.WAITING, "running"),
+        Status.STOPPED: Shown(pgettext_lazy("batch", "stopped"), Look.BAD, "bad"),
+        Status.FINISHED: Shown(pgettext_lazy("batch", "finished"), Look.FINE, "fine"),
+        Status.ENDED: Shown(pgettext_lazy("batch", "ended early"), Look.OFF, "interrupted"),
+        Status.DECLINED: Shown(_("declined"), Look.OFF, "off"),
+        Status.CANCELLED: Shown(_("cancelled"), Look.OFF, "off"),
+        Status.EXPIRED: Shown(_("expired"), Look.OFF, "off"),
+    }
 
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="batches")
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
@@ -47,7 +48,7 @@ class Batch(Approvable):
     #: Of everything that is approved: see :func:`digest_of`.
     digest = models.CharField(max_length=40)
 
-    status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
+    status = models.CharField(max_length=20, choices=choices(SHOWN), default=Status.AWAITING_APPROVAL.value)
     outcome = models.JSONField(default=dict)
 
     #: From when to when its switches may start; empty: as soon as it is approved, and as long as it takes.
@@ -98,13 +99,13 @@ class BatchItem(Stateful):
 
     MACHINE = ITEM_MACHINE
 
-    STATUS_LABELS = [
-        (ItemStatus.WAITING.value, pgettext_lazy("item", "waiting")),
-        (ItemStatus.RUNNING.value, pgettext_lazy("item", "running")),
-        (ItemStatus.DONE.value, pgettext_lazy("item", "moved")),
-        (ItemStatus.FAILED.value, pgettext_lazy("item", "failed")),
-        (ItemStatus.DROPPED.value, pgettext_lazy("item", "left out")),
-    ]
+    SHOWN: ClassVar[dict[ItemStatus, Shown]] = {
+        ItemStatus.WAITING: Shown(pgettext_lazy("item", "waiting"), Look.OFF, "pending"),
+        ItemStatus.RUNNING: Shown(pgettext_lazy("item", "running"), Look.WAITING, "running"),
+        ItemStatus.DONE: Shown(pgettext_lazy("item", "moved"), Look.FINE, "fine"),
+        ItemStatus.FAILED: Shown(pgettext_lazy("item", "failed"), Look.BAD, "bad"),
+        ItemStatus.DROPPED: Shown(pgettext_lazy("item", "left out"), Look.OFF, "off"),
+    }
 
     batch = models.ForeignKey(Batch, models.CASCADE, related_name="items")
     wave = models.PositiveIntegerField()
@@ -116,7 +117,7 @@ class BatchItem(Stateful):
     plan_digest = models.CharField(max_length=40)
     #: Distinct client.ids that were known to use it when it was asked for.
     clients = models.PositiveIntegerField(default=0)
-    status = models.CharField(max_length=12, choices=STATUS_LABELS, default=ItemStatus.WAITING.value)
+    status = models.CharField(max_length=12, choices=choices(SHOWN), default=ItemStatus.WAITING.value)
     #: Why it failed or was left out; of one that moved what its switch said.
     outcome = models.JSONField(default=dict)
     #: Since when its turn has come and it could not begin, because engines do not answer or its bindings are

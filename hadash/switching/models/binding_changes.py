@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +15,7 @@ from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
+from hadash.shown import Look, Shown, choices
 from hadash.switching.binding_rule import Wanted
 from hadash.switching.machines.binding_changes import MACHINE, Status
 from hadash.switching.models.approvable import Approvable, GivenApproval
@@ -32,15 +33,15 @@ class BindingChange(Approvable):
 
     MACHINE = MACHINE
 
-    STATUS_LABELS = [
-        (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
-        (Status.APPROVED.value, _("being written")),
-        (Status.APPLIED.value, _("applied")),
-        (Status.FAILED.value, _("failed")),
-        (Status.DECLINED.value, _("declined")),
-        (Status.CANCELLED.value, _("cancelled")),
-        (Status.EXPIRED.value, _("expired")),
-    ]
+    SHOWN: ClassVar[dict[Status, Shown]] = {
+        Status.AWAITING_APPROVAL: Shown(_("awaiting approval"), Look.WAITING, "waiting"),
+        Status.APPROVED: Shown(_("being written"), Look.WAITING, "running"),
+        Status.APPLIED: Shown(_("applied"), Look.FINE, "fine"),
+        Status.FAILED: Shown(_("failed"), Look.BAD, "bad"),
+        Status.DECLINED: Shown(_("declined"), Look.OFF, "off"),
+        Status.CANCELLED: Shown(_("cancelled"), Look.OFF, "off"),
+        Status.EXPIRED: Shown(_("expired"), Look.OFF, "off"),
+    }
 
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="binding_changes")
     appid = models.CharField(max_length=MAX_NAME_LENGTH)
@@ -50,7 +51,7 @@ class BindingChange(Approvable):
     #: InstanceIDs that were registered with the request.
     registered = models.JSONField(default=list)
 
-    status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
+    status = models.CharField(max_length=20, choices=choices(SHOWN), default=Status.AWAITING_APPROVAL.value)
     #: What came of it: sentences.
     outcome = models.JSONField(default=list)
     #: Of the transaction that has written it.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import pgettext_lazy
 
 from hadash.sentences import Sentence, say
+from hadash.shown import Look, Shown, choices
 from hadash.stateful import Stateful
 from hadash.switching.machines.retirements import MACHINE, Status, Step
 
@@ -16,16 +19,16 @@ class Retirement(Stateful):
 
     MACHINE = MACHINE
 
-    STATUS_LABELS = [
-        (Status.WAITING.value, pgettext_lazy("retirement", "waiting")),
-        (Status.RUNNING.value, pgettext_lazy("retirement", "running")),
-        (Status.DONE.value, pgettext_lazy("retirement", "done")),
-        (Status.KEPT.value, pgettext_lazy("retirement", "kept")),
-        (Status.FAILED.value, pgettext_lazy("retirement", "failed")),
-    ]
+    SHOWN: ClassVar[dict[Status, Shown]] = {
+        Status.WAITING: Shown(pgettext_lazy("retirement", "waiting"), Look.WAITING, "waiting"),
+        Status.RUNNING: Shown(pgettext_lazy("retirement", "running"), Look.WAITING, "running"),
+        Status.DONE: Shown(pgettext_lazy("retirement", "done"), Look.FINE, "fine"),
+        Status.KEPT: Shown(pgettext_lazy("retirement", "kept"), Look.OFF, "off"),
+        Status.FAILED: Shown(pgettext_lazy("retirement", "failed"), Look.BAD, "bad"),
+    }
 
     switch = models.OneToOneField("switching.Switch", models.PROTECT, related_name="retirement")
-    status = models.CharField(max_length=10, choices=STATUS_LABELS, default=Status.WAITING.value)
+    status = models.CharField(max_length=10, choices=choices(SHOWN), default=Status.WAITING.value)
     #: When it is carried out by itself.
     due_at = models.DateTimeField()
     #: How often somebody has put it off.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -13,6 +13,7 @@ from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
+from hadash.shown import Look, Shown, choices
 from hadash.switching.machines.switches import KINDS, MACHINE, OPEN, Kind, Status
 from hadash.switching.models.approvable import Approvable, GivenApproval
 from hadash.switching.plan import Plan
@@ -23,19 +24,19 @@ class Switch(Approvable):
 
     MACHINE = MACHINE
 
-    STATUS_LABELS = [
-        (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
-        (Status.APPROVED.value, _("approved")),
-        (Status.RUNNING.value, _("running")),
-        (Status.PAUSED.value, _("waiting for a go")),
-        (Status.SUCCEEDED.value, _("succeeded")),
-        (Status.ROLLED_BACK.value, _("rolled back")),
-        (Status.NEEDS_ATTENTION.value, _("needs attention")),
-        (Status.DECLINED.value, _("declined")),
-        (Status.CANCELLED.value, _("cancelled")),
-        (Status.EXPIRED.value, _("expired")),
-        (Status.CLOSED.value, _("closed")),
-    ]
+    SHOWN: ClassVar[dict[Status, Shown]] = {
+        Status.AWAITING_APPROVAL: Shown(_("awaiting approval"), Look.WAITING, "waiting"),
+        Status.APPROVED: Shown(_("approved"), Look.WAITING, "waiting"),
+        Status.RUNNING: Shown(_("running"), Look.WAITING, "running"),
+        Status.PAUSED: Shown(_("waiting for a go"), Look.WAITING, "waiting"),
+        Status.SUCCEEDED: Shown(_("succeeded"), Look.FINE, "fine"),
+        Status.ROLLED_BACK: Shown(_("rolled back"), Look.OFF, "back"),
+        Status.NEEDS_ATTENTION: Shown(_("needs attention"), Look.BAD, "bad"),
+        Status.DECLINED: Shown(_("declined"), Look.OFF, "off"),
+        Status.CANCELLED: Shown(_("cancelled"), Look.OFF, "off"),
+        Status.EXPIRED: Shown(_("expired"), Look.OFF, "off"),
+        Status.CLOSED: Shown(_("closed"), Look.OFF, "off"),
+    }
 
     KIND_LABELS = [(kind.value, _(spec.label.text)) for kind, spec in KINDS.items()]
 
@@ -56,7 +57,7 @@ class Switch(Approvable):
     #: Of a migration: days from its success until the old Topics are removed.
     retire_after_days = models.PositiveSmallIntegerField(null=True)
 
-    status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
+    status = models.CharField(max_length=20, choices=choices(SHOWN), default=Status.AWAITING_APPROVAL.value)
     stage = models.CharField(max_length=20, blank=True)
     outcome = models.JSONField(default=dict)
     abort_requested_by = models.ForeignKey(
@@ -202,6 +203,13 @@ class StageRecord(models.Model):
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
         INTERRUPTED = "interrupted", _("interrupted")
+
+    SHOWN: ClassVar[dict[Result, Shown]] = {
+        Result.RUNNING: Shown(Result.RUNNING.label, Look.WAITING, "running"),
+        Result.DONE: Shown(Result.DONE.label, Look.FINE, "fine"),
+        Result.FAILED: Shown(Result.FAILED.label, Look.BAD, "bad"),
+        Result.INTERRUPTED: Shown(Result.INTERRUPTED.label, Look.OFF, "interrupted"),
+    }
 
     switch = models.ForeignKey(Switch, models.CASCADE, related_name="stages")
     stage = models.CharField(max_length=20)

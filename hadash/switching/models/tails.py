@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -9,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
+from hadash.shown import Look, Shown, choices
 from hadash.stateful import Stateful
 from hadash.switching.machines.tails import TAIL_MACHINE, TailStatus
 from hadash.switching.models.switches import Switch
@@ -22,16 +25,16 @@ class Tail(Stateful):
     MACHINE = TAIL_MACHINE
     Status = TailStatus
 
-    STATUS_LABELS = [
-        (TailStatus.WAITING.value, _("awaited")),
-        (TailStatus.REPORTED.value, _("reported")),
-        (TailStatus.REBUILDING.value, _("being rebuilt")),
-        (TailStatus.REBUILT.value, _("rebuilt")),
-        (TailStatus.FAILED.value, _("not rebuilt")),
-    ]
+    SHOWN: ClassVar[dict[TailStatus, Shown]] = {
+        TailStatus.WAITING: Shown(_("awaited"), Look.WAITING, "waiting"),
+        TailStatus.REPORTED: Shown(_("reported"), Look.WAITING, "waiting"),
+        TailStatus.REBUILDING: Shown(_("being rebuilt"), Look.WAITING, "running"),
+        TailStatus.REBUILT: Shown(_("rebuilt"), Look.FINE, "fine"),
+        TailStatus.FAILED: Shown(_("not rebuilt"), Look.BAD, "bad"),
+    }
 
     switch = models.OneToOneField(Switch, models.CASCADE, related_name="tail")
-    status = models.CharField(max_length=12, choices=STATUS_LABELS, default=TailStatus.WAITING.value)
+    status = models.CharField(max_length=12, choices=choices(SHOWN), default=TailStatus.WAITING.value)
     #: Up to where the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
     points = models.JSONField()
     #: What was beyond: ``[[topic, partition, first offset, end offset], ...]``.
