@@ -78,7 +78,8 @@ def waiting_for(user: User) -> QuerySet[Switch]:
     """Switches that ``user`` can do something about: decide on, review, let go on, or run again."""
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
-    unreviewed = Q(kind=Kind.EMERGENCY.value, reviewed_by=None, status__in=[s.value for s in ENDED])
+    reviewed = [kind.value for kind in Kind if kind.spec.reviewed]
+    unreviewed = Q(kind__in=reviewed, reviewed_by=None, status__in=[s.value for s in ENDED])
     stuck = Q(status=Status.NEEDS_ATTENTION.value) | Q(retirement__status=RetirementStatus.FAILED.value)
     ready = Q(status=Status.PAUSED.value)
     return switches(user).filter(

@@ -82,10 +82,11 @@ def compare_pair(pair: Pair) -> list[Disagreement]:
 
 
 def _left(pair: Pair) -> Iterator[Left]:
-    switches = Switch.objects.filter(pair=pair, status__in=[s.value for s in _MOVED | _UNKNOWN])
-    for switch in (
-        switches.exclude(kind=Kind.REHEARSAL.value).select_related("target").iterator(chunk_size=200)
-    ):
+    moving = [kind.value for kind in Kind if not kind.spec.changes_nothing]
+    switches = Switch.objects.filter(
+        pair=pair, kind__in=moving, status__in=[s.value for s in _MOVED | _UNKNOWN]
+    )
+    for switch in switches.select_related("target").iterator(chunk_size=200):
         at = switch.ended_at or switch.started_at or switch.requested_at
         for identity in switch.the_plan().identities:
             by = f"switch {switch.key}"
