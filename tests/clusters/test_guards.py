@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from kazoo.client import KazooClient
+from support import answers
 from support.gateway import GatewayProcess
 from support.kafka import App, Clusters, produce
 from support.running import Reader
@@ -102,6 +103,50 @@ def moving(gateway: GatewayProcess, app: App) -> Moving:
     identity = Identity(app.appid)
     plan = Plan("main", Scope.of(identity), "east", "west", (identity,), (topic,), (group,), ())
     return Moving(app, topic, group, gateway, plan, [])
+
+
+def test_what_is_asked_for_is_answered_as_it_says(moving: Moving) -> None:
+    """By real servers; of the simulated world :mod:`tests.switching.test_conformance` holds it."""
+    produce(moving.config(), moving.topic, [b"1", b"2"])
+    for command in (
+        do.ReadBindings(),
+        do.ReadGateways(),
+        do.ReadExpectedBack(),
+        do.CheckCluster("east"),
+        do.ComputePlan(),
+        do.CheckAcks(),
+        do.CheckAssignors(),
+        do.CheckMirrors(thorough=True),
+        do.ReadWritten(),
+        do.CheckSelfAssigned(),
+        do.CheckReadingOn(),
+        do.ReadTopics("west"),
+        do.CheckRights(),
+        do.CheckQuotas(),
+        do.ReadQuotas(),
+        do.CheckSignIn(),
+        do.ReadLateBrokers("west"),
+        do.ReadMembers("east"),
+        do.ReadSettled(),
+        do.ReadEnds("east"),
+        do.ReadStarts("west"),
+        do.ReadAnchors(),
+        do.ReadDrained(),
+        do.ReadGroupOffsets("east"),
+        do.ReadCommits("east"),
+        do.ReadAssigned("east"),
+        do.ReadPositions(frozenset({"web-1"})),
+        do.ReadReading(),
+        do.ReadClients(),
+        do.ReadActivity("east", 60.0),
+        do.ReadSeen(),
+        do.CheckLost(),
+        do.ReadRepeated(),
+        do.ReadSighted(),
+        do.ReadProved(),
+        do.ReadUsers(),
+    ):
+        answers.check(command, moving.ask(command))
 
 
 class TestAssignors:
