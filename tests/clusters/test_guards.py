@@ -107,7 +107,7 @@ def moving(gateway: GatewayProcess, app: App) -> Moving:
 
 def test_what_is_asked_for_is_answered_as_it_says(moving: Moving) -> None:
     """By real servers; of the simulated world :mod:`tests.switching.test_conformance` holds it."""
-    produce(moving.config(), moving.topic, [b"1", b"2"])
+    produce(moving.config(), moving.topic, b"1", b"2")
     for command in (
         do.ReadBindings(),
         do.ReadGateways(),
