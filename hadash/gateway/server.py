@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import socket
-import ssl
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hadash.bindings.member import Member
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
-from hadash.gateway.protocol import proxy_protocol
 from hadash.gateway.protocol.api_keys import TRANSACTIONS, ApiKey
 from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.protocol.versions import CachedAnswers, Ranges, intersection
@@ -26,16 +21,17 @@ from hadash.gateway.reporting.traffic import Traffic
 from hadash.gateway.rules.binding_applier import Applying
 from hadash.gateway.rules.table import BindingTable
 from hadash.gateway.session.accepting import Acceptor
-from hadash.gateway.session.accounts import Account, Accounts
+from hadash.gateway.session.accounts import Accounts
 from hadash.gateway.session.client import Client
+from hadash.gateway.session.clients import Clients
 from hadash.gateway.session.connection import ClientConnection
 from hadash.gateway.session.libraries import Libraries
-from hadash.gateway.session.listener import Listener, SecurityProtocol, Unidentified
+from hadash.gateway.session.listener import Listener
 from hadash.gateway.session.member_ids import Origins
 from hadash.gateway.session.members import GroupMembers
 from hadash.gateway.session.unauthenticated import Unauthenticated
-from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable, read_api_versions
-from hadash.gateway.session.upstream_auth import CLIENT_ID, OwnSession
+from hadash.gateway.session.upstream import UpstreamUnavailable, read_api_versions
+from hadash.gateway.session.upstreams import Upstreams
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.virtual.known_topics import KnownTopics
 from hadash.gateway.virtual.lookups import Lookups
@@ -104,8 +100,21 @@ class Gateway:
         self.reached: dict[str, bool] = {}
         #: Whether it hangs up, because it was told to end.
         self.stopping = False
-        self.lookups = Lookups(self)
         self.slices = Slices(self.loop)
+        self.upstreams = Upstreams(
+            settings,
+            pair,
+            clusters,
+            self.table,
+            self.nodes,
+            self.listener,
+            self.accounts,
+            self.traffic,
+            self.spawn,
+        )
+        self.lookups = Lookups(
+            self.upstreams, self.nodes, self.known_topics, self.slices, self.learn_brokers, self.spawn
+        )
         lake = Store(settings.lake) if settings.lake else None
         self.reports = AccessReports(
             lake,
@@ -129,7 +138,7 @@ class Gateway:
             settings.max_partial_bytes, settings.partial_seconds, self.timer, self.loop.time
         )
         #: Those who are signed in, by AppID.
-        self.clients: dict[str, set[Client]] = {}
+        self.clients = Clients()
         #: All connections, signed in or not.
         self.connections: set[ClientConnection] = set()
         #: Those who are not.
@@ -170,11 +179,11 @@ class Gateway:
         self._acceptor.close()
         # Who has nothing under way is gone at once; the others have as long as a client that leaves. One that signs in
         # only now is told, too.
-        while clients := list(self.all_clients()):
+        while clients := list(self.clients):
             self._one_left.clear()
             for client in clients:
                 client.shut_down()
-            if not any(True for _ in self.all_clients()):
+            if not self.clients:
                 break
             await self._one_left.wait()
         for connection in list(self.connections):
@@ -187,7 +196,7 @@ class Gateway:
     async def abort(self) -> None:
         """Pass nothing on any more, at once: another process has this Gateway's place."""
         self._acceptor.close()
-        for client in list(self.all_clients()):
+        for client in list(self.clients):
             client.relay.upstream.abort()
         for connection in list(self.connections):
             connection.abort()
@@ -260,126 +269,11 @@ class Gateway:
         for node in fresh:
             self.spawn(self._listen_as(node))
 
-    def _bootstrap(self, cluster: str) -> Broker:
-        """Any broker. :raises UpstreamUnavailable: the cluster is none of this pair's."""
-        if cluster not in self.clusters:
-            raise UpstreamUnavailable(
-                f"a binding leads to cluster {cluster!r}, which pair {self.pair.name} does not have"
-            )
-        known = self.nodes.brokers(cluster)
-        if known:
-            return random.choice(known)
-        host, _, port = self.clusters[cluster].bootstrap_servers.split(",")[0].rpartition(":")
-        return Broker(-1, host, int(port))
-
-    async def open_upstream(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
-        """A connection to the cluster that serves a client: the broker whose node it came to, if its cluster does so
-        in any way, else any of the cluster that it is bound to.
-
-        :param passed: between which addresses the client's own connection is.
-
-        :raises Unidentified: the cluster would take the client for the Gateway itself.
-        :raises UpstreamUnavailable: the broker cannot be reached, or nobody knows which cluster it is.
-        """
-        if self.table.is_unknown(appid):
-            raise UpstreamUnavailable(
-                f"the binding document of {appid} cannot be read, so its cluster is not known: repair or delete it"
-            )
-        cluster, broker = self.table.binding(appid, client_id).cluster, None
-        if node is not None and node.cluster in self.table.reachable(appid, client_id):
-            cluster, broker = node.cluster, self.nodes.broker(node)
-        return await self._open(
-            cluster, broker or self._bootstrap(cluster), self._context_for(appid, cluster), passed
-        )
-
-    async def open_as(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
-        """A connection for a client that brings no password: signed in with its AppID's account, where the cluster asks
-        for one.
-
-        :raises Unidentified: there is no such account, or the AppID may not be used without authentication.
-        :raises UpstreamUnavailable: the broker cannot be reached, or refuses the account.
-        """
-        unauthenticated = self.listener.protocol is SecurityProtocol.PLAINTEXT
-        if unauthenticated and appid not in self.accounts.unauthenticated:
-            raise Unidentified(
-                f"AppID {appid} may not be used without authentication (HADASH_GATEWAY_ACCOUNTS does not say so)"
-            )
-        upstream = await self.open_upstream(appid, client_id, node, passed)
-        if not self.uses_sasl(upstream.cluster):
-            return upstream
-        account = self.accounts.of(appid, upstream.cluster)
-        try:
-            if account is None:
-                raise Unidentified(
-                    f"HADASH_GATEWAY_ACCOUNTS has no account of AppID {appid} on cluster {upstream.cluster}"
-                )
-            await self.sign_in(upstream, account, client_id)
-        except BaseException:
-            upstream.close()
-            raise
-        return upstream
-
-    async def open_cluster(self, cluster: str) -> Upstream:
-        """A connection to any broker of ``cluster``. :raises UpstreamUnavailable: it cannot be reached."""
-        return await self._open(cluster, self._bootstrap(cluster), self.certificates.own(cluster))
-
-    async def sign_in(self, upstream: Upstream, account: Account, client_id: str = CLIENT_ID) -> None:
-        """Sign a connection in with an account of the Gateway's own, for as long as it stands.
-
-        :raises UpstreamUnavailable: the broker refuses it.
-        """
-        seconds = self.settings.connect_seconds
-        await OwnSession(upstream, account, client_id, seconds, self.spawn, self._renewed).begin()
-
-    def _renewed(self) -> None:
-        self.traffic.renewed_sessions += 1
-
-    def uses_sasl(self, cluster: str) -> bool:
-        """Whether ``cluster`` wants its clients to sign in."""
-        return self.clusters[cluster].security_protocol.startswith("SASL")
-
-    def _context_for(self, appid: str, cluster: str) -> ssl.SSLContext:
-        """TLS for a client's connection to ``cluster``. A cluster without SASL takes whose certificate it is
-        for the client.
-
-        :raises Unidentified: there is the Gateway's certificate only.
-        """
-        if self.uses_sasl(cluster):
-            return self.certificates.own(cluster)
-        context = self.certificates.of(appid, cluster)
-        if context is None and self.certificates.presents_own(cluster):
-            raise Unidentified(
-                f"HADASH_GATEWAY_ACCOUNTS has no certificate of AppID {appid} for cluster {cluster}, which "
-                f"knows its clients "
-                f"by their certificates: add [appids.{appid}.{cluster}] with certificate and key"
-            )
-        return context or self.certificates.own(cluster)
-
     def note_once(self, what: str) -> None:
         """Log something that an operator should mend, once."""
         if what not in self._noted and len(self._noted) < MAX_NOTES:
             self._noted.add(what)
             log.warning("%s", what)
-
-    async def _open(
-        self, cluster: str, broker: Broker, tls: ssl.SSLContext, passed: Passed | None = None
-    ) -> Upstream:
-        """:param passed: of the client whose connection it is; ``None`` for the Gateway's own."""
-        header = b""
-        if cluster in self.settings.upstream_proxy_protocol:
-            header = proxy_protocol.LOCAL if passed is None else proxy_protocol.encode(passed)
-        description = self.clusters[cluster]
-        context = tls if description.security_protocol.endswith("SSL") else None
-        return await Upstream.open(
-            description.name,
-            broker,
-            context,
-            self.settings.connect_seconds,
-            self.settings.max_frame_bytes,
-            self.settings.write_buffer_bytes,
-            self.settings.silence_seconds,
-            header,
-        )
 
     def _served_versions(self) -> dict[ApiKey, tuple[int, int]]:
         return intersection(self._ranges.values(), () if self.transactions else TRANSACTIONS)
@@ -387,7 +281,7 @@ class Gateway:
     async def _refresh_versions(self) -> None:
         for name in self.clusters:
             try:
-                upstream = await self.open_cluster(name)
+                upstream = await self.upstreams.open_cluster(name)
             except UpstreamUnavailable as error:
                 log.warning("%s", error)
                 self.reached[name] = False
@@ -456,18 +350,12 @@ class Gateway:
         self._one_left.set()
 
     def signed_in(self, client: Client) -> None:
-        self.clients.setdefault(client.signed.appid, set()).add(client)
+        self.clients.add(client)
         self.traffic.sign_ins += 1
 
     def signed_out(self, client: Client) -> None:
-        same = self.clients.get(client.signed.appid, set())
-        same.discard(client)
-        if not same:
-            self.clients.pop(client.signed.appid, None)
+        self.clients.remove(client)
         self._one_left.set()
-
-    def all_clients(self) -> Iterator[Client]:
-        return chain.from_iterable(self.clients.values())
 
 
 def _sampling_failed(error: Exception) -> None:

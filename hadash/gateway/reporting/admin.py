@@ -33,11 +33,9 @@ def build_app(gateway: Gateway) -> Starlette:
         """Those of ``?appid=`` and ``?instance=``, each optional."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         return [
-            connection
-            for name, group in gateway.clients.items()
-            if appid is None or name == appid
-            for connection in group
-            if instance is None or connection.signed.client_id == instance
+            client
+            for client in (gateway.clients if appid is None else gateway.clients.of(appid))
+            if instance is None or client.signed.client_id == instance
         ]
 
     async def status(request: Request) -> Response:
@@ -48,14 +46,14 @@ def build_app(gateway: Gateway) -> Starlette:
         """
         purgatory, traffic = gateway.purgatory, gateway.traffic
         by_cluster = dict.fromkeys(gateway.clusters, 0)
-        for client in gateway.all_clients():
+        for client in gateway.clients:
             by_cluster[client.relay.cluster] += 1
         return JSONResponse(
             {
                 "id": gateway.settings.id,
                 "pair": gateway.pair.name,
                 "applied": gateway.applying.applied.value,
-                "connections": sum(len(group) for group in gateway.clients.values()),
+                "connections": len(gateway.clients),
                 "connections_by_cluster": by_cluster,
                 "reached": gateway.reached,
                 "parked": purgatory.count,

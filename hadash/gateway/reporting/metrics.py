@@ -129,7 +129,7 @@ class GatewayCollector(Collector):
     def _connections(self) -> Metric:
         found = GaugeMetricFamily("hadash_gateway_connections", "Open connections.", labels=["cluster"])
         by_cluster: dict[str, int] = dict.fromkeys(self._gateway.clusters, 0)
-        for client in self._gateway.all_clients():
+        for client in self._gateway.clients:
             by_cluster[client.relay.cluster] += 1
         for cluster, count in by_cluster.items():
             found.add_metric([cluster], count)

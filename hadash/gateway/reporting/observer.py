@@ -12,8 +12,8 @@ from hadash.gateway.reporting.traffic import (
     Stream,
     Traffic,
 )
-from hadash.gateway.session.client_auth import SignedIn
 from hadash.gateway.session.members import Member
+from hadash.gateway.session.signed_in import SignedIn
 from hadash.lake.access import ALL_TOPICS, LISTING
 
 _READING = Circumstances()

@@ -57,7 +57,7 @@ class Applying:
         for appid in changed:
             stopped = any(b.state is not BindingState.FORWARD for b in self._table.bindings_of(appid))
             self._gateway.traffic.pauses.bindings_changed(appid, stopped=stopped)
-            for client in list(self._gateway.clients.get(appid, ())):
+            for client in self._gateway.clients.of(appid):
                 client.connection.guard(client.binding_changed)
                 # Also when that failed: what is in flight is in flight.
                 if client.governing.blocked and not client.relay.is_quiet:
@@ -187,7 +187,7 @@ class Applying:
 
     def _in_flight(self) -> list[str]:
         """What blocks that are not in effect yet wait for."""
-        return [client.describe() for client in self._gateway.all_clients() if not client.relay.is_quiet]
+        return [client.describe() for client in self._gateway.clients if not client.relay.is_quiet]
 
     def _remember(self, epoch: int) -> None:
         if self._gateway.settings.state and epoch:

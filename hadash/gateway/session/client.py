@@ -15,10 +15,11 @@ from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, p
 from hadash.gateway.rules.binding_resolver import Governing
 from hadash.gateway.rules.refusals import is_incremental, refuse
 from hadash.gateway.rules.verdicts import Verdict, judge
-from hadash.gateway.session.client_auth import SignedIn, SignInAgain, software_of
+from hadash.gateway.session.client_auth import SignInAgain, software_of
 from hadash.gateway.session.libraries import Library
 from hadash.gateway.session.members import ConnectionMembers, HeldHeartbeat, Waits
 from hadash.gateway.session.relay import Relay
+from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.session.upstream import introduce_in_line
 from hadash.gateway.virtual import unasked
 from hadash.gateway.virtual.rewrite import without_session

@@ -8,7 +8,6 @@ the Gateway holds no password.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hadash.gateway.protocol import sasl
@@ -25,6 +24,7 @@ from hadash.gateway.protocol.codec import (
 )
 from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
 from hadash.gateway.session.listener import Listener, Unidentified
+from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable, introduce
 from hadash.gateway.settings import GatewaySettings
 from hadash.identity.client_ids import named_by
@@ -40,24 +40,6 @@ _ROUNDS = {"PLAIN": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2, "OAUTHBEARER": 1}
 
 #: Characters of a library's name or version that is remembered; real ones have some twenty.
 MAX_SOFTWARE = 200
-
-
-@dataclass(slots=True)
-class SignedIn:
-    """Who is at the other end, and the broker connection that is signed in as them."""
-
-    appid: str
-    client_id: str
-    mechanism: str
-    library: str
-    library_version: str
-    upstream: Upstream
-    #: What tells the client so; written when the client is known to everybody here.
-    welcome: bytes = b""
-    #: It signed in without a client.id, and has said one since. Java before 2.6 signs in with that of its
-    #: configuration, which may be empty, and makes its requests with one that it has made up
-    #: (``consumer-group-1``).
-    named_later: bool = False
 
 
 def software_of(request: Request) -> tuple[str, str] | None:
@@ -206,7 +188,7 @@ class _Exchange:
             ssl_object = self.connection.transport.get_extra_info("ssl_object")
             try:
                 self.appid = gateway.listener.appid(ssl_object, request.client_id)
-                self.upstream = await gateway.open_as(
+                self.upstream = await gateway.upstreams.open_as(
                     self.appid, request.client_id, self.connection.node, self.connection.passed
                 )
                 await introduce(self.upstream, request.client_id, self.library, self.library_version)
@@ -312,7 +294,7 @@ class _Exchange:
 
     async def _open(self, request: Request) -> Upstream:
         """A connection to the client's cluster with the mechanism agreed on."""
-        upstream = await self.connection.gateway.open_upstream(
+        upstream = await self.connection.gateway.upstreams.open_upstream(
             self.appid, request.client_id, self.connection.node, self.connection.passed
         )
         try:

@@ -22,11 +22,11 @@ from hadash.gateway.protocol.records import FetchedCounter, Produced, produce_er
 from hadash.gateway.protocol.wire import Request, length_of
 from hadash.gateway.reporting.observer import Observer
 from hadash.gateway.rules.refusals import refuse
-from hadash.gateway.session.client_auth import SignedIn
 from hadash.gateway.session.libraries import JOINS_AT_ONCE_WITHOUT_ID
 from hadash.gateway.session.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
 from hadash.gateway.session.replies import Reply, ReplyQueue
 from hadash.gateway.session.sequence_guard import Opening, Openings
+from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.session.upstream import Streamed
 from hadash.gateway.virtual import rewrite
 from hadash.gateway.virtual.directory import Directory, is_transaction

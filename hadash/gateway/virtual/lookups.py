@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from hadash.bindings.model import Broker
 from hadash.gateway.protocol.api_keys import ApiKey
@@ -25,10 +25,11 @@ from hadash.gateway.protocol.codec import (
 from hadash.gateway.protocol.wire import WireError
 from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
 from hadash.gateway.session.upstream_auth import CLIENT_ID
+from hadash.gateway.session.upstreams import Upstreams
 from hadash.gateway.virtual import metadata
-
-if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
+from hadash.gateway.virtual.known_topics import KnownTopics
+from hadash.gateway.virtual.nodes import NodeMap
+from hadash.gateway.waiting.slices import Slices
 
 log = logging.getLogger(__name__)
 
@@ -36,19 +37,33 @@ log = logging.getLogger(__name__)
 class Lookups:
     """One connection to each cluster, made when it is needed first. Questions are pipelined."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(
+        self,
+        upstreams: Upstreams,
+        nodes: NodeMap,
+        known_topics: KnownTopics,
+        slices: Slices,
+        learn_brokers: Callable[[str, tuple[Broker, ...]], None],
+        spawn: Callable[[Any], asyncio.Task[Any]],
+    ) -> None:
+        """
+        :param learn_brokers: is told the brokers that an answer names. :param spawn: runs something beside
+            everything else.
+        """
+        self._upstreams = upstreams
+        self._nodes = nodes
+        self._known_topics = known_topics
+        self._slices = slices
+        self._learn_brokers = learn_brokers
+        self._spawn = spawn
         self._clusters: dict[str, _Cluster] = {}
 
     def can_ask(self, cluster: str) -> bool:
-        """Whether there is an account for ``cluster``: on one without SASL, the Gateway's own certificate."""
-        gateway = self._gateway
-        if cluster in gateway.clusters and not gateway.uses_sasl(cluster):
-            return gateway.certificates.presents_own(cluster)
-        return cluster in gateway.accounts.lookup
+        """Whether there is an account for ``cluster``."""
+        return self._upstreams.can_look_up(cluster)
 
     def _cluster(self, name: str) -> _Cluster:
-        return self._clusters.setdefault(name, _Cluster(self._gateway, name))
+        return self._clusters.setdefault(name, _Cluster(self._upstreams, self._spawn, name))
 
     async def topics(self, cluster: str, version: int, names: Iterable[str]) -> dict[str, metadata.Topic]:
         """What ``cluster`` says of Topics, its node ids the virtual cluster's; without those that it does not have.
@@ -65,21 +80,21 @@ class Lookups:
             include_topic_authorized_operations=False,
         )
         payload = await self._cluster(cluster).ask(ApiKey.METADATA, version, asked)
-        answered: asyncio.Future[metadata.Answer] = self._gateway.loop.create_future()
-        self._gateway.slices.run(
+        answered: asyncio.Future[metadata.Answer] = asyncio.get_running_loop().create_future()
+        self._slices.run(
             self._read(cluster, payload, version),
             answered.set_result,
             answered.set_exception,
         )
         answer = await answered
-        self._gateway.learn_brokers(cluster, answer.brokers)
+        self._learn_brokers(cluster, answer.brokers)
         absent = (int(ErrorCode.unknown_topic_or_partition), int(ErrorCode.invalid_topic_exception))
         return {topic.name: topic for topic in answer.topics if topic.error not in absent}
 
     def _read(self, cluster: str, payload: bytes, version: int) -> metadata.Sliced[metadata.Answer]:
         """What ``cluster`` answers, as far as it is believed."""
-        answer = yield from metadata.read(payload, version, self._gateway.nodes.base(cluster))
-        yield from self._gateway.known_topics.check(cluster, answer)
+        answer = yield from metadata.read(payload, version, self._nodes.base(cluster))
+        yield from self._known_topics.check(cluster, answer)
         return answer
 
     async def coordinators(self, cluster: str, groups: Sequence[str]) -> dict[str, tuple[ErrorCode, Broker]]:
@@ -99,8 +114,9 @@ class Lookups:
 class _Cluster:
     """The connection to one cluster."""
 
-    def __init__(self, gateway: Gateway, name: str) -> None:
-        self._gateway = gateway
+    def __init__(self, upstreams: Upstreams, spawn: Callable[[Any], asyncio.Task[Any]], name: str) -> None:
+        self._upstreams = upstreams
+        self._spawn = spawn
         self._name = name
         self._upstream: Upstream | None = None
         self._opening: asyncio.Task[Upstream] | None = None
@@ -110,7 +126,7 @@ class _Cluster:
     async def ask(self, kind: ApiKey, version: int, message: Any) -> bytes:
         """:raises UpstreamUnavailable: the cluster cannot be asked, or does not answer in time."""
         upstream = await self._open()
-        answered: asyncio.Future[bytes] = self._gateway.loop.create_future()
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting.add(answered)
         self._numbers += 1
 
@@ -121,7 +137,7 @@ class _Cluster:
         data = encode_request(kind, version, self._numbers, CLIENT_ID, message)
         upstream.send((data,), self._numbers, answer)
         try:
-            return await asyncio.wait_for(answered, self._gateway.settings.connect_seconds)
+            return await asyncio.wait_for(answered, self._upstreams.connect_seconds)
         except TimeoutError:
             self.close()  # what comes late would answer the next question
             raise UpstreamUnavailable(f"cluster {self._name} does not answer {kind.name}") from None
@@ -138,7 +154,7 @@ class _Cluster:
         if self._upstream is not None:
             return self._upstream
         if self._opening is None:
-            self._opening = self._gateway.spawn(self._connect())
+            self._opening = self._spawn(self._connect())
         try:
             return await asyncio.shield(self._opening)
         finally:
@@ -146,13 +162,11 @@ class _Cluster:
                 self._opening = None
 
     async def _connect(self) -> Upstream:
-        upstream = await self._gateway.open_cluster(self._name)
+        upstream = await self._upstreams.open_cluster(self._name)
         try:
-            if self._gateway.uses_sasl(self._name):
-                await asyncio.wait_for(
-                    self._gateway.sign_in(upstream, self._gateway.accounts.lookup[self._name]),
-                    self._gateway.settings.connect_seconds,
-                )
+            await asyncio.wait_for(
+                self._upstreams.sign_in_to_look_up(upstream), self._upstreams.connect_seconds
+            )
         except (UpstreamUnavailable, WireError, TimeoutError, OSError) as error:
             upstream.close()
             raise UpstreamUnavailable(

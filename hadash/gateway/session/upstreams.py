@@ -1,0 +1,183 @@
+"""Connections to the clusters: for clients, for whom the Gateway signs in where they bring no password, and of the
+Gateway's own.
+"""
+
+from __future__ import annotations
+
+import random
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.gateway.protocol import proxy_protocol
+from hadash.gateway.protocol.proxy_protocol import Passed
+from hadash.gateway.reporting.traffic import Traffic
+from hadash.gateway.rules.table import BindingTable
+from hadash.gateway.session.accounts import Account, Accounts
+from hadash.gateway.session.listener import Listener, SecurityProtocol, Unidentified
+from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.session.upstream_auth import CLIENT_ID, OwnSession
+from hadash.gateway.settings import GatewaySettings
+from hadash.gateway.virtual.nodes import Node, NodeMap
+
+
+class Upstreams:
+    """Opens them. ``clusters`` are described as the control plane has last published them.
+
+    :param spawn: runs something beside everything else, until the Gateway ends.
+    """
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        pair: PairDescription,
+        clusters: dict[str, ClusterDescription],
+        table: BindingTable,
+        nodes: NodeMap,
+        listener: Listener,
+        accounts: Accounts,
+        traffic: Traffic,
+        spawn: Callable[[Any], Any],
+    ) -> None:
+        self._settings = settings
+        self._pair = pair
+        self._clusters = clusters
+        self._table = table
+        self._nodes = nodes
+        self._listener = listener
+        self._certificates = listener.certificates
+        self._accounts = accounts
+        self._traffic = traffic
+        self._spawn = spawn
+
+    def _bootstrap(self, cluster: str) -> Broker:
+        """Any broker. :raises UpstreamUnavailable: the cluster is none of this pair's."""
+        if cluster not in self._clusters:
+            raise UpstreamUnavailable(
+                f"a binding leads to cluster {cluster!r}, which pair {self._pair.name} does not have"
+            )
+        known = self._nodes.brokers(cluster)
+        if known:
+            return random.choice(known)
+        host, _, port = self._clusters[cluster].bootstrap_servers.split(",")[0].rpartition(":")
+        return Broker(-1, host, int(port))
+
+    async def open_upstream(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
+        """A connection to the cluster that serves a client: the broker whose node it came to, if its cluster does so
+        in any way, else any of the cluster that it is bound to.
+
+        :param passed: between which addresses the client's own connection is.
+
+        :raises Unidentified: the cluster would take the client for the Gateway itself.
+        :raises UpstreamUnavailable: the broker cannot be reached, or nobody knows which cluster it is.
+        """
+        if self._table.is_unknown(appid):
+            raise UpstreamUnavailable(
+                f"the binding document of {appid} cannot be read, so its cluster is not known: repair or delete it"
+            )
+        cluster, broker = self._table.binding(appid, client_id).cluster, None
+        if node is not None and node.cluster in self._table.reachable(appid, client_id):
+            cluster, broker = node.cluster, self._nodes.broker(node)
+        return await self._open(
+            cluster, broker or self._bootstrap(cluster), self._context_for(appid, cluster), passed
+        )
+
+    async def open_as(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
+        """A connection for a client that brings no password: signed in with its AppID's account, where the cluster asks
+        for one.
+
+        :raises Unidentified: there is no such account, or the AppID may not be used without authentication.
+        :raises UpstreamUnavailable: the broker cannot be reached, or refuses the account.
+        """
+        unauthenticated = self._listener.protocol is SecurityProtocol.PLAINTEXT
+        if unauthenticated and appid not in self._accounts.unauthenticated:
+            raise Unidentified(
+                f"AppID {appid} may not be used without authentication (HADASH_GATEWAY_ACCOUNTS does not say so)"
+            )
+        upstream = await self.open_upstream(appid, client_id, node, passed)
+        if not self.uses_sasl(upstream.cluster):
+            return upstream
+        account = self._accounts.of(appid, upstream.cluster)
+        try:
+            if account is None:
+                raise Unidentified(
+                    f"HADASH_GATEWAY_ACCOUNTS has no account of AppID {appid} on cluster {upstream.cluster}"
+                )
+            await self.sign_in(upstream, account, client_id)
+        except BaseException:
+            upstream.close()
+            raise
+        return upstream
+
+    @property
+    def connect_seconds(self) -> float:
+        """For so long a broker is waited for."""
+        return self._settings.connect_seconds
+
+    async def sign_in_to_look_up(self, upstream: Upstream) -> None:
+        """With the account that may ask, where the cluster wants one. :raises UpstreamUnavailable: it is refused."""
+        if self.uses_sasl(upstream.cluster):
+            await self.sign_in(upstream, self._accounts.lookup[upstream.cluster])
+
+    def can_look_up(self, cluster: str) -> bool:
+        """Whether there is an account for ``cluster``: on one without SASL, the Gateway's own certificate."""
+        if cluster in self._clusters and not self.uses_sasl(cluster):
+            return self._certificates.presents_own(cluster)
+        return cluster in self._accounts.lookup
+
+    async def open_cluster(self, cluster: str) -> Upstream:
+        """A connection to any broker of ``cluster``. :raises UpstreamUnavailable: it cannot be reached."""
+        return await self._open(cluster, self._bootstrap(cluster), self._certificates.own(cluster))
+
+    async def sign_in(self, upstream: Upstream, account: Account, client_id: str = CLIENT_ID) -> None:
+        """Sign a connection in with an account of the Gateway's own, for as long as it stands.
+
+        :raises UpstreamUnavailable: the broker refuses it.
+        """
+        seconds = self._settings.connect_seconds
+        await OwnSession(upstream, account, client_id, seconds, self._spawn, self._renewed).begin()
+
+    def _renewed(self) -> None:
+        self._traffic.renewed_sessions += 1
+
+    def uses_sasl(self, cluster: str) -> bool:
+        """Whether ``cluster`` wants its clients to sign in."""
+        return self._clusters[cluster].security_protocol.startswith("SASL")
+
+    def _context_for(self, appid: str, cluster: str) -> ssl.SSLContext:
+        """TLS for a client's connection to ``cluster``. A cluster without SASL takes whose certificate it is
+        for the client.
+
+        :raises Unidentified: there is the Gateway's certificate only.
+        """
+        if self.uses_sasl(cluster):
+            return self._certificates.own(cluster)
+        context = self._certificates.of(appid, cluster)
+        if context is None and self._certificates.presents_own(cluster):
+            raise Unidentified(
+                f"HADASH_GATEWAY_ACCOUNTS has no certificate of AppID {appid} for cluster {cluster}, which "
+                f"knows its clients "
+                f"by their certificates: add [appids.{appid}.{cluster}] with certificate and key"
+            )
+        return context or self._certificates.own(cluster)
+
+    async def _open(
+        self, cluster: str, broker: Broker, tls: ssl.SSLContext, passed: Passed | None = None
+    ) -> Upstream:
+        """:param passed: of the client whose connection it is; ``None`` for the Gateway's own."""
+        header = b""
+        if cluster in self._settings.upstream_proxy_protocol:
+            header = proxy_protocol.LOCAL if passed is None else proxy_protocol.encode(passed)
+        description = self._clusters[cluster]
+        context = tls if description.security_protocol.endswith("SSL") else None
+        return await Upstream.open(
+            description.name,
+            broker,
+            context,
+            self._settings.connect_seconds,
+            self._settings.max_frame_bytes,
+            self._settings.write_buffer_bytes,
+            self._settings.silence_seconds,
+            header,
+        )
