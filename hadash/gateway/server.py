@@ -10,13 +10,12 @@ from typing import Any
 
 from hadash.bindings.member import Member
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import TRANSACTIONS, ApiKey
-from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.protocol.versions import CachedAnswers, Ranges, intersection
 from hadash.gateway.protocol.wire import WireError
+from hadash.gateway.reporting.durations import RESOLVE_BOUNDS, Durations
 from hadash.gateway.reporting.lake import AccessReports
-from hadash.gateway.reporting.log_limit import LogLimit
-from hadash.gateway.reporting.metrics import RESOLVE_BOUNDS, Durations
 from hadash.gateway.reporting.traffic import Traffic
 from hadash.gateway.rules.binding_applier import Applying
 from hadash.gateway.rules.table import BindingTable
@@ -24,7 +23,7 @@ from hadash.gateway.session.accepting import Acceptor
 from hadash.gateway.session.accounts import Accounts
 from hadash.gateway.session.client import Client
 from hadash.gateway.session.clients import Clients
-from hadash.gateway.session.connection import ClientConnection
+from hadash.gateway.session.connections import Connections
 from hadash.gateway.session.libraries import Libraries
 from hadash.gateway.session.listener import Listener
 from hadash.gateway.session.member_ids import Origins
@@ -40,7 +39,6 @@ from hadash.gateway.waiting.memory_pool import MemoryPool
 from hadash.gateway.waiting.purgatory import Purgatory, Timer
 from hadash.gateway.waiting.slices import Slices
 from hadash.gateway.waiting.turns import CLIENT_TURNS, HANDSHAKE_TURNS, SIGN_IN_TURNS, Turns
-from hadash.identity.names import printable
 from hadash.lake.store import Store
 
 log = logging.getLogger(__name__)
@@ -48,9 +46,6 @@ log = logging.getLogger(__name__)
 
 #: Different things that are logged once; beyond it nothing new is: a log that says the same of everybody helps nobody.
 MAX_NOTES = 1000
-
-#: Characters of what is logged about a client that was turned away.
-MAX_LOGGED = 500
 
 
 class Gateway:
@@ -88,14 +83,11 @@ class Gateway:
         self.member_ids = Origins(numbers, state / "members" if state else None)
         #: The members of groups, whichever of their connections their requests come in on.
         self.group_members = GroupMembers(self.loop.time)
-        self.libraries = Libraries()
         #: What brokers that know less are held against.
         self.known_topics = KnownTopics()
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.resolve_times = Durations(RESOLVE_BOUNDS)
         self.zookeeper_connected = True
-        #: The last epoch that ZooKeeper has, while that is less than was seen here: it has lost changes.
-        self.forgotten: int | None = None
         #: Whether each cluster answered when it was asked last (every ``versions_seconds``).
         self.reached: dict[str, bool] = {}
         #: Whether it hangs up, because it was told to end.
@@ -128,35 +120,79 @@ class Gateway:
         self._noted: set[str] = set()
         self.timer = Timer(self.loop)
         self.purgatory = Purgatory(self.timer, settings.max_parked, settings.max_parked_bytes)
-        #: Whose requests are handled next, of those who are signed in and of those who are not yet.
-        self.client_turns = Turns(self.loop, CLIENT_TURNS)
-        self.sign_in_turns = Turns(self.loop, SIGN_IN_TURNS)
-        #: Whose TLS handshake begins next.
-        self.handshake_turns = Turns(self.loop, HANDSHAKE_TURNS)
-        #: Memory for large requests of clients while they come in.
-        self.memory_pool = MemoryPool(
-            settings.max_partial_bytes, settings.partial_seconds, self.timer, self.loop.time
-        )
-        #: Those who are signed in, by AppID.
-        self.clients = Clients()
-        #: All connections, signed in or not.
-        self.connections: set[ClientConnection] = set()
-        #: Those who are not.
+        self._one_left = asyncio.Event()
+        #: Those who are signed in.
+        self.clients: Clients[Client] = Clients(self.traffic, self._one_left.set)
         self.unauthenticated = Unauthenticated(
             settings.max_unauthenticated_connections,
             settings.max_unauthenticated_per_host,
             settings.max_unauthenticated_bytes,
             self.loop.time,
         )
-        self.applying = Applying(self, member)
-        self._one_left = asyncio.Event()
+        #: All connections, signed in or not.
+        self.connections = Connections(
+            settings.max_connections,
+            self.unauthenticated,
+            self.listener,
+            self.traffic,
+            self._one_left.set,
+            self.loop.time,
+        )
+        self.applying = Applying(
+            settings,
+            self.loop,
+            self.spawn,
+            self.table,
+            self.clients,
+            self.known_topics,
+            self.traffic,
+            self.purgatory,
+            self.slices,
+            member,
+        )
         self._ranges: dict[str, Ranges] = {}
-        #: What clients are told that they may send.
         self.versions = CachedAnswers(self._served_versions())
-        self._refusals = LogLimit(log, self.loop.time)
-        self._acceptor = Acceptor(self)
+        self.context = GatewayContext(
+            settings=settings,
+            pair=pair,
+            loop=self.loop,
+            spawn=self.spawn,
+            timer=self.timer,
+            slices=self.slices,
+            listener=self.listener,
+            table=self.table,
+            nodes=self.nodes,
+            versions=self.versions,
+            traffic=self.traffic,
+            resolve_times=self.resolve_times,
+            libraries=Libraries(),
+            member_ids=self.member_ids,
+            group_members=self.group_members,
+            known_topics=self.known_topics,
+            purgatory=self.purgatory,
+            memory_pool=MemoryPool(
+                settings.max_partial_bytes, settings.partial_seconds, self.timer, self.loop.time
+            ),
+            client_turns=Turns(self.loop, CLIENT_TURNS),
+            sign_in_turns=Turns(self.loop, SIGN_IN_TURNS),
+            handshake_turns=Turns(self.loop, HANDSHAKE_TURNS),
+            upstreams=self.upstreams,
+            lookups=self.lookups,
+            applying=self.applying,
+            clients=self.clients,
+            connections=self.connections,
+            unauthenticated=self.unauthenticated,
+            learn_brokers=self.learn_brokers,
+            note_once=self.note_once,
+        )
+        self._acceptor = Acceptor(self.context)
         self._listening: set[int] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def forgotten(self) -> int | None:
+        """The last epoch that ZooKeeper has, while that is less than was seen here: it has lost changes."""
+        return self.applying.zookeeper_lost_after
 
     # -- life --------------------------------------------------------------------------------------------------
 
@@ -186,7 +222,7 @@ class Gateway:
             if not self.clients:
                 break
             await self._one_left.wait()
-        for connection in list(self.connections):
+        for connection in self.connections:
             connection.close()
         while self.connections:
             self._one_left.clear()
@@ -198,7 +234,7 @@ class Gateway:
         self._acceptor.close()
         for client in list(self.clients):
             client.relay.upstream.abort()
-        for connection in list(self.connections):
+        for connection in self.connections:
             connection.abort()
         await self._close()
 
@@ -308,54 +344,6 @@ class Gateway:
             await asyncio.sleep(self.settings.traffic_seconds)
             steps = self.traffic.sample(self.purgatory.count)
             self.slices.run(steps, lambda _: None, _sampling_failed)
-
-    # -- connections -----------------------------------------------------------------------------------------------
-
-    def admits(self, host: str) -> bool:
-        """Whether there is room for one more connection, of ``host``; if not, that is noted."""
-        reason = ""
-        if len(self.connections) >= self.settings.max_connections:
-            reason = "" if self.unauthenticated.close_oldest("connections") else "connections"
-        reason = reason or self.unauthenticated.make_room(host, for_others=self.listener.proxies.holds(host))
-        if reason:
-            self.turned_away(host, "not signed in", reason, f"too many {reason}")
-        return not reason
-
-    def accepted(self, connection: ClientConnection) -> None:
-        """Count a new connection."""
-        self.connections.add(connection)
-        self.unauthenticated.add(connection)
-
-    def passed_on(self, connection: ClientConnection, passed: Passed) -> bool:
-        """A load balancer has said for whom it passes a connection on, which counts as that host's from now on. Whether
-        there is room for it; if not, that is noted."""
-        self.unauthenticated.remove(connection)
-        connection.passed = passed
-        reason = self.unauthenticated.make_room(passed.source.host)
-        if reason:
-            self.turned_away(connection.host, "not signed in", reason, f"too many {reason}")
-            return False
-        self.unauthenticated.add(connection)
-        return True
-
-    def turned_away(self, host: str, who: str, reason: str, why: str) -> None:
-        """Note why somebody was refused: in the log, and counted by ``reason``."""
-        said = printable(why, MAX_LOGGED)  # what strangers send is in it
-        self._refusals.warning("client %s (%s): %s", host, who, said)
-        self.traffic.count_refused(reason)
-
-    def closed(self, connection: ClientConnection) -> None:
-        self.connections.discard(connection)
-        self.unauthenticated.remove(connection)
-        self._one_left.set()
-
-    def signed_in(self, client: Client) -> None:
-        self.clients.add(client)
-        self.traffic.sign_ins += 1
-
-    def signed_out(self, client: Client) -> None:
-        self.clients.remove(client)
-        self._one_left.set()
 
 
 def _sampling_failed(error: Exception) -> None:

@@ -93,7 +93,7 @@ class TestRequests:
         """Also when it is no more than a client may send: its turn comes when it has gone."""
         answered = count_requests(gateway, monkeypatch)
         turns: list[object] = []
-        monkeypatch.setattr(gateway.sign_in_turns, "ask", turns.append)
+        monkeypatch.setattr(gateway.context.sign_in_turns, "ask", turns.append)
         _, writer = await connect(gateway)
         writer.write(ASK * 10)
         await comes_about(lambda: turns, "a request that waits for its turn")
@@ -335,7 +335,7 @@ class TestHandshakes:
     ) -> None:
         """However many hellos come at once, they are answered one by one, and clients are served in between."""
         turns: list[Callable[[], None]] = []
-        monkeypatch.setattr(gateway.handshake_turns, "ask", turns.append)
+        monkeypatch.setattr(gateway.context.handshake_turns, "ask", turns.append)
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         _, late = await connect(gateway)

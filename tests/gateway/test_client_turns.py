@@ -67,11 +67,11 @@ def write(acks: int, value: bytes = b"x") -> bytes:
 
 async def signed_in(gateway: Gateway) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Client]:
     """A client whose first request, a HEARTBEAT, has no answer."""
-    before = set(gateway.all_clients())
+    before = set(gateway.clients)
     reader, writer = await connect(gateway)
     writer.write(HEARTBEAT)
-    await comes_about(lambda: set(gateway.all_clients()) - before, "a signed-in client")
-    (client,) = set(gateway.all_clients()) - before
+    await comes_about(lambda: set(gateway.clients) - before, "a signed-in client")
+    (client,) = set(gateway.clients) - before
     return reader, writer, client
 
 
@@ -143,7 +143,7 @@ class TestOneWhoHangsUp:
     ) -> None:
         """Its client sends it again on another connection; written both times it is a duplicate."""
         turns: list[object] = []
-        monkeypatch.setattr(gateway.client_turns, "ask", turns.append)
+        monkeypatch.setattr(gateway.context.client_turns, "ask", turns.append)
         _, writer, client = await signed_in(gateway)
         writer.write(write(acks=1) * (REQUESTS_PER_TURN + 5))
         await comes_about(lambda: turns, "requests that wait for their turn")
@@ -151,7 +151,7 @@ class TestOneWhoHangsUp:
         await comes_about(lambda: client.connection.gone, "the client's leaving")
         for turn in turns:
             turn()  # type: ignore[operator]
-        await comes_about(lambda: client not in set(gateway.all_clients()), "the end of the connection")
+        await comes_about(lambda: client not in set(gateway.clients), "the end of the connection")
         assert broker.taken(ApiKey.PRODUCE) == REQUESTS_PER_TURN
 
 
@@ -164,13 +164,15 @@ class TestLargeRequests:
         async with own_gateway(broker.port, **SETTINGS, max_partial_bytes=400_000) as gateway:
             first, second = [await signed_in(gateway) for _ in range(2)]
             first[1].write(self.LARGE[:100_000])
-            await comes_about(lambda: gateway.memory_pool.reserved == len(self.LARGE), "room for the first")
+            await comes_about(
+                lambda: gateway.context.memory_pool.reserved == len(self.LARGE), "room for the first"
+            )
             second[1].write(self.LARGE)
-            await comes_about(lambda: gateway.memory_pool.waiting == 1, "the second waits")
+            await comes_about(lambda: gateway.context.memory_pool.waiting == 1, "the second waits")
             assert broker.taken(ApiKey.PRODUCE) == 0
             first[1].write(self.LARGE[100_000:])
             await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == 2, "both writes")
-            assert gateway.memory_pool.reserved == 0
+            assert gateway.context.memory_pool.reserved == 0
 
     async def test_who_does_not_complete_it_makes_way(self, broker: SilentBroker) -> None:
         async with own_gateway(
@@ -178,7 +180,9 @@ class TestLargeRequests:
         ) as gateway:
             slow, quick = [await signed_in(gateway) for _ in range(2)]
             slow[1].write(self.LARGE[:-1])
-            await comes_about(lambda: gateway.memory_pool.reserved == len(self.LARGE), "room for the first")
+            await comes_about(
+                lambda: gateway.context.memory_pool.reserved == len(self.LARGE), "room for the first"
+            )
             quick[1].write(self.LARGE)
             await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == 1, "the write of the other")
             assert await is_cut(slow[0])
@@ -188,7 +192,9 @@ class TestLargeRequests:
         async with own_gateway(broker.port, **SETTINGS, max_partial_bytes=400_000) as gateway:
             leaves, stays = [await signed_in(gateway) for _ in range(2)]
             leaves[1].write(self.LARGE[:-1])
-            await comes_about(lambda: gateway.memory_pool.reserved == len(self.LARGE), "room for the first")
+            await comes_about(
+                lambda: gateway.context.memory_pool.reserved == len(self.LARGE), "room for the first"
+            )
             leaves[1].close()
             stays[1].write(self.LARGE)
             await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == 1, "the write of the other")
@@ -208,7 +214,7 @@ async def test_one_who_does_not_read_gets_no_more_answers(
         rounds = Rounds(gateway, monkeypatch)
         writer.transport.pause_reading()
         sending = asyncio.create_task(_send_all(writer, ASK * 1_000_000))
-        (client,) = gateway.clients[APPID]
+        (client,) = gateway.clients.of(APPID)
         await comes_about(lambda: client.connection.slow, "an answer too many")
         before = rounds.total
         for _ in range(100):

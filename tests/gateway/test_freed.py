@@ -76,14 +76,14 @@ class Watched:
     def __init__(self, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
         self.accepted = 0
-        real = gateway.accepted
+        real = gateway.connections.accepted
 
         def accepted(connection: ClientConnection) -> None:
             self.left.add(connection)
             self.accepted += 1
             real(connection)
 
-        monkeypatch.setattr(gateway, "accepted", accepted)
+        monkeypatch.setattr(gateway.connections, "accepted", accepted)
 
     async def are_freed(self) -> None:
         await comes_about(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hadash.bindings.epochs import Report, Span
 from hadash.bindings.member import Member
@@ -14,27 +15,92 @@ from hadash.bindings.model import BindingState
 from hadash.bindings.returning import Departure
 from hadash.bindings.watch import Update
 from hadash.gateway import remembered
+from hadash.gateway.reporting.traffic import Traffic
 from hadash.gateway.rules.pending_retries import Returning
-from hadash.gateway.rules.table import AppliedEpoch
-
-if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
-    from hadash.gateway.session.client import Client
+from hadash.gateway.rules.table import AppliedEpoch, BindingTable
+from hadash.gateway.session.clients import Clients
+from hadash.gateway.session.signed_in import SignedIn
+from hadash.gateway.settings import GatewaySettings
+from hadash.gateway.virtual.known_topics import KnownTopics
+from hadash.gateway.waiting.purgatory import Purgatory
+from hadash.gateway.waiting.slices import Slices
 
 log = logging.getLogger(__name__)
+
+
+class HasGoverning(Protocol):
+    @property
+    def blocked(self) -> bool: ...
+
+
+class HasWrites(Protocol):
+    """What of a client's is on its way to its cluster."""
+
+    @property
+    def cluster(self) -> str: ...
+
+    @property
+    def is_quiet(self) -> bool: ...
+
+    def quiet(self) -> Coroutine[Any, Any, None]: ...
+
+
+class Guarding(Protocol):
+    def guard(self, action: Callable[[], None]) -> None: ...
+
+
+class Affected(Protocol):
+    """As much of a signed-in client as a change of its binding is about."""
+
+    @property
+    def signed(self) -> SignedIn: ...
+
+    @property
+    def connection(self) -> Guarding: ...
+
+    @property
+    def governing(self) -> HasGoverning: ...
+
+    @property
+    def relay(self) -> HasWrites: ...
+
+    def binding_changed(self) -> None: ...
+
+    def describe(self) -> str: ...
 
 
 class Applying:
     """Puts changes into effect. All methods run in the Gateway's loop.
 
     :param member: ``None`` only where nobody waits for an applied epoch (tests).
+    :param spawn: runs something beside everything else, until the Gateway ends.
     """
 
-    def __init__(self, gateway: Gateway, member: Member | None) -> None:
-        self._gateway = gateway
-        self._table = gateway.table
-        self._loop = gateway.loop
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        loop: asyncio.AbstractEventLoop,
+        spawn: Callable[[Any], Any],
+        table: BindingTable,
+        clients: Clients[Any],
+        known_topics: KnownTopics,
+        traffic: Traffic,
+        purgatory: Purgatory,
+        slices: Slices,
+        member: Member | None,
+    ) -> None:
+        self._settings = settings
+        self._loop = loop
+        self._spawn = spawn
+        self._table = table
+        self._clients = clients
+        self._known_topics = known_topics
+        self._traffic = traffic
+        self._purgatory = purgatory
+        self._slices = slices
         self._member = member
+        #: The last epoch that ZooKeeper has, while that is less than was seen here: it has lost changes.
+        self.zookeeper_lost_after: int | None = None
         self.applied = AppliedEpoch()
         #: Who may send again what a cluster may have already.
         self.returning = Returning()
@@ -49,23 +115,24 @@ class Applying:
         # Written at an epoch that is not known, after those that were seen: at a start, any.
         self.applied.not_read(update.unreadable, span)
         changed = self._table.apply(update)
-        self._gateway.known_topics.placed(update.placements.values())
+        self._known_topics.placed(update.placements.values())
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
         stops = self._stops()
         self.applied.release_but(stops)
         self._hold_for_the_returning(changed, before)
         for appid in changed:
             stopped = any(b.state is not BindingState.FORWARD for b in self._table.bindings_of(appid))
-            self._gateway.traffic.pauses.bindings_changed(appid, stopped=stopped)
-            for client in self._gateway.clients.of(appid):
+            self._traffic.pauses.bindings_changed(appid, stopped=stopped)
+            affected: list[Affected] = self._clients.of(appid)
+            for client in affected:
                 client.connection.guard(client.binding_changed)
                 # Also when that failed: what is in flight is in flight.
                 if client.governing.blocked and not client.relay.is_quiet:
                     waits.append(client.relay.quiet())
         # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is
         # served meanwhile.
-        self._gateway.slices.run(self._gateway.purgatory.checking(changed), lambda _: None, _release_failed)
-        self._gateway.spawn(self._in_effect(span, waits))
+        self._slices.run(self._purgatory.checking(changed), lambda _: None, _release_failed)
+        self._spawn(self._in_effect(span, waits))
 
     def _stops(self) -> set[int]:
         """The epochs of the blocks that there are, and of what comes before a block."""
@@ -80,13 +147,13 @@ class Applying:
         """ZooKeeper has another history than the one that was seen (``None``: that is over). Its epochs are
         other changes then: none of them is in effect here, whatever their numbers.
         """
-        self._gateway.forgotten = epoch
+        self.zookeeper_lost_after = epoch
         self._reported.set()
 
     @property
     def report(self) -> Report:
         """What ZooKeeper is told."""
-        return Report() if self._gateway.forgotten is not None else self.applied.report
+        return Report() if self.zookeeper_lost_after is not None else self.applied.report
 
     def inherit(self, report: Report | None) -> None:
         """A process of this name was a Gateway before, and did not end in order: what it had sent to a
@@ -101,7 +168,7 @@ class Applying:
         """
         if report is not None:
             self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
-            self.returning.expect_everybody(self._loop.time() + self._gateway.settings.return_seconds)
+            self.returning.expect_everybody(self._loop.time() + self._settings.return_seconds)
 
     def departure(self) -> Departure | None:
         """Who may still come back when this process ends now, for those who go on; ``None`` when nobody may."""
@@ -113,9 +180,9 @@ class Applying:
         clusters = {
             appid: tuple(sorted({cluster for _, cluster in clients})) for appid, clients in expected.items()
         }
-        return Departure(self._gateway.settings.id, until - now, None if everybody else clusters)
+        return Departure(self._settings.id, until - now, None if everybody else clusters)
 
-    def cut_off(self, client: Client, why: str, seconds: float | None = None) -> None:
+    def cut_off(self, client: Affected, why: str, seconds: float | None = None) -> None:
         """A client's connection, or its broker's, has ended while it had writes under way, or they were
         refused although the cluster may have them: it will send them again.
 
@@ -126,7 +193,7 @@ class Applying:
         """
         appid, client_id = client.signed.appid, client.signed.client_id
         now = self._loop.time()
-        until = now + (self._gateway.settings.return_seconds if seconds is None else seconds)
+        until = now + (self._settings.return_seconds if seconds is None else seconds)
         self.returning.expect(appid, client_id, client.relay.cluster, now, until)
         log.info("%s may send again what %s has already: %s", client.describe(), client.relay.cluster, why)
         caught = {
@@ -175,7 +242,7 @@ class Applying:
         epoch = span[1]
         waiting = {asyncio.ensure_future(wait) for wait in waits}
         while waiting:
-            _, waiting = await asyncio.wait(waiting, timeout=self._gateway.settings.slow_block_seconds)
+            _, waiting = await asyncio.wait(waiting, timeout=self._settings.slow_block_seconds)
             if waiting:
                 self._reported.set()  # it is obeyed all the same
                 log.warning(
@@ -187,12 +254,12 @@ class Applying:
 
     def _in_flight(self) -> list[str]:
         """What blocks that are not in effect yet wait for."""
-        return [client.describe() for client in self._gateway.clients if not client.relay.is_quiet]
+        return [client.describe() for client in self._clients if not client.relay.is_quiet]
 
     def _remember(self, epoch: int) -> None:
-        if self._gateway.settings.state and epoch:
+        if self._settings.state and epoch:
             try:
-                remembered.note(Path(self._gateway.settings.state), epoch)
+                remembered.note(Path(self._settings.state), epoch)
             except OSError as error:
                 log.warning("epoch %d could not be noted in HADASH_GATEWAY_STATE: %s", epoch, error)
 

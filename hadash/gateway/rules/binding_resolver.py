@@ -10,7 +10,7 @@ from hadash.bindings.model import Binding, BindingState
 from hadash.gateway.protocol.api_keys import DATA
 from hadash.gateway.protocol.subjects import group_of, topics_of
 from hadash.gateway.protocol.wire import Request
-from hadash.gateway.reporting.metrics import Durations
+from hadash.gateway.reporting.durations import Durations
 from hadash.gateway.rules.table import BindingTable
 
 #: From the least to the most that is held back.

@@ -9,15 +9,12 @@ import errno
 import logging
 import socket
 from functools import partial
-from typing import TYPE_CHECKING
 
+from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol import hello, proxy_protocol
 from hadash.gateway.protocol.proxy_protocol import BadHeader, Endpoint, NothingCame, Passed
 from hadash.gateway.session.connection import ClientConnection
 from hadash.gateway.virtual.nodes import Node
-
-if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +34,9 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 class Acceptor:
     """The listening sockets of a Gateway."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-        self._loop = gateway.loop
+    def __init__(self, context: GatewayContext) -> None:
+        self._context = context
+        self._loop = context.loop
         self._listening: dict[socket.socket, Node | None] = {}
         self._left = ACCEPTS_PER_ROUND
         self._retries: set[asyncio.TimerHandle] = set()
@@ -47,7 +44,7 @@ class Acceptor:
     def listen(self, bound: socket.socket, node: Node | None) -> None:
         """Accept connections on ``bound``, for ``node``. :raises OSError: the port is taken."""
         bound.setblocking(False)
-        bound.listen(self._gateway.settings.accept_backlog)
+        bound.listen(self._context.settings.accept_backlog)
         self._listening[bound] = node
         self._loop.add_reader(bound, self._accept, bound)
 
@@ -93,7 +90,7 @@ class Acceptor:
         self._retries.add(retry)
 
     def _take(self, accepted: socket.socket, peer: Endpoint, node: Node | None) -> None:
-        if not self._gateway.admits(peer.host):
+        if not self._context.connections.admits(peer.host):
             accepted.close()
             return
         try:
@@ -102,15 +99,15 @@ class Acceptor:
             accepted.close()
             return
         passed = Passed(peer, Endpoint(str(own[0]), int(own[1])))
-        connection = ClientConnection(self._gateway, node, accepted, passed)
-        self._gateway.accepted(connection)
-        self._gateway.spawn(self._connect(connection, accepted))
+        connection = ClientConnection(self._context, node, accepted, passed)
+        self._context.connections.accepted(connection)
+        self._context.spawn(self._connect(connection, accepted))
 
     async def _connect(self, connection: ClientConnection, accepted: socket.socket) -> None:
         """Hand the connection over to the event loop; before that read who it is passed on for, and with TLS,
         shake hands after it.
         """
-        if self._gateway.listener.proxies.holds(connection.host):
+        if self._context.listener.proxies.holds(connection.host):
             known = False
             try:
                 known = await self._hear_of_client(connection, accepted)
@@ -120,7 +117,7 @@ class Acceptor:
                     connection.not_made()
             if not known:
                 return
-        context = self._gateway.certificates.server
+        context = self._context.certificates.server
         if context is not None:
             begins = False
             try:
@@ -132,7 +129,7 @@ class Acceptor:
             if not begins:
                 return
         # The sign-in's own time ends a handshake, too. This is the loop's, which would otherwise end it earlier.
-        seconds = self._gateway.settings.authentication_seconds if context else None
+        seconds = self._context.settings.authentication_seconds if context else None
         try:
             await self._loop.connect_accepted_socket(
                 partial(_same, connection), accepted, ssl=context, ssl_handshake_timeout=seconds
@@ -155,15 +152,15 @@ class Acceptor:
         except OSError:
             return False
         turn: asyncio.Future[None] = self._loop.create_future()
-        self._gateway.unauthenticated.works(connection)
-        self._gateway.handshake_turns.ask(partial(_give, turn))
+        self._context.unauthenticated.works(connection)
+        self._context.handshake_turns.ask(partial(_give, turn))
         await turn
-        self._gateway.unauthenticated.waits(connection)
+        self._context.unauthenticated.waits(connection)
         return not connection.closing
 
     async def _hear_of_client(self, connection: ClientConnection, accepted: socket.socket) -> bool:
         """Whether a load balancer has said whose connection this is, or that it is its own."""
-        settings = self._gateway.settings
+        settings = self._context.settings
         accepted.setblocking(False)
         passed, why = None, ""
         try:
@@ -182,7 +179,7 @@ class Acceptor:
         if why:
             connection.turned_away(BAD_HEADER, why)
             return False
-        return passed is None or self._gateway.passed_on(connection, passed)
+        return passed is None or self._context.connections.passed_on(connection, passed)
 
 
 def _give(turn: asyncio.Future[None]) -> None:

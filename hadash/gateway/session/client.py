@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hadash.bindings.model import Binding, BindingState
+from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import DATA, GROUP, SIGN_IN, TRANSACTIONS, ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, decode_request
 from hadash.gateway.protocol.records import Produced, read_produce
@@ -19,23 +21,58 @@ from hadash.gateway.session.client_auth import SignInAgain, software_of
 from hadash.gateway.session.libraries import Library
 from hadash.gateway.session.members import ConnectionMembers, HeldHeartbeat, Waits
 from hadash.gateway.session.relay import Relay
+from hadash.gateway.session.replies import ReplyQueue
 from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.session.upstream import introduce_in_line
 from hadash.gateway.virtual import unasked
+from hadash.gateway.virtual.nodes import Node
 from hadash.gateway.virtual.rewrite import without_session
 from hadash.gateway.waiting.purgatory import DelayedOperation
 from hadash.gateway.waiting.timing_wheel import Entry
 from hadash.identity.names import printable
-
-if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
-    from hadash.gateway.session.connection import ClientConnection
 
 log = logging.getLogger(__name__)
 
 
 #: Seconds for which what was just written is waited for in any case: also when its client has been gone for long.
 LEAST_LINGER_SECONDS = 0.25
+
+
+class ItsConnection(Protocol):
+    """As much of a client's connection as the client needs."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def node(self) -> Node | None: ...
+
+    @property
+    def replies(self) -> ReplyQueue: ...
+
+    @property
+    def gone(self) -> bool: ...
+
+    @property
+    def slow(self) -> bool: ...
+
+    def go_on(self) -> None: ...
+
+    def guard(self, action: Callable[[], None]) -> None: ...
+
+    def named(self, client_id: str) -> None: ...
+
+    def still_there(self) -> bool: ...
+
+    def turned_away(self, reason: str, why: str) -> None: ...
+
+    def leave(self) -> None: ...
+
+    def let_go(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def close_when_answered(self) -> None: ...
 
 
 class Parked(DelayedOperation):
@@ -64,16 +101,16 @@ class Parked(DelayedOperation):
 class Client:
     """From sign-in to the end. All methods run in the Gateway's loop."""
 
-    def __init__(self, gateway: Gateway, connection: ClientConnection, signed: SignedIn) -> None:
-        self.gateway = gateway
+    def __init__(self, context: GatewayContext, connection: ItsConnection, signed: SignedIn) -> None:
+        self.context = context
         self.connection = connection
         self.signed = signed
         self.host = connection.host
         self.node = connection.node
         self.members = ConnectionMembers(
-            gateway.group_members, signed.appid, signed.client_id, self.host, signed.upstream.cluster
+            context.group_members, signed.appid, signed.client_id, self.host, signed.upstream.cluster
         )
-        self.relay = Relay(gateway, signed, self.host, connection.replies, self.members, self.maybe_written)
+        self.relay = Relay(context, signed, self.host, connection.replies, self.members, self.maybe_written)
         self._parked: Parked | None = None
         self._wants_room = False
         #: A request of it was handled: it has said its name by now.
@@ -87,10 +124,10 @@ class Client:
         self._gone_since: float | None = None
         #: Set when the client has hung up while something waits here.
         self._leaves_by: Entry | None = None
-        self._again = SignInAgain(signed, gateway.listener, gateway.settings)
+        self._again = SignInAgain(signed, context.listener, context.settings)
         self._broker_gone = False
         self.governing = Governing(
-            gateway.table, signed.appid, signed.client_id, self.relay.cluster, gateway.resolve_times
+            context.table, signed.appid, signed.client_id, self.relay.cluster, context.resolve_times
         )
 
     def __str__(self) -> str:
@@ -119,7 +156,7 @@ class Client:
         """It is signed in, and can be served."""
         self._say_library()
         self.relay.upstream.owner = self
-        self.gateway.signed_in(self)
+        self.context.clients.signed_in(self)
         if self.relay.upstream.transport.is_closing():
             self.upstream_lost("")  # nobody would tell any more
         elif not self.governing.belongs_here:
@@ -127,7 +164,7 @@ class Client:
 
     def _say_library(self) -> None:
         """Remember which library it is, or take what another connection of it has said."""
-        signed, libraries = self.signed, self.gateway.libraries
+        signed, libraries = self.signed, self.context.libraries
         who = signed.appid, signed.client_id, self.host
         if signed.library:
             libraries.tell(*who, Library(signed.library, signed.library_version))
@@ -149,7 +186,7 @@ class Client:
         answers behind it.
         """
         replies = self.connection.replies
-        if len(replies) < self.gateway.settings.max_unanswered:
+        if len(replies) < self.context.settings.max_unanswered:
             return False
         self._has_waited = True
         replies.on_sent = self.connection.go_on
@@ -162,29 +199,29 @@ class Client:
 
     def client_gone(self) -> None:
         """The client has hung up. What waits here is dropped, unless nobody will send it again."""
-        self._gone_since = self.gateway.loop.time()
+        self._gone_since = self.context.loop.time()
         if self.relay.owes_answers:
-            self.gateway.applying.cut_off(self, "it hung up")
+            self.context.applying.cut_off(self, "it hung up")
         if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
         elif self.waits:
             # What it wrote without asking for answers is still passed on, if the broker takes it in time.
             self._leaves_by = Entry(self.connection.leave)
-            self.gateway.timer.add(self._leaves_by, self._linger_seconds)
+            self.context.timer.add(self._leaves_by, self._linger_seconds)
 
     def give_way(self, to: Client) -> None:
         """It has said its name now, and is served as ``to``. Nothing was handled under none."""
         to._gone_since, to._has_waited = self._gone_since, self._has_waited
         self.members.close()
         self.relay.close()
-        self.gateway.signed_out(self)
-        self.gateway.traffic.sign_ins -= 1  # the other one counts it again
+        self.context.clients.signed_out(self)
+        self.context.traffic.sign_ins -= 1  # the other one counts it again
 
     def left_during_sign_in(self) -> None:
         """The client has hung up before it was served: what it sent behind its sign-in it may have sent again
         elsewhere.
         """
-        self._gone_since = self.gateway.loop.time()
+        self._gone_since = self.context.loop.time()
         self._has_waited = True
 
     def left_over(self) -> None:
@@ -197,17 +234,17 @@ class Client:
         if why:
             self.connection.turned_away("protocol", why)
         if not self.relay.is_quiet:
-            self.gateway.applying.cut_off(self, why or self.relay.upstream.ended_by)
+            self.context.applying.cut_off(self, why or self.relay.upstream.ended_by)
         self.relay.mutations.abandon()
         self._drop()
         self.connection.leave()
 
     def maybe_written(self, error: int) -> None:
         """The broker has refused records that it may hold all the same; the client sends them again."""
-        settings = self.gateway.settings
+        settings = self.context.settings
         # A broker that leads a partition no more says so of every write; the client is back in a moment.
         soon = error == ErrorCode.not_leader_or_follower
-        self.gateway.applying.cut_off(
+        self.context.applying.cut_off(
             self,
             f"its broker answered with error {error}",
             settings.retry_seconds if soon else settings.return_seconds,
@@ -237,7 +274,7 @@ class Client:
         parked, self._parked = self._parked, None
         if parked is None:
             return False
-        self.gateway.purgatory.cancel(parked)
+        self.context.purgatory.cancel(parked)
         parked.waits.parked -= 1
         return True
 
@@ -256,15 +293,15 @@ class Client:
             self._end()
         else:
             self.relay.upstream.transport.resume_reading()  # a client that reads slowly does not hold its answers up
-            self.gateway.spawn(self._linger())
+            self.context.spawn(self._linger())
 
     @property
     def _linger_seconds(self) -> float:
         """For how long the connection to the broker is still kept."""
-        seconds = self.gateway.settings.linger_seconds
+        seconds = self.context.settings.linger_seconds
         if self._gone_since is None:
             return seconds
-        return max(0.0, self._gone_since + seconds - self.gateway.loop.time())
+        return max(0.0, self._gone_since + seconds - self.context.loop.time())
 
     async def _linger(self) -> None:
         seconds = max(self._linger_seconds, LEAST_LINGER_SECONDS)
@@ -275,12 +312,12 @@ class Client:
             except TimeoutError:
                 log.warning("%s has left; its writes are not answered in time", self.describe())
             if not self.governing.blocked:
-                self.gateway.applying.cut_off(self, "its broker did not answer in time")
+                self.context.applying.cut_off(self, "its broker did not answer in time")
                 self.relay.upstream.abort()
                 break
             # Nothing but the broker's answer, or its end, proves that they do not arrive after the block. How long the
             # block may take is for the switch to decide.
-            seconds = self.gateway.settings.linger_seconds
+            seconds = self.context.settings.linger_seconds
         self._end()
 
     def _end(self) -> None:
@@ -288,9 +325,9 @@ class Client:
             self._leaves_by.drop()
         self._forget_parked()
         for held in list(self.members.held):
-            self.gateway.purgatory.cancel(held)
+            self.context.purgatory.cancel(held)
         self.members.close()
-        self.gateway.signed_out(self)
+        self.context.clients.signed_out(self)
         self.relay.upstream.owner = None
         self.relay.upstream.close()
         self.relay.close()
@@ -320,11 +357,11 @@ class Client:
                 self.signed.library, self.signed.library_version = software
                 self._say_library()
                 introduce_in_line(self.relay.upstream, request.client_id, *software)
-            self.relay.replies.open().complete(self.gateway.versions.answer(request))
+            self.relay.replies.open().complete(self.context.versions.answer(request))
             return True
         if not request.supported:
             raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
-        if request.kind in TRANSACTIONS and not self.gateway.transactions:
+        if request.kind in TRANSACTIONS and not self.context.transactions:
             raise UnknownKind(f"{request.kind.name}; hadash does not move transactions")
         if request.client_id != self.signed.client_id and not self._signs_in_as_before(request):
             if self.signed.client_id or self._has_begun:
@@ -341,7 +378,7 @@ class Client:
             self._refuse_transaction(message)
             if self._must_wait_for_room() or self._must_wait_to_open(message):
                 return False
-        elif request.kind is ApiKey.FETCH and not (self.governing.by_request or self.gateway.redirects):
+        elif request.kind is ApiKey.FETCH and not (self.governing.by_request or self.context.redirects):
             message = None
         else:
             message = decode_request(request)
@@ -354,7 +391,7 @@ class Client:
             self._again.check(request, message)
             self.relay.sign_in_again(request, self._again.is_over)
             return True
-        if self.gateway.redirects and request.kind in DATA | GROUP:
+        if self.context.redirects and request.kind in DATA | GROUP:
             self._refuse(request, message)  # it is the brokers that it has to speak to
             return True
         if request.kind is ApiKey.FETCH and self.governing.by_request:
@@ -377,7 +414,7 @@ class Client:
 
     def _must_wait_for_room(self) -> bool:
         """Whether earlier writes must be answered first. A block has to wait for all of them, so few when one comes."""
-        settings = self.gateway.settings
+        settings = self.context.settings
         settling = self.governing.binding.state in (BindingState.GATHER, BindingState.SETTLE)
         limit = settings.settling_in_flight if settling else settings.max_in_flight
         mutations = self.relay.mutations
@@ -400,7 +437,7 @@ class Client:
         self.connection.go_on()
 
     def _refuse_transaction(self, produced: Produced) -> None:
-        if produced.transactional_id and not self.gateway.transactions:
+        if produced.transactional_id and not self.context.transactions:
             raise UnknownKind("a transactional PRODUCE; hadash does not move transactions")
 
     def _act(self, request: Request, message: Any, binding: Binding | None, verdict: Verdict) -> None:
@@ -426,9 +463,9 @@ class Client:
         if self.connection.gone and not _is_unacknowledged(request, message):
             self.connection.leave()  # it would be told to nobody
             return
-        left = arrived + self.gateway.settings.park_seconds - self.gateway.loop.time()
+        left = arrived + self.context.settings.park_seconds - self.context.loop.time()
         parked = Parked(self, request, message)
-        if left <= 0 or not self.gateway.purgatory.park(parked, left):
+        if left <= 0 or not self.context.purgatory.park(parked, left):
             self._refuse(request, message)
             return
         self._parked = parked
@@ -483,7 +520,7 @@ class Client:
             if self.governing.by_request:
                 self.relay.leave_groups(self.governing.is_away)
         elif self.relay.away_since is None:
-            self.relay.away_since = self.gateway.loop.time()
+            self.relay.away_since = self.context.loop.time()
             self.relay.leave_cluster()
             if self.node is not None and self.node.cluster == self.governing.binding.cluster:
                 # The client believes to be on the new cluster already. No answer could make it leave.
@@ -493,9 +530,9 @@ class Client:
 
     def _hold(self, request: Request, message: Any) -> None:
         # Twice the gathering: when nobody ends it, the heartbeat goes to the cluster before the session ends.
-        seconds = 2 * self.gateway.settings.gather_seconds
+        seconds = 2 * self.context.settings.gather_seconds
         held = HeldHeartbeat(self, request, message, self.relay.replies.open())
-        if self.gateway.purgatory.park(held, seconds):
+        if self.context.purgatory.park(held, seconds):
             self.members.hold(held)
         else:
             self.relay.send(request, reply=held.reply)

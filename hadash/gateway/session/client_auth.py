@@ -7,9 +7,11 @@ the Gateway holds no password.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol import sasl
 from hadash.gateway.protocol.api_keys import BEFORE_SIGN_IN, ApiKey
 from hadash.gateway.protocol.codec import (
@@ -22,15 +24,14 @@ from hadash.gateway.protocol.codec import (
     request_class,
     respond,
 )
+from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
 from hadash.gateway.session.listener import Listener, Unidentified
 from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable, introduce
 from hadash.gateway.settings import GatewaySettings
+from hadash.gateway.virtual.nodes import Node
 from hadash.identity.client_ids import named_by
-
-if TYPE_CHECKING:
-    from hadash.gateway.session.connection import ClientConnection
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,30 @@ def software_of(request: Request) -> tuple[str, str] | None:
     message = decode_request(request)
     name, version = message.client_software_name, message.client_software_version
     return (name, version) if max(len(name), len(version)) <= MAX_SOFTWARE else None
+
+
+class SigningIn(Protocol):
+    """As much of a connection as a sign-in needs."""
+
+    @property
+    def context(self) -> GatewayContext: ...
+
+    @property
+    def node(self) -> Node | None: ...
+
+    @property
+    def passed(self) -> Passed: ...
+
+    @property
+    def transport(self) -> asyncio.Transport: ...
+
+    async def next_frame(self) -> bytes | None: ...
+
+    def put_back(self, frame: bytes) -> None: ...
+
+    def trust(self) -> None: ...
+
+    def turned_away(self, reason: str, why: str) -> None: ...
 
 
 class SignInAgain:
@@ -108,14 +133,14 @@ def _refused_token(mechanism: str, answer: Any) -> bool:
     return mechanism == "OAUTHBEARER" and bool(answer.auth_bytes)
 
 
-async def sign_in(connection: ClientConnection) -> SignedIn | None:
+async def sign_in(connection: SigningIn) -> SignedIn | None:
     """Read requests until the client is signed in; ``None`` when it left or was turned away.
 
     :raises WireError: bytes that are not Kafka's protocol, or a request that needs sign-in.
     :raises UpstreamUnavailable: the client's cluster cannot be reached.
     """
     exchange = _Exchange(connection)
-    sasl_wanted = connection.gateway.listener.protocol.sasl
+    sasl_wanted = connection.context.listener.protocol.sasl
     try:
         result = await (exchange.run() if sasl_wanted else exchange.run_without_sasl())
     except BaseException:
@@ -127,9 +152,9 @@ async def sign_in(connection: ClientConnection) -> SignedIn | None:
 
 
 class _Exchange:
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: SigningIn) -> None:
         self.connection = connection
-        self.settings = connection.gateway.settings
+        self.settings = connection.context.settings
         self.mechanism = ""
         #: Of the first message that says who it is.
         self.client_id: str | None = None
@@ -184,18 +209,18 @@ class _Exchange:
                 continue
             if request.kind in BEFORE_SIGN_IN:
                 raise UnknownKind(f"{request.kind.name} on a listener without SASL")
-            gateway = self.connection.gateway
+            context = self.connection.context
             ssl_object = self.connection.transport.get_extra_info("ssl_object")
             try:
-                self.appid = gateway.listener.appid(ssl_object, request.client_id)
-                self.upstream = await gateway.upstreams.open_as(
+                self.appid = context.listener.appid(ssl_object, request.client_id)
+                self.upstream = await context.upstreams.open_as(
                     self.appid, request.client_id, self.connection.node, self.connection.passed
                 )
                 await introduce(self.upstream, request.client_id, self.library, self.library_version)
             except Unidentified as error:
                 self.connection.turned_away("identity", str(error))
                 return None
-            self.mechanism = gateway.listener.protocol.value
+            self.mechanism = context.listener.protocol.value
             self.connection.trust()
             self.connection.put_back(frame)
             return self._signed_in(request)
@@ -215,7 +240,7 @@ class _Exchange:
     def _api_versions(self, request: Request) -> bytes:
         if software := software_of(request):
             self.library, self.library_version = software
-        return self.connection.gateway.versions.answer(request)
+        return self.connection.context.versions.answer(request)
 
     def _handshake(self, request: Request) -> bytes:
         asked = decode_request(request).mechanism
@@ -294,7 +319,7 @@ class _Exchange:
 
     async def _open(self, request: Request) -> Upstream:
         """A connection to the client's cluster with the mechanism agreed on."""
-        upstream = await self.connection.gateway.upstreams.open_upstream(
+        upstream = await self.connection.context.upstreams.open_upstream(
             self.appid, request.client_id, self.connection.node, self.connection.passed
         )
         try:

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from hadash.gateway.session.client import Client
+from hadash.gateway.reporting.traffic import Traffic
+from hadash.gateway.session.signed_in import SignedIn
 
 
-class Clients:
-    """By AppID."""
+class HasSignedIn(Protocol):
+    @property
+    def signed(self) -> SignedIn: ...
 
-    def __init__(self) -> None:
-        self._of: dict[str, set[Client]] = {}
 
-    def __iter__(self) -> Iterator[Client]:
+C = TypeVar("C", bound=HasSignedIn)
+
+
+class Clients(Generic[C]):
+    """By AppID. :param on_left: called when one has gone."""
+
+    def __init__(self, traffic: Traffic, on_left: Callable[[], None]) -> None:
+        self._traffic = traffic
+        self._on_left = on_left
+        self._of: dict[str, set[C]] = {}
+
+    def __iter__(self) -> Iterator[C]:
         return chain.from_iterable(self._of.values())
 
     def __len__(self) -> int:
         return sum(map(len, self._of.values()))
 
-    def add(self, client: Client) -> None:
-        self._of.setdefault(client.signed.appid, set()).add(client)
+    def of(self, appid: str) -> list[C]:
+        """As they are now: whatever becomes of them meanwhile."""
+        return list(self._of.get(appid, ()))
 
-    def remove(self, client: Client) -> None:
+    def signed_in(self, client: C) -> None:
+        self._of.setdefault(client.signed.appid, set()).add(client)
+        self._traffic.sign_ins += 1
+
+    def signed_out(self, client: C) -> None:
         """(One that is not there is no error.)"""
         same = self._of.get(client.signed.appid, set())
         same.discard(client)
         if not same:
             self._of.pop(client.signed.appid, None)
-
-    def of(self, appid: str) -> list[Client]:
-        """As they are now: whatever becomes of them meanwhile."""
-        return list(self._of.get(appid, ()))
+        self._on_left()

@@ -14,8 +14,9 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.protocol.wire import MalformedFrame, WireError
 from hadash.gateway.session.client import Client
@@ -30,9 +31,6 @@ from hadash.gateway.waiting.timing_wheel import Entry
 from hadash.gateway.waiting.turns import REQUESTS_PER_TURN
 from hadash.identity.client_ids import named_by
 
-if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
-
 log = logging.getLogger(__name__)
 
 
@@ -43,8 +41,10 @@ class ClientConnection(asyncio.Protocol):
     :param passed: between which addresses it is.
     """
 
-    def __init__(self, gateway: Gateway, node: Node | None, accepted: socket.socket, passed: Passed) -> None:
-        self.gateway = gateway
+    def __init__(
+        self, context: GatewayContext, node: Node | None, accepted: socket.socket, passed: Passed
+    ) -> None:
+        self.context = context
         self.node = node
         #: From where the client comes and where it came to, before any load balancer that has said so.
         self.passed = passed
@@ -58,8 +58,8 @@ class ClientConnection(asyncio.Protocol):
         self.slow = False
         self._socket = accepted
         self._received = Received(
-            gateway.settings.max_unauthenticated_frame_bytes,
-            gateway.memory_pool,
+            context.settings.max_unauthenticated_frame_bytes,
+            context.memory_pool,
             self._read_or_wait,
             self._makes_way,
         )
@@ -79,7 +79,7 @@ class ClientConnection(asyncio.Protocol):
         self._next_frame: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._deadline = Entry(self._too_late)
-        gateway.timer.add(self._deadline, gateway.settings.authentication_seconds)
+        context.timer.add(self._deadline, context.settings.authentication_seconds)
 
     @property
     def host(self) -> str:
@@ -95,7 +95,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It can be spoken to: with TLS, after the handshake."""
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(self.gateway.settings.write_buffer_bytes)
+        self._transport.set_write_buffer_limits(self.context.settings.write_buffer_bytes)
         self.replies = ReplyQueue(self._transport)
         if self.closing:
             self._transport.abort()
@@ -105,12 +105,12 @@ class ClientConnection(asyncio.Protocol):
         self.gone = self.closing = True
         self._deadline.drop()
         self._received.end()
-        self.gateway.closed(self)
+        self.context.connections.closed(self)
 
     def data_received(self, data: bytes) -> None:
         if self._hung_up is not None or self.closing:
             return
-        self._frames.push(data, self.gateway.loop.time())
+        self._frames.push(data, self.context.loop.time())
         if self.client is None:
             self._received_before_sign_in()
         elif self._frames.ready and not self._queued:
@@ -135,7 +135,7 @@ class ClientConnection(asyncio.Protocol):
         self._received.end()
         self._lost = True
         self.let_go()
-        self.gateway.closed(self)
+        self.context.connections.closed(self)
 
     def pause_writing(self) -> None:
         """The client's back-pressure on its broker."""
@@ -154,9 +154,9 @@ class ClientConnection(asyncio.Protocol):
     # -- sign-in -------------------------------------------------------------------------------------------------
 
     def _received_before_sign_in(self) -> None:
-        most = self.gateway.settings.max_requests_before_sign_in
+        most = self.context.settings.max_requests_before_sign_in
         # With SASL nobody sends requests ahead: each waits for the answer to the one before.
-        if self.gateway.listener.protocol.sasl and self._requests + self._frames.count(most + 1) > most:
+        if self.context.listener.protocol.sasl and self._requests + self._frames.count(most + 1) > most:
             self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
             return
         if self._frames.ready:
@@ -165,22 +165,22 @@ class ClientConnection(asyncio.Protocol):
         self._count_held()
 
     def _count_held(self) -> None:
-        self.gateway.unauthenticated.holds(self, self._frames.held + self._worked_on)
+        self.context.unauthenticated.holds(self, self._frames.held + self._worked_on)
 
     def _wake_in_turn(self) -> None:
         """Let the sign-in go on with what has come, when it is this connection's turn."""
         waits = self._signing_in is None or self._next_frame is not None
         if waits and not self._queued:
             self._queued = True
-            self.gateway.unauthenticated.works(self)
-            self.gateway.sign_in_turns.ask(self._sign_in_turn)
+            self.context.unauthenticated.works(self)
+            self.context.sign_in_turns.ask(self._sign_in_turn)
 
     def _sign_in_turn(self) -> None:
         self._queued = False
         if self._signing_in is not None:
             self._wake()
         elif not (self.gone or self.closing):
-            self._signing_in = self.gateway.spawn(self._sign_in())
+            self._signing_in = self.context.spawn(self._sign_in())
 
     async def _sign_in(self) -> None:
         try:
@@ -199,9 +199,9 @@ class ClientConnection(asyncio.Protocol):
             return
         connected = self.transport.get_extra_info("socket")
         if connected is not None:  # it may be cut by now
-            probe(connected, self.gateway.settings.silence_seconds)
+            probe(connected, self.context.settings.silence_seconds)
         # Also when it has left by now: what it sent before that is to be passed on.
-        self.client = Client(self.gateway, self, signed)
+        self.client = Client(self.context, self, signed)
         if self.gone:
             self.client.left_during_sign_in()
         if signed.welcome and not (self.closing or self.gone or self.transport.is_closing()):
@@ -220,7 +220,7 @@ class ClientConnection(asyncio.Protocol):
         named = named_by(client_id)
         if named is not None and named.appid != appid:
             raise MalformedFrame(f"the client.id {client_id!r} names another AppID than {appid}")
-        table = self.gateway.table
+        table = self.context.table
         if table.binding(appid, client_id).cluster != table.binding(appid, "").cluster:
             # It would sign in again, and again without it.
             raise MalformedFrame(
@@ -228,7 +228,7 @@ class ClientConnection(asyncio.Protocol):
                 "signed in (Java before 2.6 does so): set client.id in its configuration"
             )
         self.client = Client(
-            self.gateway, self, replace(before.signed, client_id=client_id, named_later=True)
+            self.context, self, replace(before.signed, client_id=client_id, named_later=True)
         )
         before.give_way(self.client)
         self.client.begin()
@@ -244,7 +244,7 @@ class ClientConnection(asyncio.Protocol):
             taken = None if self.slow else self._received.take()
             if taken is not None:
                 self._requests += 1
-                if self._requests > self.gateway.settings.max_requests_before_sign_in:
+                if self._requests > self.context.settings.max_requests_before_sign_in:
                     self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
                     return None
                 self._read_or_wait()
@@ -252,8 +252,8 @@ class ClientConnection(asyncio.Protocol):
                 self._count_held()
                 return taken[0]
             self._frames.check()
-            self.gateway.unauthenticated.waits(self)
-            self._next_frame = self.gateway.loop.create_future()
+            self.context.unauthenticated.waits(self)
+            self._next_frame = self.context.loop.create_future()
             try:
                 await self._next_frame
             finally:
@@ -262,12 +262,12 @@ class ClientConnection(asyncio.Protocol):
 
     def put_back(self, frame: bytes) -> None:
         """Sign-in has read a request that is not part of it."""
-        self._received.put_back((frame, self.gateway.loop.time()))
+        self._received.put_back((frame, self.context.loop.time()))
 
     def trust(self) -> None:
         """The client is known now: it may send large frames."""
-        self._frames.limit = self.gateway.settings.max_frame_bytes
-        self.gateway.unauthenticated.remove(self)
+        self._frames.limit = self.context.settings.max_frame_bytes
+        self.context.unauthenticated.remove(self)
 
     def _wake(self) -> None:
         if self._next_frame is not None and not self._next_frame.done():
@@ -310,7 +310,7 @@ class ClientConnection(asyncio.Protocol):
         if not left and self._received.ready and not (self.closing or self.slow or client.waits):
             client.left_over()
             self._queued = True
-            self.gateway.client_turns.ask(partial(self.guard, self._turn))
+            self.context.client_turns.ask(partial(self.guard, self._turn))
         if self.gone and (self.closing or not (client.waits or self._queued)):
             self._note_what_is_missing()
             self.leave()
@@ -319,7 +319,7 @@ class ClientConnection(asyncio.Protocol):
     def _read_or_wait(self) -> None:
         """Stop reading a client that sends more than can be handled now. Until then it is read, because its end is
         noticed only while it is."""
-        settings = self.gateway.settings
+        settings = self.context.settings
         if self.client is None:
             limit, has_room = settings.max_unauthenticated_frame_bytes, True
         else:
@@ -392,7 +392,7 @@ class ClientConnection(asyncio.Protocol):
 
     def turned_away(self, reason: str, why: str) -> None:
         """Note why a client was refused: in the log, and counted by ``reason``."""
-        self.gateway.turned_away(self.host, str(self.client or "not signed in"), reason, why)
+        self.context.connections.turned_away(self.host, str(self.client or "not signed in"), reason, why)
 
     def turn_out(self, reason: str, why: str) -> None:
         """End the connection of a client that is not signed in. There is nothing that it has to read."""
@@ -440,10 +440,10 @@ class ClientConnection(asyncio.Protocol):
             return
         # One that is not signed in is not worked on any more, and keeps nothing: it makes room for others, as one who
         # keeps the Gateway waiting does. (Only the client decides when it hangs up itself.)
-        self.gateway.unauthenticated.holds(self, 0)
-        self.gateway.unauthenticated.waits(self)
+        self.context.unauthenticated.holds(self, 0)
+        self.context.unauthenticated.waits(self)
         self._hung_up = Entry(self.transport.abort)
-        self.gateway.timer.add(self._hung_up, self.gateway.settings.hang_up_seconds)
+        self.context.timer.add(self._hung_up, self.context.settings.hang_up_seconds)
         self.replies.closed = True
         if self.gone or not self.transport.can_write_eof():
             self.transport.close()

@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.wire import Request
 from hadash.gateway.rules.verdicts import Verdict
 from hadash.gateway.session.replies import Reply
+from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.waiting.purgatory import DelayedOperation
-
-if TYPE_CHECKING:
-    from hadash.gateway.session.client import Client
 
 #: How far a member has settled, the furthest first. ``parked``: its JOIN_GROUP or SYNC_GROUP waits in a Gateway.
 #: ``joining``: the coordinator has its JOIN_GROUP. ``held``: the answer to its heartbeat is kept back.
@@ -142,12 +140,30 @@ class GroupMembers:
             self.forget(oldest)
 
 
+class Guarding(Protocol):
+    def guard(self, action: Callable[[], None]) -> None: ...
+
+
+class Holding(Protocol):
+    """As much of a client as a heartbeat of its own needs that is held."""
+
+    @property
+    def signed(self) -> SignedIn: ...
+
+    @property
+    def connection(self) -> Guarding: ...
+
+    def judge_held(self, held: HeldHeartbeat) -> Verdict: ...
+
+    def released(self, held: HeldHeartbeat, *, overdue: bool) -> None: ...
+
+
 class HeldHeartbeat(DelayedOperation):
     """A HEARTBEAT whose answer is kept back, so that all members of its group are told at the same moment."""
 
     __slots__ = ("client", "message", "reply", "request", "waits")
 
-    def __init__(self, client: Client, request: Request, message: Any, reply: Reply) -> None:
+    def __init__(self, client: Holding, request: Request, message: Any, reply: Reply) -> None:
         super().__init__(client.signed.appid, len(request.frame))
         self.client = client
         self.request = request

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hadash.bindings.model import Binding
+from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import LOOK_UPS, MUTATIONS, ApiKey
 from hadash.gateway.protocol.codec import (
     ErrorCode,
@@ -32,9 +33,6 @@ from hadash.gateway.virtual import rewrite
 from hadash.gateway.virtual.directory import Directory, is_transaction
 from hadash.gateway.virtual.producer_ids import given_out, renumbered
 from hadash.gateway.waiting.inflight import InFlight
-
-if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
 
 #: Errors of a PRODUCE after which the cluster may have its records all the same. What the client sends again
 #: is a duplicate if it goes elsewhere. (The leader has appended them, and has not heard of enough followers
@@ -72,7 +70,7 @@ class Relay:
 
     def __init__(
         self,
-        gateway: Gateway,
+        context: GatewayContext,
         signed: SignedIn,
         host: str,
         replies: ReplyQueue,
@@ -80,20 +78,20 @@ class Relay:
         maybe_written: Callable[[int], None],
     ) -> None:
         """:param maybe_written: called with an error of :data:`MAYBE_WRITTEN` before the client hears of it."""
-        self.gateway = gateway
+        self.context = context
         self.signed = signed
         self.host = host
         self.replies = replies
         self.members = members
         self._maybe_written = maybe_written
         self.mutations = InFlight()
-        self.openings = Openings(gateway.settings.retry_seconds)
+        self.openings = Openings(context.settings.retry_seconds)
         self.unanswered: list[Unanswered] = []
         self._acks0_on_the_way = False
         self._proves_acks0 = False
         self.upstream = signed.upstream
         self.cluster = signed.upstream.cluster
-        self.observer = Observer(gateway.traffic, signed, host)
+        self.observer = Observer(context.traffic, signed, host)
         self.positions = FetchPositions()
         #: Since when the client has belonged to the other cluster, in the loop's time.
         self.away_since: float | None = None
@@ -112,7 +110,7 @@ class Relay:
     def relay(self, request: Request, message: Any, binding: Binding) -> None:
         """Pass ``request`` on; its answer goes to the client when it comes."""
         match request.kind:
-            case kind if kind in LOOK_UPS and self.gateway.redirects:
+            case kind if kind in LOOK_UPS and self.context.redirects:
                 self.send(request, rewrite.changed_by(rewrite.without_topic_creation, message))
             case ApiKey.PRODUCE:
                 self._produce(request, message, binding)
@@ -120,11 +118,11 @@ class Relay:
                 self._fetch(request)
             case ApiKey.METADATA:
                 Directory(self).answer_metadata(request, message)
-            case ApiKey.FIND_COORDINATOR if is_transaction(message) and not self.gateway.transactions:
+            case ApiKey.FIND_COORDINATOR if is_transaction(message) and not self.context.transactions:
                 self._refuse_transaction(request, message)
             case ApiKey.FIND_COORDINATOR:
                 Directory(self).answer_coordinators(request, message)
-            case ApiKey.INIT_PRODUCER_ID if message.transactional_id and not self.gateway.transactions:
+            case ApiKey.INIT_PRODUCER_ID if message.transactional_id and not self.context.transactions:
                 self._refuse_transaction(request, message)
             case ApiKey.INIT_PRODUCER_ID if message.transactional_id:
                 self.send(request)  # the coordinator knows the producer by this very id
@@ -221,12 +219,12 @@ class Relay:
     # -- writes ------------------------------------------------------------------------------------------------
 
     def _produce(self, request: Request, produced: Produced, binding: Binding) -> None:
-        since = self.gateway.table.since(self.signed.appid, self.signed.client_id, binding)
+        since = self.context.table.since(self.signed.appid, self.signed.client_id, binding)
         opens: list[tuple[Opening, int]] = []
         if since is not None and not produced.transactional_id:
             # (A transaction's coordinator knows its producer by the id that it gave out.)
             opens = self._opens(produced, since)
-            now = self.gateway.loop.time()
+            now = self.context.loop.time()
             if produced.acks and any(self.openings.comes_too_early(*each, now) for each in opens):
                 self.answer(request, refuse(request))
                 return
@@ -246,7 +244,7 @@ class Relay:
             self.observer.produced(records)
             errors = produce_errors(payload, request.version)
             if opens:
-                self.openings.answered(opens, set(errors), self.gateway.loop.time())
+                self.openings.answered(opens, set(errors), self.context.loop.time())
             for error in errors.values():
                 if error in MAYBE_WRITTEN:
                     self._maybe_written(error)
@@ -321,7 +319,7 @@ class Relay:
         def joined(payload: bytes) -> None:
             response = decode_response(ApiKey.JOIN_GROUP, request.version, payload)
             if response.member_id:
-                self.gateway.member_ids.remember(cluster, response.member_id)
+                self.context.member_ids.remember(cluster, response.member_id)
             waits.joining -= 1
             if response.error_code is ErrorCode.none:
                 self.members.joined(message.group_id, response.member_id, message, loop.time() - asked)
@@ -330,7 +328,7 @@ class Relay:
 
     def _comes_with_another_clusters_id(self, message: Any) -> bool:
         """Whether a JOIN_GROUP has the id of a member that the other cluster gave out."""
-        return bool(message.member_id) and self.gateway.member_ids.of(message.member_id) not in (
+        return bool(message.member_id) and self.context.member_ids.of(message.member_id) not in (
             None,
             self.cluster,
         )
@@ -387,7 +385,7 @@ class Relay:
         def transform(payload: bytes) -> bytes:
             response = decode_response(ApiKey.INIT_PRODUCER_ID, request.version, payload)
             if response.error_code is ErrorCode.none:
-                place = self.gateway.pair.clusters.index(self.cluster)
+                place = self.context.pair.clusters.index(self.cluster)
                 response = replace(response, producer_id=given_out(response.producer_id, place))
             return encode_response(ApiKey.INIT_PRODUCER_ID, request.version, request.correlation_id, response)
 
@@ -396,7 +394,7 @@ class Relay:
     def _cluster(self, request: Request) -> Callable[[bytes], bytes]:
         def transform(payload: bytes) -> bytes:
             response = decode_response(ApiKey.DESCRIBE_CLUSTER, request.version, payload)
-            pair, nodes = self.gateway.settings.pair, self.gateway.nodes
+            pair, nodes = self.context.settings.pair, self.context.nodes
             changed = rewrite.describe_cluster(response, request.version, pair, self.cluster, nodes)
             return encode_response(ApiKey.DESCRIBE_CLUSTER, request.version, request.correlation_id, changed)
 
@@ -414,17 +412,17 @@ class Relay:
         """Whether the client has moved so lately that what its switch said of the other cluster still holds."""
         if self.away_since is None:
             return False
-        return self.gateway.loop.time() - self.away_since < self.gateway.settings.away_lookup_seconds
+        return self.context.loop.time() - self.away_since < self.context.settings.away_lookup_seconds
 
     def look_up_away(self, request: Request, message: Any) -> bool:
         """Answer a lookup of a client that has moved; false when there is nobody to ask, and it has to sign in again."""
         if request.kind is ApiKey.FIND_COORDINATOR and is_transaction(message):
             return False
-        if self.gateway.redirects:
+        if self.context.redirects:
             return False  # signed in again, it asks the other cluster itself
-        binding = self.gateway.table.binding(self.signed.appid, self.signed.client_id)
-        if not self.gateway.lookups.can_ask(binding.cluster):
-            placement = self.gateway.table.placement(binding) if self.moved_recently else None
+        binding = self.context.table.binding(self.signed.appid, self.signed.client_id)
+        if not self.context.lookups.can_ask(binding.cluster):
+            placement = self.context.table.placement(binding) if self.moved_recently else None
             if placement is None:
                 return False
             if request.kind is ApiKey.FIND_COORDINATOR:

@@ -11,20 +11,20 @@ import logging
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hadash.bindings.model import Binding, Broker, Placement
+from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, decode_response, encode_request, encode_response
 from hadash.gateway.protocol.wire import Request, WireError, length_of
-from hadash.gateway.session.replies import Reply
-from hadash.gateway.session.upstream import UpstreamUnavailable
+from hadash.gateway.reporting.observer import Observer
+from hadash.gateway.session.replies import Reply, ReplyQueue
+from hadash.gateway.session.signed_in import SignedIn
+from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
 from hadash.gateway.virtual import metadata, rewrite
 from hadash.gateway.virtual.metadata import Sliced, Topic
 from hadash.gateway.virtual.unasked import HIGHEST_METADATA, LaterReply, metadata_request
-
-if TYPE_CHECKING:
-    from hadash.gateway.session.relay import Relay
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +37,39 @@ def is_transaction(message: Any) -> bool:
     return bool(getattr(message, "key_type", 0))
 
 
+class Asking(Protocol):
+    """As much of a client's relay as is needed to answer it."""
+
+    @property
+    def context(self) -> GatewayContext: ...
+
+    @property
+    def signed(self) -> SignedIn: ...
+
+    @property
+    def cluster(self) -> str: ...
+
+    @property
+    def replies(self) -> ReplyQueue: ...
+
+    @property
+    def observer(self) -> Observer: ...
+
+    @property
+    def upstream(self) -> Upstream: ...
+
+    @property
+    def moved_recently(self) -> bool: ...
+
+    def broken(self, error: Exception) -> None: ...
+
+
 class Directory:
     """For one client, on the connection that is signed in as it."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: Asking) -> None:
         self._relay = relay
-        self._gateway = relay.gateway
+        self._context = relay.context
         self._cluster = relay.cluster
         self._appid = relay.signed.appid
         self._client_id = relay.signed.client_id
@@ -57,7 +84,7 @@ class Directory:
                 self._relay.broken(error)
                 raise
 
-        self._gateway.spawn(guarded())
+        self._context.spawn(guarded())
 
     # -- METADATA ------------------------------------------------------------------------------------------------
 
@@ -66,7 +93,7 @@ class Directory:
         place = self._relay.replies.open()
         reply: Reply | LaterReply = place
         if request.version > HIGHEST_METADATA:
-            reply = LaterReply(place, request.version, self._gateway.slices, self._relay.broken)
+            reply = LaterReply(place, request.version, self._context.slices, self._relay.broken)
             request, message = metadata_request(request, message)
         counter = self._relay.observer.counter(ApiKey.METADATA)
         every = message.topics is None or (request.version == 0 and not message.topics)
@@ -77,7 +104,7 @@ class Directory:
 
         def on_answer(payload: bytes) -> None:
             counter.bytes_out += len(payload)
-            self._gateway.slices.run(
+            self._context.slices.run(
                 self._read(payload, request.version, every),
                 partial(self._merge, reply, every),
                 self._relay.broken,
@@ -98,20 +125,20 @@ class Directory:
 
     def _read(self, payload: bytes, version: int, every: bool) -> Sliced[metadata.Answer]:
         """What the client's cluster answers, as far as it is believed."""
-        answer = yield from metadata.read(payload, version, self._gateway.nodes.base(self._cluster))
-        used = self._gateway.traffic.topics_used(self._appid, self._cluster) if every else frozenset()
-        yield from self._gateway.known_topics.check(self._cluster, answer, used)
+        answer = yield from metadata.read(payload, version, self._context.nodes.base(self._cluster))
+        used = self._context.traffic.topics_used(self._appid, self._cluster) if every else frozenset()
+        yield from self._context.known_topics.check(self._cluster, answer, used)
         return answer
 
     def _merge(self, reply: Reply | LaterReply, every: bool, answer: metadata.Answer) -> None:
-        self._gateway.learn_brokers(self._cluster, answer.brokers)
+        self._context.learn_brokers(self._cluster, answer.brokers)
         away = self._away(answer, every)
         if not away:
             self._answer(reply, answer, {})
             return
         found, unknown = self._from_placements(answer, away)
         clusters = {away[name].cluster for name in unknown}
-        if any(self._gateway.lookups.can_ask(cluster) for cluster in clusters):
+        if any(self._context.lookups.can_ask(cluster) for cluster in clusters):
             self._spawn(self._look_up(reply, answer, away, found, unknown))
         else:
             if unknown:
@@ -120,7 +147,7 @@ class Directory:
 
     def _away(self, answer: metadata.Answer, every: bool) -> dict[str, Binding]:
         """The Topics that are bound to another cluster: of the answer, and of the documents when all are asked for."""
-        table = self._gateway.table
+        table = self._context.table
         names = {topic.name for topic in answer.topics}
         if every:
             names |= table.topics_named(self._appid)
@@ -142,15 +169,15 @@ class Directory:
             placement = self._placement(binding)
             topic = topics.get(name)
             if placement is not None and topic is not None and (leaders := placement.leaders.get(name)):
-                base = self._gateway.nodes.base(placement.cluster)
+                base = self._context.nodes.base(placement.cluster)
                 found[name] = metadata.with_leaders(topic, answer.version, leaders, base)
         return found, set(away) - set(found)
 
     def _placement(self, binding: Binding) -> Placement | None:
         """The placement of ``binding``'s switch. It grows old, so an account to ask with is better once it is."""
-        if not self._relay.moved_recently and self._gateway.lookups.can_ask(binding.cluster):
+        if not self._relay.moved_recently and self._context.lookups.can_ask(binding.cluster):
             return None
-        return self._gateway.table.placement(binding)
+        return self._context.table.placement(binding)
 
     async def _look_up(
         self,
@@ -163,7 +190,7 @@ class Directory:
         for cluster in {away[name].cluster for name in unknown}:
             names = {name for name in unknown if away[name].cluster == cluster}
             try:
-                found |= await self._gateway.lookups.topics(cluster, answer.version, names)
+                found |= await self._context.lookups.topics(cluster, answer.version, names)
             except (UpstreamUnavailable, WireError) as error:
                 log.warning("Topics of %s on %s cannot be looked up: %s", self._appid, cluster, error)
         self._answer(reply, answer, {**dict.fromkeys(away), **found})
@@ -172,14 +199,14 @@ class Directory:
         self, reply: Reply | LaterReply, answer: metadata.Answer, instead: dict[str, Topic | None]
     ) -> None:
         """:param instead: what stands in the place of the answer's own Topics; ``None`` for one without leaders."""
-        gateway = self._gateway
+        context = self._context
         topics: Iterable[Topic] = answer.topics
         if instead:
             topics = list(self._with(answer, instead))
-        brokers = gateway.nodes.brokers(self._cluster)
-        controller = gateway.nodes.node_id(self._cluster, brokers[0].id) if brokers else -1
-        cluster_id = rewrite.virtual_cluster_id(gateway.settings.pair)
-        reply.complete(metadata.compose(answer, topics, cluster_id, controller, gateway.nodes))
+        brokers = context.nodes.brokers(self._cluster)
+        controller = context.nodes.node_id(self._cluster, brokers[0].id) if brokers else -1
+        cluster_id = rewrite.virtual_cluster_id(context.settings.pair)
+        reply.complete(metadata.compose(answer, topics, cluster_id, controller, context.nodes))
 
     @staticmethod
     def _with(answer: metadata.Answer, instead: dict[str, Topic | None]) -> Generator[Topic, None, None]:
@@ -193,7 +220,7 @@ class Directory:
 
     def _cannot_ask(self, clusters: Iterable[str]) -> None:
         for cluster in clusters:
-            self._gateway.note_once(
+            self._context.note_once(
                 f"{self._appid} has Topics or groups on both clusters, and there is no account to look them up on "
                 f"{cluster} with: set HADASH_GATEWAY_ACCOUNTS"
             )
@@ -203,7 +230,7 @@ class Directory:
     def answer_coordinators(self, request: Request, message: Any) -> None:
         """Ask the client's cluster for the groups that are bound to it, and the others for theirs."""
         keys: Sequence[str] = message.coordinator_keys if request.version >= 4 else (message.key,)
-        table = self._gateway.table
+        table = self._context.table
         # A transaction's coordinator is looked for by transactional id, which no binding names.
         group_of = {key: None if is_transaction(message) else key for key in keys}
         bindings = {
@@ -233,7 +260,7 @@ class Directory:
 
     def _own_only(self, request: Request, reply: Reply, payload: bytes) -> None:
         response = decode_response(ApiKey.FIND_COORDINATOR, request.version, payload)
-        changed = rewrite.find_coordinator(response, request.version, self._cluster, self._gateway.nodes)
+        changed = rewrite.find_coordinator(response, request.version, self._cluster, self._context.nodes)
         reply.complete(encode_response(request.kind, request.version, request.correlation_id, changed))
 
     def _own_and_away(
@@ -245,7 +272,7 @@ class Directory:
         payload: bytes,
     ) -> None:
         response = decode_response(ApiKey.FIND_COORDINATOR, request.version, payload)
-        changed = rewrite.find_coordinator(response, request.version, self._cluster, self._gateway.nodes)
+        changed = rewrite.find_coordinator(response, request.version, self._cluster, self._context.nodes)
         own = {found.key: found for found in changed.coordinators}
         self._spawn(self._find_away(request, reply, keys, bindings, own))
 
@@ -262,7 +289,7 @@ class Directory:
         for key in keys:
             if key not in own:
                 found[key] = await self._coordinator(key, bindings[key])
-        response = rewrite.coordinators(request.version, keys, own, found, self._gateway.nodes)
+        response = rewrite.coordinators(request.version, keys, own, found, self._context.nodes)
         reply.complete(encode_response(request.kind, request.version, request.correlation_id, response))
 
     async def _coordinator(self, group: str, binding: Binding) -> tuple[ErrorCode, str, Broker]:
@@ -270,9 +297,9 @@ class Directory:
         placement = self._placement(binding)
         if placement is not None and group in placement.coordinators:
             return ErrorCode.none, placement.cluster, Broker(placement.coordinators[group], "", 0)
-        if self._gateway.lookups.can_ask(binding.cluster):
+        if self._context.lookups.can_ask(binding.cluster):
             try:
-                answers = await self._gateway.lookups.coordinators(binding.cluster, (group,))
+                answers = await self._context.lookups.coordinators(binding.cluster, (group,))
                 code, broker = answers[group]
                 return code, binding.cluster, broker
             except (UpstreamUnavailable, WireError) as error:
