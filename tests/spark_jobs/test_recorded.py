@@ -156,7 +156,9 @@ def test_the_docs_say_which_clients_are_lacking() -> None:
     assert told <= seen
     assert not told & missing.keys()
     (paragraph,) = (
-        each for each in DOCS.read_text().split("\n\n") if "Of the recording in git these are lacking:" in each
+        each
+        for each in DOCS.read_text().split("\n\n")
+        if "Of the recording in git these are lacking:" in each
     )
     sentence = " ".join(paragraph.split()).partition("Of the recording in git these are lacking:")[2]
     lacking = {appid.partition(".writes-")[0].partition(".reads-")[0] for appid in missing}
