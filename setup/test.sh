@@ -3,10 +3,10 @@
 # servers most of its time. What the first two have printed follows when the third has ended.
 set -u
 cd "$(dirname "$0")/.."
-# So divided that all take about as long. Whole demos and the API; pages, the command line, who may use them, and the pipeline with its
+# So divided that all take about as long. Whole demos and the API; pages, reports, the command line, who may use them, and the pipeline with its
 # jobs; and the rest: the Gateway, the clusters, the rules.
 DEMOS="tests/e2e tests/sandbox tests/api"
-PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs"
+PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs tests/reports tests/notices"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
