@@ -77,7 +77,6 @@ def end(request: HttpRequest) -> tuple[dict[str, Any], str]:
     :raises hadash.accounts.discovery.Unavailable:
     """
     client = _client()
-    # (Also the claim that only a provider may make that issues tokens to several: for whom this one is.)
     token = client.authorize_access_token(
         request,
         leeway=CLOCK_SECONDS,
@@ -87,6 +86,7 @@ def end(request: HttpRequest) -> tuple[dict[str, Any], str]:
     claims = token.get("userinfo")
     if not claims:
         raise UnbelievableToken("The provider has sent no ID token.")
+    # (A provider that issues one token to several clients says to whom it was given.)
     if claims.get("azp", settings.OIDC_RP_CLIENT_ID) != settings.OIDC_RP_CLIENT_ID:
         raise UnbelievableToken("The token was issued to another client.")
     said = dict(client.userinfo(token=token)) if provider().userinfo else {}

@@ -43,7 +43,7 @@ def is_a(value: Any, kind: Any) -> bool:
         return len(value) == len(args) and all(map(is_a, value, args))
     if issubclass(origin, (Sequence, Set)):
         return all(is_a(each, args[0]) for each in value)
-    raise NotImplementedError(kind)
+    raise TypeError(f"Nobody has said how to tell that something is a {kind}.")
 
 
 def check(command: Command[Any], answer: Any) -> None:

@@ -182,9 +182,6 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
     return redirect("switch", key=switch.key)
 
 
-#: What one has to be allowed to do to ask for a switch of this kind, where it is more than asking.
-
-
 def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
     """:raises Refused: whoever asks has not seen the plan, and it runs before anybody else looks at it, or
     loses records.

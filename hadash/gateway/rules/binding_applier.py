@@ -19,6 +19,7 @@ from hadash.gateway.reporting.traffic import Traffic
 from hadash.gateway.rules.pending_retries import Returning
 from hadash.gateway.rules.table import AppliedEpoch, BindingTable
 from hadash.gateway.session.clients import Clients
+from hadash.gateway.session.members import Guarding
 from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.virtual.known_topics import KnownTopics
@@ -43,10 +44,6 @@ class HasWrites(Protocol):
     def is_quiet(self) -> bool: ...
 
     def quiet(self) -> Coroutine[Any, Any, None]: ...
-
-
-class Guarding(Protocol):
-    def guard(self, action: Callable[[], None]) -> None: ...
 
 
 class Affected(Protocol):

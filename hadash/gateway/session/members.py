@@ -141,6 +141,8 @@ class GroupMembers:
 
 
 class Guarding(Protocol):
+    """A connection, which sees to it that what goes wrong with one client is its own affair."""
+
     def guard(self, action: Callable[[], None]) -> None: ...
 
 
