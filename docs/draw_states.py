@@ -1,5 +1,5 @@
-"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machines.switches` and of batches, so
-that the two cannot differ.
+"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machines`, and of a client's session in
+:mod:`hadash.gateway.session.states`, so that page and tables cannot differ.
 
 Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 """
@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
+from hadash.gateway.session.states import CLIENT, LINE, SERVICE  # noqa: E402
 from hadash.switching.machines import batches  # noqa: E402
 from hadash.switching.machines import binding_changes as by_hand  # noqa: E402
 from hadash.switching.machines.retirements import MOVES as RETIREMENT_MOVES  # noqa: E402
@@ -92,6 +93,26 @@ def page() -> str:
             "",
             *_mermaid(_life(batches.ITEM_MOVES)),
             "",
+            "# The states of a client's session in a Gateway",
+            "",
+            "From the tables in `hadash/gateway/session/states.py`, where each state is explained. The three do not "
+            "follow from one another. What is not drawn changes nothing: these events come from a network, "
+            "whenever they like.",
+            "",
+            "## The line: what the network has told",
+            "",
+            *_mermaid(_life(LINE.moves)),
+            "",
+            "## The service: what is done with whoever is at its other end",
+            "",
+            *_mermaid(_life(SERVICE.moves)),
+            "",
+            "## The client, once it has signed in",
+            "",
+            "It can outlive the line: its writes are followed until the broker has answered them.",
+            "",
+            *_mermaid(_life(CLIENT.moves)),
+            "",
         ]
     )
 
@@ -102,14 +123,14 @@ def _mermaid(lines: Iterator[str]) -> list[str]:
 
 def _life(table: Mapping[Any, Mapping[Any, StrEnum]]) -> Iterator[str]:
     for status in table:
-        yield f'state "{_shown(status)}" as {status}'
-    yield f"[*] --> {next(iter(table))}"
+        yield f'state "{_shown(status)}" as {status.name.lower()}'
+    yield f"[*] --> {next(iter(table)).name.lower()}"
     for status, moves in table.items():
         for event, after in moves.items():
-            yield f"{status} --> {after}: {event}"
+            yield f"{status.name.lower()} --> {after.name.lower()}: {event}"
     for status, moves in table.items():
         if not moves:
-            yield f"{status} --> [*]"
+            yield f"{status.name.lower()} --> [*]"
 
 
 def _retirement() -> Iterator[str]:

@@ -313,6 +313,7 @@ def _client(connection: Client) -> dict[str, Any]:
         "mutations": connection.relay.mutations.count,
         "slow": connection.connection.slow,
         "gone": connection.connection.gone,
-        "state": connection.state.value,
+        "held_up_by": connection.held_up_by,
+        "state": connection.governing.binding.state.value,
         "away": not connection.governing.belongs_here,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -19,23 +18,21 @@ from hadash.gateway.rules.refusals import is_incremental, refuse
 from hadash.gateway.rules.verdicts import Verdict, judge
 from hadash.gateway.session.client_auth import SignInAgain, software_of
 from hadash.gateway.session.libraries import Library
-from hadash.gateway.session.members import ConnectionMembers, HeldHeartbeat, Waits
+from hadash.gateway.session.lingering import writes_answered
+from hadash.gateway.session.members import ConnectionMembers, HeldHeartbeat
+from hadash.gateway.session.parked import Parked, is_unacknowledged
 from hadash.gateway.session.relay import Relay
 from hadash.gateway.session.replies import ReplyQueue
 from hadash.gateway.session.signed_in import SignedIn
+from hadash.gateway.session.states import CLIENT, ClientState, HeldUpBy, Line, Step
 from hadash.gateway.session.upstream import introduce_in_line
 from hadash.gateway.virtual import unasked
 from hadash.gateway.virtual.nodes import Node
 from hadash.gateway.virtual.rewrite import without_session
-from hadash.gateway.waiting.purgatory import DelayedOperation
 from hadash.gateway.waiting.timing_wheel import Entry
 from hadash.identity.names import printable
 
 log = logging.getLogger(__name__)
-
-
-#: Seconds for which what was just written is waited for in any case: also when its client has been gone for long.
-LEAST_LINGER_SECONDS = 0.25
 
 
 class ItsConnection(Protocol):
@@ -49,6 +46,9 @@ class ItsConnection(Protocol):
 
     @property
     def replies(self) -> ReplyQueue: ...
+
+    @property
+    def line(self) -> Line: ...
 
     @property
     def gone(self) -> bool: ...
@@ -75,31 +75,10 @@ class ItsConnection(Protocol):
     def close_when_answered(self) -> None: ...
 
 
-class Parked(DelayedOperation):
-    """A request that waits for a change of its binding, and with it everything behind it on its connection."""
-
-    __slots__ = ("client", "message", "request", "waits")
-
-    def __init__(self, client: Client, request: Request, message: Any) -> None:
-        super().__init__(client.signed.appid, len(request.frame))
-        self.client = client
-        self.request = request
-        self.message = message
-        self.waits = Waits()
-
-    def can_complete(self) -> bool:
-        binding = self.client.governing.of(self.request, self.message)
-        return self.client.judge(self.request.kind, binding) is not Verdict.PARK
-
-    def complete(self) -> None:
-        self.client.unparked(self, in_time=True)
-
-    def expire(self) -> None:
-        self.client.unparked(self, in_time=False)
-
-
 class Client:
-    """From sign-in to the end. All methods run in the Gateway's loop."""
+    """From sign-in to the end; its states are a table in :mod:`hadash.gateway.session.states`. All methods run in the
+    Gateway's loop.
+    """
 
     def __init__(self, context: GatewayContext, connection: ItsConnection, signed: SignedIn) -> None:
         self.context = context
@@ -112,20 +91,16 @@ class Client:
         )
         self.relay = Relay(context, signed, self.host, connection.replies, self.members, self.maybe_written)
         self._parked: Parked | None = None
+        #: Its next request waits until the cluster has answered earlier writes.
         self._wants_room = False
-        #: A request of it was handled: it has said its name by now.
-        self._has_begun = False
         #: Something of it has waited here: its client may have sent it again elsewhere.
         self._has_waited = False
-        self._leaving = False
-        #: Nothing of it is under way any more.
-        self.ended = False
+        self.state = ClientState.NEW
         #: Since when the client has been gone, in the loop's time.
         self._gone_since: float | None = None
         #: Set when the client has hung up while something waits here.
         self._leaves_by: Entry | None = None
         self._again = SignInAgain(signed, context.listener, context.settings)
-        self._broker_gone = False
         self.governing = Governing(
             context.table, signed.appid, signed.client_id, self.relay.cluster, context.resolve_times
         )
@@ -134,10 +109,6 @@ class Client:
         return f"{printable(self.signed.appid)} › {printable(self.signed.client_id)}"
 
     # -- what happens to a request ---------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> BindingState:
-        return self.governing.binding.state
 
     def judge(self, kind: ApiKey, binding: Binding | None) -> Verdict:
         if binding is None:
@@ -172,14 +143,25 @@ class Client:
             signed.library, signed.library_version = libraries.of(*who)
 
     @property
+    def held_up_by(self) -> HeldUpBy:
+        """Why its next request has to wait."""
+        if self._parked is not None:
+            return HeldUpBy.BINDING
+        if self._wants_room:
+            return HeldUpBy.WRITES
+        if self.relay.upstream.congested:
+            return HeldUpBy.BROKER
+        return HeldUpBy.ANSWERS if self._owes_too_many_answers() else HeldUpBy.NOTHING
+
+    @property
     def waits(self) -> bool:
         """Whether its next request has to wait."""
-        return (
-            self._parked is not None
-            or self._wants_room
-            or self.relay.upstream.congested
-            or self._owes_too_many_answers()
-        )
+        return self.held_up_by is not HeldUpBy.NOTHING
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a block waits for what it wrote."""
+        return self.governing.blocked
 
     def _owes_too_many_answers(self) -> bool:
         """Whether earlier requests must be answered first: each holds memory until then, and so do the
@@ -202,7 +184,7 @@ class Client:
         self._gone_since = self.context.loop.time()
         if self.relay.owes_answers:
             self.context.applying.cut_off(self, "it hung up")
-        if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
+        if self._parked is not None and not is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
         elif self.waits:
             # What it wrote without asking for answers is still passed on, if the broker takes it in time.
@@ -212,6 +194,7 @@ class Client:
     def give_way(self, to: Client) -> None:
         """It has said its name now, and is served as ``to``. Nothing was handled under none."""
         to._gone_since, to._has_waited = self._gone_since, self._has_waited
+        self.state = CLIENT.after(self.state, Step.RENAME)
         self.members.close()
         self.relay.close()
         self.context.clients.signed_out(self)
@@ -230,7 +213,6 @@ class Client:
 
     def upstream_lost(self, why: str) -> None:
         """The broker has gone: what is under way may have happened, and nothing more can."""
-        self._broker_gone = True
         if why:
             self.connection.turned_away("protocol", why)
         if not self.relay.is_quiet:
@@ -261,7 +243,7 @@ class Client:
         """The client does not take its answers: its broker is not read any more, and what comes now waits here. But a
         block does not wait for a client to read: what is under way then is taken from the broker all the same."""
         self._has_waited = True
-        if self.relay.is_quiet or not (self.governing.blocked or self._leaving):
+        if self.relay.is_quiet or not (self.blocked or self.state is ClientState.LEAVING):
             self.relay.upstream.transport.pause_reading()
 
     def _drop(self) -> None:
@@ -286,10 +268,10 @@ class Client:
     def leave(self) -> None:
         """End, as soon as the broker has answered what was written: a block waits for it as for any other, and a broker
         may drop unread requests of a connection that is cut."""
-        if self._leaving:
+        if not CLIENT.allows(self.state, Step.LEAVE):
             return
-        self._leaving = True
-        if self._broker_gone or self.relay.is_quiet:
+        self.state = CLIENT.after(self.state, Step.LEAVE)
+        if self.relay.is_quiet:
             self._end()
         else:
             self.relay.upstream.transport.resume_reading()  # a client that reads slowly does not hold its answers up
@@ -304,20 +286,8 @@ class Client:
         return max(0.0, self._gone_since + seconds - self.context.loop.time())
 
     async def _linger(self) -> None:
-        seconds = max(self._linger_seconds, LEAST_LINGER_SECONDS)
-        while True:
-            try:
-                await asyncio.wait_for(self.relay.quiet(), seconds)
-                break
-            except TimeoutError:
-                log.warning("%s has left; its writes are not answered in time", self.describe())
-            if not self.governing.blocked:
-                self.context.applying.cut_off(self, "its broker did not answer in time")
-                self.relay.upstream.abort()
-                break
-            # Nothing but the broker's answer, or its end, proves that they do not arrive after the block. How long the
-            # block may take is for the switch to decide.
-            seconds = self.context.settings.linger_seconds
+        cut_off = partial(self.context.applying.cut_off, self, "its broker did not answer in time")
+        await writes_answered(self, self._linger_seconds, self.context.settings.linger_seconds, cut_off)
         self._end()
 
     def _end(self) -> None:
@@ -332,7 +302,7 @@ class Client:
         self.relay.upstream.close()
         self.relay.close()
         self.connection.close()
-        self.ended = True
+        self.state = CLIENT.after(self.state, Step.END)
         self.connection.let_go()
 
     def describe(self) -> str:
@@ -340,7 +310,7 @@ class Client:
         return (
             f"{self} ({self.relay.mutations.count} mutations, {len(self.connection.replies)} unanswered, "
             f"parked {self.parked or 'nothing'}, held {len(self.members.held)}, "
-            f"waiting {len(self.relay.unanswered)})"
+            f"waiting {len(self.relay.unanswered)}, {self.state}, line {self.connection.line})"
         )
 
     # -- one request -----------------------------------------------------------------------------------------------
@@ -364,11 +334,12 @@ class Client:
         if request.kind in TRANSACTIONS and not self.context.transactions:
             raise UnknownKind(f"{request.kind.name}; hadash does not move transactions")
         if request.client_id != self.signed.client_id and not self._signs_in_as_before(request):
-            if self.signed.client_id or self._has_begun:
+            if self.signed.client_id or self.state is not ClientState.NEW:
                 raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
             self.connection.named(request.client_id)
             return False  # it is the other one's to handle
-        self._has_begun = True
+        if self.state is ClientState.NEW:
+            self.state = CLIENT.after(self.state, Step.BEGIN)
         if request.kind is ApiKey.OFFSET_COMMIT:
             request = unasked.commit(request)
         elif request.kind is ApiKey.FETCH:
@@ -382,7 +353,7 @@ class Client:
             message = None
         else:
             message = decode_request(request)
-        if self._has_waited and not (self.connection.still_there() or _is_unacknowledged(request, message)):
+        if self._has_waited and not (self.connection.still_there() or is_unacknowledged(request, message)):
             # Its client has sent it again elsewhere, and both would be written.
             self.connection.leave()
             return True
@@ -460,7 +431,7 @@ class Client:
     def _park(self, request: Request, message: Any, arrived: float) -> None:
         """Wait for a change of binding; when the time is over or too much is parked already, refuse at once."""
         self._has_waited = True
-        if self.connection.gone and not _is_unacknowledged(request, message):
+        if self.connection.gone and not is_unacknowledged(request, message):
             self.connection.leave()  # it would be told to nobody
             return
         left = arrived + self.context.settings.park_seconds - self.context.loop.time()
@@ -480,7 +451,7 @@ class Client:
         self.connection.guard(self.connection.go_on)
 
     def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
-        if not (self.connection.still_there() or _is_unacknowledged(request, message)):
+        if not (self.connection.still_there() or is_unacknowledged(request, message)):
             self.connection.leave()  # it has sent it again elsewhere by now
         elif in_time:
             binding = self.governing.of(request, message)
@@ -513,7 +484,7 @@ class Client:
     def binding_changed(self) -> None:
         """Called after the table has changed. What is parked or held is looked at by the purgatory."""
         self.governing.refresh()
-        if self.connection.slow and self.governing.blocked and not self.relay.is_quiet:
+        if self.connection.slow and self.blocked and not self.relay.is_quiet:
             self.relay.upstream.transport.resume_reading()
         if self.governing.belongs_here:
             self.relay.away_since = None
@@ -549,8 +520,3 @@ class Client:
             return
         error = ErrorCode.rebalance_in_progress if verdict is Verdict.REBALANCE else ErrorCode.not_coordinator
         held.reply.complete(refuse(held.request, error, held.message))
-
-
-def _is_unacknowledged(request: Request, message: Any) -> bool:
-    """Whether it is a write that is never acknowledged (acks=0): its client does not send it again."""
-    return request.kind is ApiKey.PRODUCE and message.acks == 0

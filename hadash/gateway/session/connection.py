@@ -24,6 +24,18 @@ from hadash.gateway.session.client_auth import sign_in
 from hadash.gateway.session.keepalive import is_established, probe
 from hadash.gateway.session.received import Received
 from hadash.gateway.session.replies import ReplyQueue
+from hadash.gateway.session.states import (
+    CLOSING,
+    GONE,
+    LINE,
+    SERVICE,
+    Act,
+    ClientState,
+    Heard,
+    Line,
+    Service,
+    Turn,
+)
 from hadash.gateway.session.unauthenticated import TOO_MANY_REQUESTS
 from hadash.gateway.session.upstream import UpstreamUnavailable
 from hadash.gateway.virtual.nodes import Node
@@ -35,7 +47,8 @@ log = logging.getLogger(__name__)
 
 
 class ClientConnection(asyncio.Protocol):
-    """From accept to close. All methods run in the Gateway's loop.
+    """From accept to close; its states are tables in :mod:`hadash.gateway.session.states`. All methods run in the
+    Gateway's loop.
 
     :param node: the virtual node whose port the client came to, ``None`` for the bootstrap port.
     :param passed: between which addresses it is.
@@ -48,9 +61,12 @@ class ClientConnection(asyncio.Protocol):
         self.node = node
         #: From where the client comes and where it came to, before any load balancer that has said so.
         self.passed = passed
-        #: The client has hung up: nothing more comes.
+        self.line = Line.HANDSHAKE
+        self.service = Service.WAITING
+        self._its_turn = Turn.NONE
+        #: ``line`` and ``service`` in short, because each request asks: the client has hung up, and nothing more
+        #: comes; nothing more is handled.
         self.gone = False
-        #: Nothing more is handled: the connection ends.
         self.closing = False
         #: Set with the sign-in, until both of them have ended.
         self.client: Client | None = None
@@ -64,14 +80,8 @@ class ClientConnection(asyncio.Protocol):
             self._makes_way,
         )
         self._frames = self._received.frames
-        self._handling = False
-        self._reading = True
-        #: Its turn comes.
-        self._queued = False
-        #: The transport has ended.
-        self._lost = False
-        #: Set when the client has been hung up on: what ends it when the client does not.
-        self._hung_up: Entry | None = None
+        #: Ends a client that has been hung up on, and does not hang up itself.
+        self._hangs_up_by: Entry | None = None
         self._signing_in: asyncio.Task[None] | None = None
         #: Requests that sign-in has taken, and the bytes of the one that it works on.
         self._requests = 0
@@ -90,10 +100,27 @@ class ClientConnection(asyncio.Protocol):
         assert self._transport is not None, "not connected yet"
         return self._transport
 
+    def _hear(self, heard: Heard) -> bool:
+        """The network says something. Whether it is news."""
+        if not LINE.allows(self.line, heard):
+            return False
+        self.line = LINE.after(self.line, heard)
+        self.gone = self.line in GONE
+        return True
+
+    def _do(self, act: Act) -> bool:
+        """Note what is done with the client from now on. False when more than that is done already."""
+        if not SERVICE.allows(self.service, act):
+            return False
+        self.service = SERVICE.after(self.service, act)
+        self.closing = self.service in CLOSING
+        return True
+
     # -- asyncio.Protocol ----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It can be spoken to: with TLS, after the handshake."""
+        self._hear(Heard.CONNECTED)
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(self.context.settings.write_buffer_bytes)
         self.replies = ReplyQueue(self._transport)
@@ -102,38 +129,39 @@ class ClientConnection(asyncio.Protocol):
 
     def not_made(self) -> None:
         """It has ended before it could be spoken to."""
-        self.gone = self.closing = True
+        self._hear(Heard.LOST)
+        self._do(Act.CUT)
         self._deadline.drop()
         self._received.end()
         self.context.connections.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._hung_up is not None or self.closing:
+        if self.closing:
             return
         self._frames.push(data, self.context.loop.time())
         if self.client is None:
             self._received_before_sign_in()
-        elif self._frames.ready and not self._queued:
+        elif self._frames.ready and self._its_turn is not Turn.QUEUED:
             self.go_on()
         else:
             self._read_or_wait()
 
     def eof_received(self) -> bool:
         """Half-closed, the client can still be answered; TLS knows no such state."""
-        if self._hung_up is not None:
+        if self.service is Service.HUNG_UP:
             return False
         self._client_gone()
         return self.transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._hung_up is not None:
-            self._hung_up.drop()
+        if self._hangs_up_by is not None:
+            self._hangs_up_by.drop()
         if self._signing_in is None or self._signing_in.done():
             self._deadline.drop()
         # Otherwise a sign-in is under way that may wait for a broker for ever: nothing else ends it.
         self._client_gone()
         self._received.end()
-        self._lost = True
+        self._hear(Heard.LOST)
         self.let_go()
         self.context.connections.closed(self)
 
@@ -170,16 +198,16 @@ class ClientConnection(asyncio.Protocol):
     def _wake_in_turn(self) -> None:
         """Let the sign-in go on with what has come, when it is this connection's turn."""
         waits = self._signing_in is None or self._next_frame is not None
-        if waits and not self._queued:
-            self._queued = True
+        if waits and self._its_turn is not Turn.QUEUED:
+            self._its_turn = Turn.QUEUED
             self.context.unauthenticated.works(self)
             self.context.sign_in_turns.ask(self._sign_in_turn)
 
     def _sign_in_turn(self) -> None:
-        self._queued = False
+        self._its_turn = Turn.NONE
         if self._signing_in is not None:
             self._wake()
-        elif not (self.gone or self.closing):
+        elif not self.gone and self._do(Act.SIGN_IN):
             self._signing_in = self.context.spawn(self._sign_in())
 
     async def _sign_in(self) -> None:
@@ -201,6 +229,7 @@ class ClientConnection(asyncio.Protocol):
         if connected is not None:  # it may be cut by now
             probe(connected, self.context.settings.silence_seconds)
         # Also when it has left by now: what it sent before that is to be passed on.
+        self._do(Act.SERVE)
         self.client = Client(self.context, self, signed)
         if self.gone:
             self.client.left_during_sign_in()
@@ -283,14 +312,14 @@ class ClientConnection(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Handle what has come, until something holds it up or the others have their turn."""
-        if not self._queued:
+        if self._its_turn is not Turn.QUEUED:
             self._turn()
 
     def _turn(self) -> None:
         client = self.client
-        if self._handling or client is None:
+        if self._its_turn is Turn.NOW or client is None:
             return
-        self._handling, self._queued = True, False
+        self._its_turn = Turn.NOW
         left = REQUESTS_PER_TURN
         try:
             while left and not (self.closing or self.slow or client.waits):
@@ -306,12 +335,12 @@ class ClientConnection(asyncio.Protocol):
         except WireError as error:
             self.fail(error)
         finally:
-            self._handling = False
+            self._its_turn = Turn.NONE
         if not left and self._received.ready and not (self.closing or self.slow or client.waits):
             client.left_over()
-            self._queued = True
+            self._its_turn = Turn.QUEUED
             self.context.client_turns.ask(partial(self.guard, self._turn))
-        if self.gone and (self.closing or not (client.waits or self._queued)):
+        if self.gone and (self.closing or not (client.waits or self._its_turn is Turn.QUEUED)):
             self._note_what_is_missing()
             self.leave()
         self._read_or_wait()
@@ -325,8 +354,9 @@ class ClientConnection(asyncio.Protocol):
         else:
             limit, has_room = settings.backlog_bytes, self.closing or self._received.has_room()
         wanted = has_room and (self._received.bytes <= limit or not self._received.ready)
-        if wanted != self._reading and not (self.gone or self.transport.is_closing()):
-            self._reading = wanted
+        if self.gone or self.transport.is_closing():
+            return
+        if wanted != self.transport.is_reading():
             if wanted:
                 self.transport.resume_reading()
             else:
@@ -342,7 +372,7 @@ class ClientConnection(asyncio.Protocol):
 
     def still_there(self) -> bool:
         """Whether the client has not hung up. Of one that is not read the kernel has to be asked."""
-        if self.gone or self._reading:
+        if self.gone or self.transport.is_closing() or self.transport.is_reading():
             return not self.gone
         connected = self.transport.get_extra_info("socket")
         return connected is not None and is_established(connected)
@@ -360,9 +390,8 @@ class ClientConnection(asyncio.Protocol):
     # -- the end -------------------------------------------------------------------------------------------------
 
     def _client_gone(self) -> None:
-        if self.gone:
+        if not self._hear(Heard.CLIENT_LEFT):
             return
-        self.gone = True
         if not self._frames.ready:
             self._note_what_is_missing()
         if self.client is None and (self._signing_in is None or self._next_frame is not None):
@@ -403,7 +432,7 @@ class ClientConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """End the connection at once, and handle nothing more."""
-        self.closing = True
+        self._do(Act.CUT)
         self._received.clear()
         if self._transport is not None:
             self._transport.abort()
@@ -413,7 +442,7 @@ class ClientConnection(asyncio.Protocol):
 
     def close_when_answered(self) -> None:
         """Handle nothing more; close as soon as every earlier request has its answer."""
-        self.closing = True
+        self._do(Act.FINISH)
         if len(self.replies) == 0:
             self.close()
         else:
@@ -421,8 +450,8 @@ class ClientConnection(asyncio.Protocol):
 
     def leave(self) -> None:
         """End the connection; writes that are under way are followed until the broker has answered them."""
-        self.closing = True
         if self.client is not None:
+            self._do(Act.LEAVE)
             self.client.leave()
         else:
             self.close()
@@ -430,27 +459,25 @@ class ClientConnection(asyncio.Protocol):
     def close(self) -> None:
         """Hang up. Answers that were handed over still go out, and the client is given time to read them: a connection
         that is cut while something unread has come from the client is reset, and takes unread answers with it."""
-        self.closing = True
         self._deadline.drop()
         self._received.clear()
         if self._transport is None:
             self.abort()
             return
-        if self._hung_up is not None or self.transport.is_closing():
+        if not self._do(Act.HANG_UP) or self.transport.is_closing():
             return
         # One that is not signed in is not worked on any more, and keeps nothing: it makes room for others, as one who
         # keeps the Gateway waiting does. (Only the client decides when it hangs up itself.)
         self.context.unauthenticated.holds(self, 0)
         self.context.unauthenticated.waits(self)
-        self._hung_up = Entry(self.transport.abort)
-        self.context.timer.add(self._hung_up, self.context.settings.hang_up_seconds)
+        self._hangs_up_by = Entry(self.transport.abort)
+        self.context.timer.add(self._hangs_up_by, self.context.settings.hang_up_seconds)
         self.replies.closed = True
         if self.gone or not self.transport.can_write_eof():
             self.transport.close()
             return
         self.transport.write_eof()
-        if not self._reading:
-            self._reading = True
+        if not self.transport.is_reading():
             self.transport.resume_reading()
 
     def let_go(self) -> None:
@@ -459,7 +486,7 @@ class ClientConnection(asyncio.Protocol):
         What ends in a circle is freed by Python's collector only: much later, all at once, and nobody is
         served meanwhile.
         """
-        if self._lost and (self.client is None or self.client.ended):
+        if self.line is Line.LOST and (self.client is None or self.client.state is ClientState.ENDED):
             self.client = None
             self.replies.end()
 

@@ -23,6 +23,7 @@ from hadash.gateway.protocol.records import FetchedCounter, Produced, produce_er
 from hadash.gateway.protocol.wire import Request, length_of
 from hadash.gateway.reporting.observer import Observer
 from hadash.gateway.rules.refusals import refuse
+from hadash.gateway.session.acks0 import Acks0
 from hadash.gateway.session.libraries import JOINS_AT_ONCE_WITHOUT_ID
 from hadash.gateway.session.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
 from hadash.gateway.session.replies import Reply, ReplyQueue
@@ -87,8 +88,7 @@ class Relay:
         self.mutations = InFlight()
         self.openings = Openings(context.settings.retry_seconds)
         self.unanswered: list[Unanswered] = []
-        self._acks0_on_the_way = False
-        self._proves_acks0 = False
+        self._acks0 = Acks0()
         self.upstream = signed.upstream
         self.cluster = signed.upstream.cluster
         self.observer = Observer(context.traffic, signed, host)
@@ -233,7 +233,7 @@ class Relay:
                 request = replace(request, frame=frame)
         records = self.observer.producing(produced)
         if produced.acks == 0:
-            self._acks0_on_the_way = True
+            self._acks0.written()
             self.observer.produced(records)
             self._pass(request, None)
             return
@@ -271,28 +271,25 @@ class Relay:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether every mutation has been answered."""
-        return self.mutations.fewer_than(1) and not self._acks0_on_the_way
+        """Whether nothing is under way that an answer could still come to."""
+        return self.mutations.abandoned or not (self.mutations.count or self._acks0.on_the_way)
 
     @property
     def owes_answers(self) -> bool:
         """Whether the client waits for the answer to a mutation: cut off now, it sends the mutation again."""
-        return self.mutations.count > self._proves_acks0
+        return self.mutations.count > self._acks0.proofs
 
     async def quiet(self) -> None:
         """Return when every mutation that was sent by now has been answered (a block is then in effect here: what comes
         later is judged under it, and a client may have other Topics to write to)."""
-        if self._acks0_on_the_way and not self.mutations.abandoned:
-            # acks=0 has no answer. A broker works off a connection's requests one by one, so the answer to one
-            # more request proves that it has worked off those before.
-            self._acks0_on_the_way = False
-            self._proves_acks0 = True
+        if self._acks0.on_the_way and not self.mutations.abandoned:
+            self._acks0.asked()
             self.mutations.enter()
             self._send_own(ApiKey.API_VERSIONS, 0, self._acks0_proved)
         await self.mutations.wait_for_present()
 
     def _acks0_proved(self, payload: bytes) -> None:
-        self._proves_acks0 = False
+        self._acks0.proved()
         self.mutations.leave()
 
     # -- groups ------------------------------------------------------------------------------------------------
