@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hadash.governance.catalogue import Code
 from hadash.governance.catalogue.figures import MAJORS_BEHIND, SKEW_PARTITIONS, SKEW_TIMES
+from hadash.governance.client_risks import JAVA, RISKS
 from hadash.lake.access import GATEWAY
 from spark.rules.base import Inputs, client, finding, names, number, rule
 from spark.rules.prepared import CLIENT
+from spark.rules.risky import KEYS, hit, key_columns, one_of, release
 from spark.rules.sides import sides
 
 #: What decides how many replicas have to be in sync; on a broker it is the default of its Topics.
 _MIN_IN_SYNC = "min.insync.replicas"
-
-#: Numbers that fit into 32 bits: builds of one's own are named after moments, too.
-_RELEASE = r"^(\d{1,6}\.\d{1,6}(\.\d{1,6})?)(?!\d)"
-_JAVA, _KAFKA_PYTHON = "apache-kafka-java", "kafka-python"
-_BAD_COORDINATOR = ((2, 5, 0), (2, 5, 1), (2, 6, 0), (2, 6, 1), (2, 7, 0))
-
-
-def _is_java() -> Column:
-    return F.col("library") == _JAVA
-
-
-def release(version: Column) -> Column:
-    """The numbers of a version, three of them: arrays compare as versions do. Null for what is none."""
-    numbers = F.split(F.regexp_extract(version, _RELEASE, 1), r"\.").try_cast("array<int>")
-    three = F.slice(F.concat(numbers, F.array(F.lit(0), F.lit(0))), 1, 3)
-    return F.when(version.rlike(_RELEASE), three)
-
-
-def _version(*numbers: int) -> Column:
-    return F.array(*(F.lit(number) for number in numbers))
 
 
 def _clients(facts: DataFrame, **evidence: Column) -> DataFrame:
@@ -50,7 +34,7 @@ def _replicated(inputs: Inputs) -> DataFrame:
 
 @rule(Code.ACKS)
 def acks(inputs: Inputs) -> DataFrame:
-    writers = inputs.facts.where("kind = 'produce' AND acks IN (0, 1)").join(
+    writers = hit(RISKS[Code.ACKS], inputs.facts).join(
         _replicated(inputs), ["cluster", "resource"], how="left_semi"
     )
     found = _clients(writers, acks=names(F.col("acks").cast("string")), topics=names("resource"))
@@ -100,15 +84,13 @@ def _waiting_for(inputs: Inputs, holds: Column) -> DataFrame:
 
 @rule(Code.TRANSACTIONS)
 def transactions(inputs: Inputs) -> DataFrame:
-    found = _clients(inputs.facts.where("kind = 'produce' AND transactional"), topics=names("resource"))
+    found = _clients(hit(RISKS[Code.TRANSACTIONS], inputs.facts), topics=names("resource"))
     return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
 
 
 @rule(Code.IDEMPOTENT)
 def idempotent(inputs: Inputs) -> DataFrame:
-    """(Who writes in transactions has a finding of its own.)"""
-    writers = inputs.facts.where("kind = 'produce' AND idempotent AND NOT coalesce(transactional, false)")
-    found = _clients(writers, topics=names("resource"))
+    found = _clients(hit(RISKS[Code.IDEMPOTENT], inputs.facts), topics=names("resource"))
     return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
 
 
@@ -117,65 +99,42 @@ def no_retries(inputs: Inputs) -> DataFrame:
     """(Libraries tell what they are since KIP-511: Java since 2.4, when it retried already. So of Java only a
     file can say that it is so old, and what a Gateway hears of such a client is that it says nothing; some
     say it on their first connection only, so what the same client says on its host counts. Brokers and files
-    say nothing of many that retry. Idempotent producers always retry: libraries refuse to be both idempotent
-    and without retries.)
+    say nothing of many that retry.)
     """
-    here = {"place": F.coalesce("host", F.lit(""))} | _key_columns()
-    writers = inputs.facts.where("kind = 'produce'").withColumns(here)
+    risk = RISKS[Code.NO_RETRIES]
+    here = {"place": F.coalesce("host", F.lit(""))} | key_columns()
+    writers = hit(replace(risk, versions=()), inputs.facts).withColumns(here)
     says = inputs.facts.where((F.col("source") == GATEWAY) & (F.col("library") != "")).withColumns(here)
-    says = says.select(*_KEYS, "place", F.lit(True).alias("says")).distinct()
-    may_not = ~F.coalesce(F.col("idempotent") | F.col("transactional"), F.lit(False))
-    library, version = F.coalesce("library", F.lit("")), release(F.col("version"))
-    old = ((library == _JAVA) & (version < _version(2, 1, 0))) | (
-        (library == _KAFKA_PYTHON) & (version < _version(2, 2, 0))
-    )
+    says = says.select(*KEYS, "place", F.lit(True).alias("says")).distinct()
+    library = F.coalesce("library", F.lit(""))
     silent = (library == "") & (F.col("source") == GATEWAY) & F.col("says").isNull()
     said = F.when(library == "", F.lit("–")).otherwise(F.concat_ws(" ", library, "version"))
-    hit = writers.join(says, [*_KEYS, "place"], how="left").where(may_not & (old | silent))
-    found = _clients(hit, version=names(said), topics=names("resource"))
+    may_not = writers.join(says, [*KEYS, "place"], how="left").where(one_of(risk.versions) | silent)
+    found = _clients(may_not, version=names(said), topics=names("resource"))
     return finding(
         found, "client_id", "appid", appid="appid", client=client(), version="version", topics="topics"
     )
 
 
-def _members(facts: DataFrame) -> DataFrame:
-    """Uses of a group by its members, as :attr:`hadash.governance.findings.Seen.is_member`: others only
-    commit there.
-    """
-    return facts.where("kind = 'group' AND (member = 1 OR session_timeout_ms IS NOT NULL)")
-
-
 @rule(Code.SELF_ASSIGNED)
 def self_assigned(inputs: Inputs) -> DataFrame:
-    joined = _members(inputs.facts).select(*_keys()).distinct()
     # (Only a Gateway sees who joins a group: of whom brokers or files tell that they read, nothing follows.)
-    readers = inputs.facts.where((F.col("kind") == "consume") & (F.col("source") == GATEWAY)).withColumns(
-        _key_columns()
-    )
-    found = _clients(readers.join(joined, [*_KEYS], "left_anti"), topics=names("resource"))
+    readers = hit(RISKS[Code.SELF_ASSIGNED], inputs.facts).where(F.col("source") == GATEWAY)
+    found = _clients(readers, topics=names("resource"))
     return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
 
 
 @rule(Code.KAFKA_10793)
 def kafka_10793(inputs: Inputs) -> DataFrame:
-    bad = F.array(*(_version(*numbers) for numbers in _BAD_COORDINATOR))
-    hit = _members(inputs.facts).where(_is_java() & F.array_contains(bad, release(F.col("version"))))
-    found = _clients(hit, version=names("version"))
+    found = _clients(hit(RISKS[Code.KAFKA_10793], inputs.facts), version=names("version"))
     return finding(found, "client_id", "appid", appid="appid", client=client(), version="version")
 
 
 @rule(Code.KAFKA_13563)
 def kafka_13563(inputs: Inputs) -> DataFrame:
-    groups = inputs.facts.where("kind = 'group'").withColumns(_key_columns())
-    joined = _members(inputs.facts).select(*_keys(), "resource").distinct()
-    version = release(F.col("version"))
-    since_2 = ((2, 6), (2, 7), (2, 8))
-    fixed_10793 = (version >= _version(3, 0, 0)) | F.lit(False)
-    for (major, minor), first in zip(since_2, (2, 1, 0), strict=True):
-        fixed_10793 |= (version >= _version(major, minor, first)) & (version < _version(major, minor + 1, 0))
-    hit = fixed_10793 & (version < _version(3, 2, 0)) & (version != _version(3, 1, 2))
-    committing = groups.join(joined, [*_KEYS, "resource"], "left_anti").where(_is_java() & hit)
-    found = _clients(committing, version=names("version"), group=names("resource"))
+    found = _clients(
+        hit(RISKS[Code.KAFKA_13563], inputs.facts), version=names("version"), group=names("resource")
+    )
     return finding(
         found, "client_id", "appid", appid="appid", client=client(), version="version", group="group"
     )
@@ -185,7 +144,7 @@ def kafka_13563(inputs: Inputs) -> DataFrame:
 def long_session(inputs: Inputs) -> DataFrame:
     settle = inputs.pairs.select("pair", "settle_seconds")
     long = (
-        _members(inputs.facts)
+        hit(RISKS[Code.LONG_SESSION], inputs.facts)
         .join(settle, "pair")
         .where(F.col("session_timeout_ms") > F.col("settle_seconds") * 1000)
     )
@@ -216,7 +175,7 @@ def session_bounds(inputs: Inputs) -> DataFrame:
     )
     timeout = F.col("session_timeout_ms")
     outside = (
-        _members(inputs.facts)
+        hit(RISKS[Code.SESSION_BOUNDS], inputs.facts)
         .drop("cluster")
         .join(sides(inputs.pairs), "pair")
         .join(bounds, "cluster")
@@ -282,7 +241,7 @@ def client_version(inputs: Inputs) -> DataFrame:
         inputs.clusters.select("cluster", F.col("version").alias("engine")), "cluster"
     )
     behind = (
-        inputs.facts.where(_is_java())
+        inputs.facts.where(F.col("library") == JAVA)
         .drop("cluster")
         .join(engines, "pair")
         .where(release(F.col("engine"))[0] - release(F.col("version"))[0] > MAJORS_BEHIND)
@@ -298,18 +257,6 @@ def client_version(inputs: Inputs) -> DataFrame:
         cluster="cluster",
         engine="engine",
     )
-
-
-_KEYS = ("pair", "appid", "client_key")
-
-
-def _key_columns() -> dict[str, Column]:
-    """A client.id that compares: clients without one are one."""
-    return {"client_key": F.coalesce("client_id", F.lit(""))}
-
-
-def _keys() -> list[Column]:
-    return [F.col("pair"), F.col("appid"), _key_columns()["client_key"].alias("client_key")]
 
 
 def _seconds(milliseconds: Column) -> Column:

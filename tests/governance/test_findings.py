@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hadash.governance.catalogue import CATALOGUE, Code
-from hadash.governance.findings import RULES, STOPPING, Circumstances, Finding, Seen, findings
+from hadash.governance.client_risks import Seen
+from hadash.governance.findings import RULES, STOPPING, Circumstances, Finding, findings
 
 REPLICATED = Circumstances(replicated=frozenset({"orders"}))
 

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hadash.governance.catalogue import CATALOGUE, Code
 from hadash.governance.catalogue.figures import UNSEEN_DAYS
-from hadash.governance.findings import Seen
+from hadash.governance.client_risks import Seen
 from hadash.lake.access import CSV, GATEWAY, SURVIVE_USER
 from hadash.lake.snapshots import TABLES
 from hadash.sentences import fill

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from hadash.governance.findings import Circumstances, Code, Seen, findings
+from hadash.governance.catalogue import Code
+from hadash.governance.client_risks import Seen
+from hadash.governance.findings import Circumstances, findings
 from hadash.identity.identity import Identity
 from hadash.switching.planning.risks import _moving
 

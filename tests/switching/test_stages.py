@@ -128,9 +128,9 @@ def _lag(world: World, records: int) -> None:
             "shop › web-1 is on west now, not on east: the plan is out of date. Request it again.",
         ),
         (
-            lambda w: w.acks_1.append("web-1 (acks=1)"),
-            "web-1 (acks=1): what is acknowledged before it is replicated cannot be proved to be mirrored. "
-            "Set acks=all, or accept the risk with HADASH_SWITCH_ACCEPT_ACKS_1.",
+            lambda w: w.acks_1.append("web-1"),
+            "shop › web-1 (acks=1): what is acknowledged before it is replicated cannot be proved to be mirrored. "
+            "Set acks=all, or take this risk out of those that stop a switch, in the rules of the pair.",
         ),
         (
             lambda w: w.cooperative.append("billing (cooperative-sticky: bill-1)"),
@@ -400,7 +400,7 @@ class TestReadingOn:
 
 def test_acks_1_can_be_accepted() -> None:
     world = World()
-    world.acks_1.append("web-1 (acks=1)")
+    world.acks_1.append("web-1")
     run_stage(world, Stage.PRECHECK, replace(QUICK, accept_acks_1=True))
 
 

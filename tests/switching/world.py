@@ -18,6 +18,8 @@ from hadash.bindings.membership import not_applied
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.native import waiting
 from hadash.bindings.returning import ExpectedBack
+from hadash.governance.client_risks import Seen
+from hadash.governance.findings import Circumstances, acks
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.lag import measure
@@ -102,6 +104,7 @@ class World:
         self.plan = plan
         #: The plan as it would be computed now, or what stands against it; who writes with acks=1.
         self.plan_now: Plan | list[Sentence] | None = None
+        #: Clients of shop that write with acks=1.
         self.acks_1: list[str] = []
         self.cooperative: list[str] = []
         #: Groups of which it is not known how they rebalance, at the next looks.
@@ -377,7 +380,11 @@ class World:
             case do.ComputePlan():
                 return self.plan_now or self.plan
             case do.CheckAcks():
-                return list(self.acks_1)
+                writers = [
+                    Seen("shop", name, "produce", "orders", details={"acks": 1}) for name in self.acks_1
+                ]
+                found = acks(writers, Circumstances(replicated=frozenset({"orders"})))
+                return found.sentence if found is not None else None
             case do.CheckAssignors():
                 unknown = self.rebalancing.pop(0) if self.rebalancing else []
                 return UsedAssignors(tuple(self.cooperative), tuple(unknown))

@@ -17,6 +17,10 @@ ENTRIES = (
         say("%(client)s of %(appid)s writes with acks=%(acks)s to %(topics)s."),
         say("Set acks=all: what is acknowledged before it is replicated cannot be proved to be mirrored."),
         SWITCHING,
+        of_switch=say(
+            "%(clients)s: what is acknowledged before it is replicated cannot be proved to be mirrored. Set "
+            "acks=all, or take this risk out of those that stop a switch, in the rules of the pair."
+        ),
     ),
     Entry(
         Code.MIN_IN_SYNC,
@@ -67,6 +71,11 @@ ENTRIES = (
             "Stop it for a switch, or accept it: a transaction that is open when it moves ends with an error."
         ),
         GATEWAY,
+        of_switch=say(
+            "%(clients)s write in transactions: one that is open when they move ends with an error, and "
+            "what it read and "
+            "wrote may be done twice. Stop them for the switch, or accept it."
+        ),
     ),
     Entry(
         Code.IDEMPOTENT,
@@ -111,6 +120,12 @@ ENTRIES = (
             "Let it subscribe with a group, or see to its offsets when it has moved: the other cluster has others."
         ),
         SWITCHING,
+        of_switch=say(
+            "%(clients)s read %(topics)s without being members of a consumer group: they keep their "
+            "offsets over the switch, and the "
+            "other cluster has other offsets. Let them subscribe in a group, move them by a restart, or "
+            "leave them out."
+        ),
     ),
     Entry(
         Code.KAFKA_10793,
@@ -121,6 +136,11 @@ ENTRIES = (
         say("%(client)s of %(appid)s (%(version)s) can stop consuming for ever when its coordinator moves."),
         say("Update it to 2.6.2, 2.7.1, 2.8.0 or later, or have somebody ready who restarts it."),
         "KAFKA-10793",
+        of_switch=say(
+            "%(clients)s can stop consuming for ever when their coordinator moves (KAFKA-10793). Update "
+            "their Kafka client, or "
+            "have somebody ready who restarts them."
+        ),
     ),
     Entry(
         Code.KAFKA_13563,
@@ -151,6 +171,11 @@ ENTRIES = (
         ),
         say("Lower session.timeout.ms, or give consumers more time in the rules of the pair."),
         SWITCHING,
+        of_switch=say(
+            "%(clients)s: if such a member dies in a switch its group waits longer than the %(seconds)s s "
+            "that consumers have to "
+            "settle, and the switch returns. Lower session.timeout.ms, or give them more time in the rules."
+        ),
     ),
     Entry(
         Code.SESSION_BOUNDS,

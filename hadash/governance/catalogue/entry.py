@@ -90,7 +90,8 @@ class Entry:
 
     ``holds`` says when there is a finding, with the figures that decide, so that a person can check one.
     ``measure`` is the value of the evidence that says how much of it there is, for a rule whose findings can
-    get worse; empty for one whose findings cannot.
+    get worse; empty for one whose findings cannot. ``of_switch`` is what is said of all clients together that
+    one switch moves; ``None`` for rules that do not look at these.
     """
 
     code: Code
@@ -102,6 +103,7 @@ class Entry:
     remedy: Sentence
     source: str
     measure: str = ""
+    of_switch: Sentence | None = None
 
     @property
     def weight(self) -> int:

@@ -140,6 +140,11 @@ ENTRIES = (
             "for all pairs."
         ),
         OWN_CLUSTERS,
+        of_switch=say(
+            "%(appids)s: the bindings of an AppID are one document for all pairs, so its clients there would "
+            "obey them, too. Let it "
+            "sign in as another user in one of the pairs."
+        ),
     ),
     Entry(
         Code.NOT_UNIQUE,

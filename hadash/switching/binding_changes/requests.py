@@ -19,7 +19,7 @@ from hadash.audit.models import record
 from hadash.bindings.dialect import Dialect
 from hadash.bindings.errors import BindingConflict, BindingError
 from hadash.bindings.model import BindingDocument
-from hadash.governance.findings import in_two_pairs
+from hadash.governance.findings import two_pairs
 from hadash.identity.identity import Identity
 from hadash.inventory import selectors, services
 from hadash.inventory.dialects import dialect_of
@@ -100,8 +100,8 @@ def look_at(
         served[cluster or (own.cluster if own is not None else "")].append(identity)
     against = [s for cluster, some in sorted(served.items()) for s in dialect.blockers(some, cluster)]
     if any(cluster is not None for cluster in found.edits.values()):  # (to unbind is the way out)
-        elsewhere = used_elsewhere(appid.pair, [appid.name])
-        against += [in_two_pairs(elsewhere)] if elsewhere else []
+        in_two = two_pairs(used_elsewhere(appid.pair, [appid.name]))
+        against += [in_two.sentence] if in_two is not None else []
     return replace(found, faults=(*found.faults, *against))
 
 

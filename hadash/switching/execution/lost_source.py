@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from hadash.governance.findings import has_joined
+from hadash.governance.client_risks import has_joined
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from hadash.governance.findings import Circumstances, Finding, Seen, findings
+from hadash.governance.client_risks import Seen
+from hadash.governance.findings import Circumstances, Finding, findings
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import client_for
@@ -26,13 +27,24 @@ def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[
     elsewhere = used_elsewhere(pair, {appid for plan in plans for appid in plan.appids})
     if not any(used) and not elsewhere:
         return [[] for _ in plans]
-    replicas = client_for(asked.access).topics({topic for plan in plans for topic in plan.topics})
-    replicated = frozenset(name for name, info in replicas.items() if info.replication_factor > 1)
-    circumstances = Circumstances(replicated, _same_offsets(pair, plans), limits_of(pair).settle)
+    circumstances = Circumstances(
+        replicated(asked, *plans), _same_offsets(pair, plans), limits_of(pair).settle
+    )
     return [
         findings(rows, replace(circumstances, elsewhere=_only(elsewhere, plan)))
         for rows, plan in zip(used, plans, strict=True)
     ]
+
+
+def uses_of(plan: Plan, pair: Pair) -> list[Seen]:
+    """What was seen of the clients that move, and is about what moves."""
+    return _moving([row for rows in _seen(plan.appids, pair).values() for row in rows], plan)
+
+
+def replicated(asked: Cluster, *plans: Plan) -> frozenset[str]:
+    """Those Topics of the plans that have more than one replica on a cluster. :raises KafkaError: it does not answer."""
+    found = client_for(asked.access).topics({topic for plan in plans for topic in plan.topics})
+    return frozenset(name for name, info in found.items() if info.replication_factor > 1)
 
 
 def _only(elsewhere: Mapping[str, tuple[str, ...]], plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -92,8 +92,8 @@ class ComputePlan(Command[Plan | list[Sentence]]):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckAcks(Command[list[str]]):
-    """→ who writes to the plan's replicated Topics with less than acks=all, as texts."""
+class CheckAcks(Command[Sentence | None]):
+    """→ what stands against it when somebody writes to the plan's replicated Topics with less than acks=all."""
 
 
 @dataclass(frozen=True, slots=True)

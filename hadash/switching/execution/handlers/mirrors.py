@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from hadash.governance.findings import has_joined
+from hadash.governance.client_risks import has_joined
+from hadash.governance.findings import Circumstances, acks
 from hadash.inventory import services as inventory
 from hadash.inventory.gateways import ask_every
 from hadash.inventory.models import Access
@@ -25,6 +26,7 @@ from hadash.switching.execution.connections import ask_about
 from hadash.switching.execution.handlers.registry import handles
 from hadash.switching.plan import Plan
 from hadash.switching.planning.proposals import plan_for
+from hadash.switching.planning.risks import replicated, uses_of
 from hadash.switching.policy import limits_of
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import MirrorFound, UsedAssignors
@@ -46,21 +48,11 @@ def compute_plan(hand: CommandHandler, command: do.ComputePlan) -> Plan | list[S
 
 
 @handles(do.CheckAcks)
-def check_acks(hand: CommandHandler, command: do.CheckAcks) -> list[str]:
-    topics = hand.client(hand.plan.source).topics(hand.plan.topics)
-    replicated = [name for name, info in topics.items() if info.replication_factor > 1]
-    writing = Access.objects.filter(
-        pair=hand.pair,
-        appid__in=hand.plan.appids,
-        kind=Access.Kind.PRODUCE,
-        resource__in=replicated,
-        last_seen__gte=access_since(),
+def check_acks(hand: CommandHandler, command: do.CheckAcks) -> Sentence | None:
+    found = acks(
+        uses_of(hand.plan, hand.pair), Circumstances(replicated(hand.clusters[hand.plan.source], hand.plan))
     )
-    return sorted(
-        f"{a.client_id or a.appid} (acks={a.details['acks']})"
-        for a in writing
-        if a.details.get("acks", -1) != -1
-    )
+    return found.sentence if found is not None else None
 
 
 @handles(do.CheckAssignors)
