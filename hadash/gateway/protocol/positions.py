@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 
+from hadash.gateway.protocol.since import Fetch
 from hadash.gateway.protocol.wire import Request
 
 #: Partitions that are noted for one connection; beyond it, where the client reads others is not known. A
@@ -63,11 +64,9 @@ class FetchPositions:
 
     def _read(self, request: Request) -> None:
         frame, version = request.frame, request.version
-        at = request.body + _TOPICS_AT + (_SESSION_SIZE if version >= 7 else 0)
-        before_offset = 4 + (4 if version >= 9 else 0)  # index, and since version 9 the current leader epoch
-        after_offset = (
-            8 + (8 if version >= 5 else 0) + 4
-        )  # offset, since version 5 the log's start, most bytes
+        at = request.body + _TOPICS_AT + (_SESSION_SIZE if version >= Fetch.SESSION else 0)
+        before_offset = 4 + (4 if version >= Fetch.LEADER_EPOCH else 0)  # index, leader epoch
+        after_offset = 8 + (8 if version >= Fetch.LOG_START else 0) + 4  # offset, the log's start, most bytes
         (topics,) = _INT32.unpack_from(frame, at)
         at += 4
         for _ in range(topics):

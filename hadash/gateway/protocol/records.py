@@ -10,6 +10,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from hadash.gateway.protocol.cursor import Cursor
+from hadash.gateway.protocol.since import Fetch, Produce
 from hadash.gateway.protocol.wire import MalformedFrame, Request
 
 _INT16 = struct.Struct(">h")
@@ -60,7 +61,7 @@ def read_produce(request: Request) -> Produced:
 
 def _read_produce(request: Request) -> Produced:
     """Each PRODUCE passes here, so it reads the bytes where they stand, and leaves to :class:`Cursor` what is rare."""
-    data, flexible = request.frame, request.version >= 9
+    data, flexible = request.frame, request.version >= Produce.FLEXIBLE
     end_of_frame = len(data)
     cursor = Cursor(data, request.body, flexible)
     cursor.tags()
@@ -135,7 +136,7 @@ def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
 
     :param payload: from the correlation id on.
     """
-    flexible = version >= 9
+    flexible = version >= Produce.FLEXIBLE
     cursor = Cursor(payload, 4, flexible)
     found: dict[tuple[str, int], int] = {}
     try:
@@ -144,8 +145,10 @@ def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
             topic = cursor.text() or ""
             for _ in range(cursor.count()):
                 partition, error = cursor.int32(), cursor.int16()
-                cursor.skip(24 if version >= 5 else 16)  # base offset, append time, log start offset
-                if version >= 8:
+                cursor.skip(
+                    24 if version >= Produce.LOG_START else 16
+                )  # base offset, append time, log start offset
+                if version >= Produce.RECORD_ERRORS:
                     for _ in range(cursor.count()):
                         cursor.skip(4)
                         cursor.text()
@@ -212,15 +215,17 @@ class FetchedCounter:
 
 def _fetched(version: int, counts: dict[str, tuple[int, int]]) -> Generator[int, bytes, None]:
     """Yields how many bytes it wants next, or, negative, how many to skip."""
-    yield -(4 + 4 + (6 if version >= 7 else 0))  # correlation id, throttle time, error and session
-    before_records = 4 + 2 + 8 + 8 + (8 if version >= 5 else 0)
+    yield -(
+        4 + 4 + (6 if version >= Fetch.SESSION else 0)
+    )  # correlation id, throttle time, error and session
+    before_records = 4 + 2 + 8 + 8 + (8 if version >= Fetch.LOG_START else 0)
     for _ in range(_size(_INT32, (yield 4))):
         name = yield _size(_INT16, (yield 2))
         topic = name.decode()
         for _ in range(_size(_INT32, (yield 4))):
             yield -before_records
             yield -16 * _size(_INT32, (yield 4))
-            if version >= 11:
+            if version >= Fetch.RACK:
                 yield -4  # the replica to read from
             rest = _size(_INT32, (yield 4))
             while rest >= _BATCH_HEADER:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hadash.gateway.protocol.api_keys import GROUP, ApiKey
+from hadash.gateway.protocol.since import OffsetFetch
 from hadash.gateway.protocol.wire import Request
 
 _TOPICS: dict[ApiKey, Callable[[Any], set[str]]] = {
@@ -26,6 +27,6 @@ def group_of(request: Request, message: Any) -> Sequence[str] | None:
     """The groups that a request of :data:`GROUP` names; ``None`` for other kinds."""
     if request.kind not in GROUP:
         return None
-    if request.kind is ApiKey.OFFSET_FETCH and request.version >= 8:
+    if request.kind is ApiKey.OFFSET_FETCH and request.version >= OffsetFetch.GROUPS:
         return [group.group_id for group in message.groups]
     return (message.group_id,)

@@ -10,6 +10,7 @@ from typing import Any
 
 from hadash.gateway.protocol.api_keys import GROUP, TRANSACTIONS, ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, decode_request, encode_response, response_module
+from hadash.gateway.protocol.since import Fetch, FindCoordinator, OffsetFetch
 from hadash.gateway.protocol.wire import Request
 
 
@@ -64,7 +65,7 @@ def _produce(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
 
 def is_incremental(version: int, message: Any) -> bool:
     """Whether a FETCH names only what has changed in its session."""
-    return version >= 7 and message.session_id != 0 and bool(message.session_epoch > 0)
+    return version >= Fetch.SESSION and message.session_id != 0 and bool(message.session_epoch > 0)
 
 
 def _fetch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
@@ -141,13 +142,13 @@ def _offset_commit(module: Any, message: Any, version: int, code: ErrorCode) -> 
 
 
 def _offset_fetch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
-    if version >= 8:
+    if version >= OffsetFetch.GROUPS:
         groups = tuple(
             build(module.OffsetFetchResponseGroup, group_id=g.group_id, topics=(), error_code=code)
             for g in message.groups
         )
         return build(module.OffsetFetchResponse, groups=groups)
-    if version >= 2:
+    if version >= OffsetFetch.ERROR:
         return build(module.OffsetFetchResponse, topics=(), error_code=code)
     return build(
         module.OffsetFetchResponse,
@@ -197,7 +198,7 @@ def _leave_group(module: Any, message: Any, version: int, code: ErrorCode) -> An
 
 def _find_coordinator(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
     empty = {"node_id": -1, "host": "", "port": -1, "error_code": code, "error_message": _TRANSACTIONS}
-    if version >= 4:
+    if version >= FindCoordinator.KEYS:
         found = tuple(build(module.Coordinator, key=key, **empty) for key in message.coordinator_keys)
         return build(module.FindCoordinatorResponse, coordinators=found)
     return build(module.FindCoordinatorResponse, **empty)

@@ -25,6 +25,7 @@ from hadash.gateway.protocol.codec import (
     respond,
 )
 from hadash.gateway.protocol.proxy_protocol import Passed
+from hadash.gateway.protocol.since import ApiVersions, SaslHandshake
 from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
 from hadash.gateway.session.listener import Listener, Unidentified
 from hadash.gateway.session.signed_in import SignedIn
@@ -50,7 +51,7 @@ def software_of(request: Request) -> tuple[str, str] | None:
     librdkafka says so before it signs in, Java's client only afterwards. One that is longer than any is none:
     it is remembered.
     """
-    if request.version < 3 or not request.supported:
+    if request.version < ApiVersions.SOFTWARE or not request.supported:
         return None
     message = decode_request(request)
     name, version = message.client_software_name, message.client_software_version
@@ -244,7 +245,7 @@ class _Exchange:
 
     def _handshake(self, request: Request) -> bytes:
         asked = decode_request(request).mechanism
-        if request.version == 0:
+        if request.version < SaslHandshake.AUTHENTICATE:
             self.bare = request.client_id
         offered = self.settings.sasl_mechanisms
         error = ErrorCode.none

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from hadash.gateway.protocol.api_keys import ApiKey
+from hadash.gateway.protocol.since import LeaveGroup
 from hadash.gateway.protocol.wire import Request
 from hadash.gateway.rules.verdicts import Verdict
 from hadash.gateway.session.replies import Reply
@@ -254,7 +255,11 @@ class ConnectionMembers:
 
     def leave(self, request: Request, message: Any) -> None:
         """A LEAVE_GROUP passes."""
-        ids = [each.member_id for each in message.members] if request.version >= 3 else [message.member_id]
+        ids = (
+            [each.member_id for each in message.members]
+            if request.version >= LeaveGroup.MEMBERS
+            else [message.member_id]
+        )
         for member_id in ids:
             member = self._registry.of(self.appid, message.group_id, member_id)
             if member is not None:

@@ -20,6 +20,7 @@ from hadash.gateway.protocol.codec import (
 )
 from hadash.gateway.protocol.positions import FetchPositions
 from hadash.gateway.protocol.records import FetchedCounter, Produced, produce_errors
+from hadash.gateway.protocol.since import FindCoordinator, OffsetCommit, OffsetFetch, TxnOffsetCommit
 from hadash.gateway.protocol.wire import Request, length_of
 from hadash.gateway.reporting.observer import Observer
 from hadash.gateway.rules.refusals import refuse
@@ -126,7 +127,7 @@ class Relay:
                 self._refuse_transaction(request, message)
             case ApiKey.INIT_PRODUCER_ID if message.transactional_id:
                 self.send(request)  # the coordinator knows the producer by this very id
-            case ApiKey.TXN_OFFSET_COMMIT if request.version >= 2:
+            case ApiKey.TXN_OFFSET_COMMIT if request.version >= TxnOffsetCommit.LEADER_EPOCH:
                 self.send(request, rewrite.without_leader_epochs(message))
             case ApiKey.INIT_PRODUCER_ID:
                 self.send(request, transform=self._producer_id(request))
@@ -134,7 +135,12 @@ class Relay:
                 self.send(request, transform=self._cluster(request))
             case ApiKey.OFFSET_COMMIT:
                 self.observer.commits(message.group_id, self.members.seen(request, message))
-                self.send(request, rewrite.without_leader_epochs(message) if request.version >= 6 else None)
+                self.send(
+                    request,
+                    rewrite.without_leader_epochs(message)
+                    if request.version >= OffsetCommit.LEADER_EPOCH
+                    else None,
+                )
             case ApiKey.JOIN_GROUP:
                 self._join(request, message)
             case ApiKey.OFFSET_FETCH:
@@ -333,7 +339,7 @@ class Relay:
     def _observe_reading(self, request: Request, message: Any) -> None:
         """A member asks where to go on in the partitions that it was given: it reads them, also when nothing comes.
         (Others ask too, to show the lag of a group: they are no members.)"""
-        groups = message.groups if request.version >= 8 else (message,)
+        groups = message.groups if request.version >= OffsetFetch.GROUPS else (message,)
         own = self.members.groups()
         for group in groups:
             if group.group_id in own:
@@ -423,7 +429,9 @@ class Relay:
             if placement is None:
                 return False
             if request.kind is ApiKey.FIND_COORDINATOR:
-                groups = message.coordinator_keys if request.version >= 4 else (message.key,)
+                groups = (
+                    message.coordinator_keys if request.version >= FindCoordinator.KEYS else (message.key,)
+                )
                 if any(group not in placement.coordinators for group in groups):
                     return False
         if request.kind is ApiKey.METADATA:

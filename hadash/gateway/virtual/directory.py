@@ -17,6 +17,7 @@ from hadash.bindings.model import Binding, Broker, Placement
 from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, decode_response, encode_request, encode_response
+from hadash.gateway.protocol.since import FindCoordinator, Metadata
 from hadash.gateway.protocol.wire import Request, WireError, length_of
 from hadash.gateway.reporting.observer import Observer
 from hadash.gateway.session.replies import Reply, ReplyQueue
@@ -96,7 +97,7 @@ class Directory:
             reply = LaterReply(place, request.version, self._context.slices, self._relay.broken)
             request, message = metadata_request(request, message)
         counter = self._relay.observer.counter(ApiKey.METADATA)
-        every = message.topics is None or (request.version == 0 and not message.topics)
+        every = message.topics is None or (request.version < Metadata.CONTROLLER and not message.topics)
         if not (every or message.topics):
             # Who asks for no Topic wants to know the nodes, which are the Gateway's own.
             self._answer(reply, metadata.Answer(request.version, request.correlation_id, 0, (), []), {})
@@ -229,7 +230,9 @@ class Directory:
 
     def answer_coordinators(self, request: Request, message: Any) -> None:
         """Ask the client's cluster for the groups that are bound to it, and the others for theirs."""
-        keys: Sequence[str] = message.coordinator_keys if request.version >= 4 else (message.key,)
+        keys: Sequence[str] = (
+            message.coordinator_keys if request.version >= FindCoordinator.KEYS else (message.key,)
+        )
         table = self._context.table
         # A transaction's coordinator is looked for by transactional id, which no binding names.
         group_of = {key: None if is_transaction(message) else key for key in keys}

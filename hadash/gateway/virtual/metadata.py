@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 
 from hadash.bindings.model import Broker
 from hadash.gateway.protocol.codec import ErrorCode
+from hadash.gateway.protocol.since import Metadata
 from hadash.gateway.protocol.wire import MalformedFrame
 from hadash.gateway.session.upstream import UpstreamUnavailable
 from hadash.gateway.virtual.nodes import NodeMap
@@ -102,12 +103,12 @@ class _Patcher:
         if leader >= 0:
             _INT32.pack_into(data, self.at, leader + self.base)
         self.at += 4
-        if self.version >= 7:
+        if self.version >= Metadata.LEADER_EPOCH:
             _INT32.pack_into(data, self.at, -1)
             self.at += 4
         self.nodes()
         self.nodes()
-        if self.version >= 5:
+        if self.version >= Metadata.OFFLINE_REPLICAS:
             self.nodes()
 
 
@@ -132,22 +133,22 @@ def read(payload: bytes, version: int, base: int) -> Sliced[Answer]:
 def _read(patcher: _Patcher) -> Sliced[Answer]:
     version = patcher.version
     correlation_id = patcher.int32()
-    throttle = patcher.int32() if version >= 3 else 0
+    throttle = patcher.int32() if version >= Metadata.THROTTLE_TIME else 0
     brokers = []
     for _ in range(patcher.int32()):
         broker = Broker(patcher.int32(), patcher.text(), patcher.int32())
         brokers.append(broker)
-        if version >= 1:
+        if version >= Metadata.CONTROLLER:
             patcher.text()  # rack
-    if version >= 2:
+    if version >= Metadata.CLUSTER_ID:
         patcher.text()  # cluster id
-    if version >= 1:
+    if version >= Metadata.CONTROLLER:
         patcher.int32()  # controller
     topics, since_pause = [], 0
     for _ in range(patcher.int32()):
         start = patcher.at
         error, name = patcher.int16(), patcher.text()
-        if version >= 1:
+        if version >= Metadata.CONTROLLER:
             patcher.at += 1
         partitions = patcher.int32()
         for _ in range(partitions):
@@ -156,12 +157,12 @@ def _read(patcher: _Patcher) -> Sliced[Answer]:
             if since_pause == SLICE:
                 since_pause = 0
                 yield
-        if version >= 8:
+        if version >= Metadata.OPERATIONS:
             patcher.at += 4
         if patcher.at > len(patcher.data):
             raise MalformedFrame("a METADATA answer is cut off")
         topics.append(Topic(name, error, partitions, bytes(patcher.data[start : patcher.at])))
-    operations = patcher.int32() if version >= 8 else _NO_OPERATIONS
+    operations = patcher.int32() if version >= Metadata.OPERATIONS else _NO_OPERATIONS
     return Answer(version, correlation_id, throttle, tuple(brokers), topics, operations)
 
 
@@ -171,17 +172,17 @@ def compose(
     """The framed answer to the client: ``answer`` with ``topics`` in the place of its own."""
     version = answer.version
     parts = [_INT32.pack(answer.correlation_id)]
-    if version >= 3:
+    if version >= Metadata.THROTTLE_TIME:
         parts.append(_INT32.pack(answer.throttle))
-    parts.append(nodes.encoded(with_rack=version >= 1))
-    if version >= 2:
+    parts.append(nodes.encoded(with_rack=version >= Metadata.CONTROLLER))
+    if version >= Metadata.CLUSTER_ID:
         parts.append(_text(cluster_id))
-    if version >= 1:
+    if version >= Metadata.CONTROLLER:
         parts.append(_INT32.pack(controller))
     bodies = [topic.body for topic in topics]
     parts.append(_INT32.pack(len(bodies)))
     parts += bodies
-    if version >= 8:
+    if version >= Metadata.OPERATIONS:
         parts.append(_INT32.pack(answer.cluster_operations))
     parts.insert(0, _INT32.pack(sum(map(len, parts))))
     return b"".join(parts)
@@ -202,13 +203,13 @@ def with_leaders(topic: Topic, version: int, leaders: tuple[int, ...], base: int
         known = _INTS[2].pack(1, leader + base) if leader >= 0 else _INT32.pack(0)
         parts.append(_INT16.pack(int(error)))
         parts.append(_INTS[2].pack(index, leader + base if leader >= 0 else -1))
-        if version >= 7:
+        if version >= Metadata.LEADER_EPOCH:
             parts.append(_INT32.pack(-1))
         parts.append(known)
         parts.append(known)
-        if version >= 5:
+        if version >= Metadata.OFFLINE_REPLICAS:
             parts.append(_INT32.pack(0))
-    if version >= 8:
+    if version >= Metadata.OPERATIONS:
         parts.append(topic.body[-4:])
     return Topic(topic.name, topic_error, count, b"".join(parts))
 
@@ -217,10 +218,10 @@ def absent(name: str, version: int) -> Topic:
     """What a broker says of a Topic that it does not know."""
     error = int(ErrorCode.unknown_topic_or_partition)
     parts = [_INT16.pack(error), _text(name)]
-    if version >= 1:
+    if version >= Metadata.CONTROLLER:
         parts.append(b"\0")  # not internal
     parts.append(_INT32.pack(0))
-    if version >= 8:
+    if version >= Metadata.OPERATIONS:
         parts.append(_INT32.pack(_NO_OPERATIONS))
     return Topic(name, error, 0, b"".join(parts))
 
@@ -228,7 +229,7 @@ def absent(name: str, version: int) -> Topic:
 def _head(name: str, error: int, version: int, body: bytes) -> bytes:
     """What stands before a Topic's partitions."""
     head = _INT16.pack(error) + _text(name)
-    return head + body[len(head) : len(head) + 1] if version >= 1 else head
+    return head + body[len(head) : len(head) + 1] if version >= Metadata.CONTROLLER else head
 
 
 def _text(value: str) -> bytes:

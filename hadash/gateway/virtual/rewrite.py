@@ -13,6 +13,7 @@ from typing import Any
 from hadash.bindings.model import Broker
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, response_module
+from hadash.gateway.protocol.since import Fetch, FindCoordinator
 from hadash.gateway.protocol.wire import Request
 from hadash.gateway.virtual.nodes import Node, NodeMap
 
@@ -59,7 +60,7 @@ def find_coordinator(message: Any, version: int, cluster: str, nodes: NodeMap) -
             entity, node_id=nodes.node_id(cluster, entity.node_id), host=nodes.host, port=nodes.port(node)
         )
 
-    if version >= 4:
+    if version >= FindCoordinator.KEYS:
         return replace(message, coordinators=tuple(moved(c) for c in message.coordinators))
     return moved(message)
 
@@ -90,7 +91,7 @@ def coordinators(
             "error_message": None,
         }
 
-    if version >= 4:
+    if version >= FindCoordinator.KEYS:
         entries = tuple(
             own[group] if group in own else build(module.Coordinator, **values(group)) for group in groups
         )
@@ -130,7 +131,7 @@ _NO_SESSION = struct.pack(">ii", 0, -1)
 
 def without_session(request: Request) -> Request:
     """A FETCH outside of any session, so that each one names all its Topics and can be routed by them."""
-    if request.version < 7:
+    if request.version < Fetch.SESSION:
         return request
     at = request.body + _SESSION_AT
     frame = request.frame

@@ -15,6 +15,7 @@ from typing import Any
 from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
 from hadash.gateway.protocol.codec import build, decode_request, encode_request, nested_class, request_class
 from hadash.gateway.protocol.cursor import Cursor
+from hadash.gateway.protocol.since import Fetch, Metadata, OffsetCommit
 from hadash.gateway.protocol.wire import MalformedFrame, Request, framed, parse_request
 from hadash.gateway.session.replies import Reply
 from hadash.gateway.virtual.metadata import SLICE, Sliced
@@ -40,7 +41,7 @@ def commit(request: Request) -> Request:
 
     :raises MalformedFrame: it cannot be read.
     """
-    if request.version != 1:
+    if request.version >= OffsetCommit.NO_TIME:
         return request
     frame = request.frame
     cursor = Cursor(frame, request.body, flexible=False)
@@ -68,7 +69,7 @@ def without_rack(request: Request) -> Request:
 
     :raises MalformedFrame: it cannot be read.
     """
-    if request.version < 11:
+    if request.version < Fetch.RACK:
         return request
     frame = request.frame
     cursor = Cursor(frame, request.body, flexible=False)
@@ -158,7 +159,7 @@ class _Later:
         for _ in range(self._count()):
             self._copy(2)
             self._text()
-            if self._version >= 10:
+            if self._version >= Metadata.TOPIC_ID:
                 parts.append(_NO_TOPIC_ID)
             self._copy(1)  # internal
             for _ in range(self._count()):
