@@ -44,6 +44,7 @@ def test_clients_are_told_with_all_that_is_known_of_them(gateway: GatewayProcess
             "mutations": 0,
             "slow": False,
             "gone": False,
+            "held_up_by": "",
             "state": "forward",
             "away": False,
         }
