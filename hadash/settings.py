@@ -415,10 +415,10 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 SWITCH_LEASE_SECONDS = number("HADASH_SWITCH_LEASE_SECONDS", 5)
 #: Seconds in which heartbeats are held, so that the members of a group are told together: the clients' default
 #: heartbeat.interval.ms.
-SWITCH_GATHER_SECONDS = number("HADASH_SWITCH_GATHER_SECONDS", 3)
+SWITCH_HOLD_HEARTBEATS_SECONDS = number("HADASH_SWITCH_HOLD_HEARTBEATS_SECONDS", 3)
 #: Seconds for all members to commit and park their rejoin: the clients' default session.timeout.ms, after which the
 #: cluster removes one that does not answer.
-SWITCH_SETTLE_SECONDS = number("HADASH_SWITCH_SETTLE_SECONDS", 45)
+SWITCH_QUIESCE_SECONDS = number("HADASH_SWITCH_QUIESCE_SECONDS", 45)
 #: Seconds for every Gateway to have put the block into effect: everything in flight answered. Beyond it the
 #: switch returns to the start, long before a parked client gives up (30 s).
 SWITCH_BLOCK_SECONDS = number("HADASH_SWITCH_BLOCK_SECONDS", 10)
@@ -494,7 +494,7 @@ SWITCH_ACTIVE_SECONDS = number("HADASH_SWITCH_ACTIVE_SECONDS", 5)
 SWITCH_FAST_POLL_SECONDS = number("HADASH_SWITCH_FAST_POLL_SECONDS", 0.01)
 SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)
 #: Seconds from the last approval (or the window's beginning) within which a switch has to begin, and its consumers to
-#: settle: without a worker or ZooKeeper it would run much later, when nobody watches.
+#: quiesce: without a worker or ZooKeeper it would run much later, when nobody watches.
 SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
 #: Seconds for which a switch waits for a person's go when all its checks hold: it holds its radius meanwhile.
 SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)

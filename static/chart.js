@@ -134,7 +134,7 @@ export function drawChart(box, model) {
     });
   }
   for (const stage of state.stages) {
-    if (!["settle", "block", "forward", "reverse", "verify", "return"].includes(stage.stage) || !stage.started_at)
+    if (!["quiesce", "block", "forward", "reverse", "verify", "return"].includes(stage.stage) || !stage.started_at)
       continue;
     const x = local(new Date(stage.started_at));
     shapes.push({

@@ -22,9 +22,9 @@ class BindingState(StrEnum):
     #: Everything goes to the bound cluster.
     FORWARD = "forward"
     #: Heartbeats of consumers are held, so that all members of a group can be told at the same moment.
-    GATHER = "gather"
+    HOLD_HEARTBEATS = "hold_heartbeats"
     #: Heartbeats answer REBALANCE_IN_PROGRESS: members commit, rejoin, and their JOIN_GROUP is parked.
-    SETTLE = "settle"
+    QUIESCE = "quiesce"
     #: Nothing new reaches the bound cluster.
     BLOCK = "block"
 

@@ -131,8 +131,8 @@ class GatewaySettings:
     #: PRODUCE requests of one connection that the cluster has not answered yet; beyond it the client is not
     #: read. librdkafka without idempotence knows no limit of its own, and a block waits for all of them.
     max_in_flight: int = 64
-    #: The same while a switch settles, shortly before its block: the Java client's own default.
-    settling_in_flight: int = 5
+    #: The same while a switch quiesces, shortly before its block: the Java client's own default.
+    quiescing_in_flight: int = 5
     #: Requests parked at once in this process, and the bytes that they hold; beyond either the retriable
     #: error is given at once. Bytes: a write of 100 KiB from each of two thousand producers, a tenth of a
     #: small machine's memory.
@@ -158,7 +158,7 @@ class GatewaySettings:
     max_connections: int = 20_000
     #: Seconds for which heartbeats are held so that a group's members are told together. The default
     #: heartbeat.interval.ms of all clients: after it every member has sent one.
-    gather_seconds: float = 3.0
+    hold_heartbeats_seconds: float = 3.0
     #: Seconds after a forward in which lookups on a connection that is signed in to the old cluster are
     #: answered from the switch's placement. Later ones close it: a placement grows old.
     away_lookup_seconds: float = 10.0

@@ -21,13 +21,13 @@ class Circumstances:
     """What rules have to know besides.
 
     ``replicated``: Topics with more than one replica, on the cluster that is left. ``same_offsets``: Topics
-    whose records have the same offsets on both clusters. ``settle_seconds``: how long a switch waits for
+    whose records have the same offsets on both clusters. ``quiesce_seconds``: how long a switch waits for
     consumers. ``elsewhere``: the other pairs in which AppIDs that move are used.
     """
 
     replicated: frozenset[str] = frozenset()
     same_offsets: frozenset[str] = frozenset()
-    settle_seconds: float = 45.0
+    quiesce_seconds: float = 45.0
     elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -101,7 +101,7 @@ def _kafka_10793(seen: Sequence[Seen], circumstances: Circumstances) -> Finding 
 
 
 def _long_session(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
-    most = circumstances.settle_seconds
+    most = circumstances.quiesce_seconds
     found: dict[str, float] = {}
     for row in hit(RISKS[Code.LONG_SESSION], seen):
         seconds = (row.details.get("session_timeout_ms") or 0) / 1000

@@ -1,4 +1,4 @@
-"""What the Gateways say over HTTP: who is connected, who has settled, what passes."""
+"""What the Gateways say over HTTP: who is connected, who has quiesced, what passes."""
 
 from __future__ import annotations
 

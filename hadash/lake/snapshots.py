@@ -107,7 +107,7 @@ TABLES: Mapping[str, pa.Schema] = {
     # hadash's own on the clusters, and those of its mirrors: they move nowhere, and nothing is wrong with them.
     "own_users": pa.schema({"cluster": _TEXT, "user": _TEXT}),
     # -- what hadash knows -----------------------------------------------------------------------------------------
-    # ``rpo_seconds``: how late a mirror may be. ``settle_seconds``: for which a switch waits for consumers.
+    # ``rpo_seconds``: how late a mirror may be. ``quiesce_seconds``: for which a switch waits for consumers.
     "pairs": pa.schema(
         {
             "pair": _TEXT,
@@ -116,7 +116,7 @@ TABLES: Mapping[str, pa.Schema] = {
             "default": _TEXT,
             "dialect": _TEXT,
             "rpo_seconds": pa.float64(),
-            "settle_seconds": pa.float64(),
+            "quiesce_seconds": pa.float64(),
         }
     ),
     "appids": pa.schema({"pair": _TEXT, "appid": _TEXT, "owner": _TEXT, "critical": pa.bool_()}),

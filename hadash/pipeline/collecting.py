@@ -214,7 +214,7 @@ def _known() -> Tables:
                 "default": pair.default.name,
                 "dialect": pair.dialect,
                 "rpo_seconds": policy.rpo_of(pair),
-                "settle_seconds": policy.limits_of(pair).settle,
+                "quiesce_seconds": policy.limits_of(pair).quiesce,
             }
             for pair in pairs
         ],

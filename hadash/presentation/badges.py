@@ -61,8 +61,8 @@ TASKS: dict[str, Shown] = {
 
 BINDINGS: dict[BindingState, Shown] = {
     BindingState.FORWARD: Shown(gettext_lazy("forwards"), Look.FINE, "fine"),
-    BindingState.GATHER: Shown(gettext_lazy("gathers"), Look.WAITING, "waiting"),
-    BindingState.SETTLE: Shown(gettext_lazy("settles"), Look.WAITING, "waiting"),
+    BindingState.HOLD_HEARTBEATS: Shown(gettext_lazy("holds heartbeats"), Look.WAITING, "waiting"),
+    BindingState.QUIESCE: Shown(gettext_lazy("quiesces"), Look.WAITING, "waiting"),
     BindingState.BLOCK: Shown(gettext_lazy("blocked"), Look.WAITING, "waiting"),
 }
 

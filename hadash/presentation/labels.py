@@ -18,7 +18,7 @@ PHASES: dict[Phase, Any] = {
 
 STAGE_WORDS: dict[Stage, Any] = {
     Stage.PRECHECK: _("precheck"),
-    Stage.SETTLE: _("settle"),
+    Stage.QUIESCE: _("quiesce"),
     Stage.BLOCK: _("block"),
     Stage.DRAIN: _("drain"),
     Stage.TRANSLATE: _("translate"),
@@ -34,7 +34,7 @@ STAGE_WORDS: dict[Stage, Any] = {
 #: What each stage is for, in one line: shown while it has not said anything itself.
 STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.PRECHECK: _("Everything that must hold before a client notices anything."),
-    Stage.SETTLE: _("Consumers commit and park their rejoin; reads and writes go on."),
+    Stage.QUIESCE: _("Consumers commit and park their rejoin; reads and writes go on."),
     Stage.BLOCK: _("From here on nothing new reaches the source."),
     Stage.DRAIN: _("Waits for the mirror and proves that both sides end alike."),
     Stage.TRANSLATE: _("Sets the groups' offsets on the target and reads them back."),
@@ -51,7 +51,7 @@ STAGE_PURPOSES: dict[Stage, Any] = {
 
 #: The same of a read split, where it is not that of every switch.
 READ_SPLIT_PURPOSES: dict[Stage, Any] = {
-    Stage.SETTLE: _("Readers commit and park their rejoin; writes go on."),
+    Stage.QUIESCE: _("Readers commit and park their rejoin; writes go on."),
     Stage.BLOCK: _("The readers' fetches and commits wait; writes go on."),
     Stage.FORWARD: _("The readers belong to the target from here on."),
     Stage.VERIFY: _("Every reader is seen on the target and reads on there."),
@@ -290,7 +290,7 @@ FINDING_WORDS: dict[Code, Any] = {
     Code.SELF_ASSIGNED: _("Consumers without a group"),
     Code.TRANSACTIONS: _("Transactional producers"),
     Code.KAFKA_10793: _("Consumers that can hang when their coordinator moves"),
-    Code.LONG_SESSION: _("Session timeouts longer than settling may take"),
+    Code.LONG_SESSION: _("Session timeouts longer than quiescing may take"),
 }
 
 

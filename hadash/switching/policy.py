@@ -68,8 +68,8 @@ def limits_of(pair: Pair) -> Limits:
         return otherwise if value is None else value
 
     return Limits(
-        gather=settings.SWITCH_GATHER_SECONDS,
-        settle=own(policy.settle_seconds, settings.SWITCH_SETTLE_SECONDS),
+        hold_heartbeats=settings.SWITCH_HOLD_HEARTBEATS_SECONDS,
+        quiesce=own(policy.quiesce_seconds, settings.SWITCH_QUIESCE_SECONDS),
         block=min(own(policy.block_seconds, settings.SWITCH_BLOCK_SECONDS), settings.SWITCH_BLOCKED_SECONDS),
         drain=min(own(policy.drain_seconds, settings.SWITCH_DRAIN_SECONDS), settings.SWITCH_BLOCKED_SECONDS),
         blocked=settings.SWITCH_BLOCKED_SECONDS,

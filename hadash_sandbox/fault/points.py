@@ -44,7 +44,7 @@ def _points(commands: Mapping[str, str]) -> dict[str, Point]:
 WITHIN = _points(
     {
         "precheck": "ReadTopics",
-        "settle": "ReadSettled",
+        "quiesce": "ReadQuiesced",
         "block": "ReadWaiting",
         "drain": "ReadEnds",
         "translate": "WriteGroupOffsets",
@@ -58,7 +58,7 @@ WITHIN = _points(
 AT_WRITES = WITHIN | _points(
     {
         "precheck": "PublishPlacement",
-        "settle": "WriteBindings",
+        "quiesce": "WriteBindings",
         "block": "WriteBindings",
         "drain": "PauseMirrors",
     }

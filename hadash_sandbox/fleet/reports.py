@@ -18,7 +18,7 @@ from hadash_sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side
 from hadash_sandbox.fleet.lags import samples
 
 #: The RPO of a pair that has not set one, and what a switch waits for consumers: of earlier snapshots.
-RPO_SECONDS, SETTLE_SECONDS = 60.0, 45.0
+RPO_SECONDS, QUIESCE_SECONDS = 60.0, 45.0
 #: Minutes between two samples of lag in earlier snapshots.
 SAMPLE_MINUTES = 30
 
@@ -112,7 +112,7 @@ def pair_row(names: Side) -> dict[str, Any]:
         "default": names.first,
         "dialect": "native",
         "rpo_seconds": RPO_SECONDS,
-        "settle_seconds": SETTLE_SECONDS,
+        "quiesce_seconds": QUIESCE_SECONDS,
     }
 
 

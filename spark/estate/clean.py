@@ -23,7 +23,7 @@ MIRROR_TOPICS, PARTITIONS = 10, 3
 #: Minutes between two samples of a mirror's lag.
 SAMPLE_MINUTES = 5
 
-RPO_SECONDS, SETTLE_SECONDS = 60.0, 45.0
+RPO_SECONDS, QUIESCE_SECONDS = 60.0, 45.0
 LEAST_SESSION_MS, MOST_SESSION_MS = 6_000, 1_800_000
 
 #: Recorded clients that nothing is wrong with: of each library one that writes, one that reads, and one that
@@ -76,7 +76,7 @@ class Builder:
             default=first,
             dialect="native",
             rpo_seconds=RPO_SECONDS,
-            settle_seconds=SETTLE_SECONDS,
+            quiesce_seconds=QUIESCE_SECONDS,
         )
         for side, cluster in enumerate((first, second)):
             self._add_cluster(cluster, 100 * side)

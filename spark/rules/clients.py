@@ -142,17 +142,17 @@ def kafka_13563(inputs: Inputs) -> DataFrame:
 
 @rule(Code.LONG_SESSION)
 def long_session(inputs: Inputs) -> DataFrame:
-    settle = inputs.pairs.select("pair", "settle_seconds")
+    quiesce = inputs.pairs.select("pair", "quiesce_seconds")
     long = (
         hit(RISKS[Code.LONG_SESSION], inputs.facts)
-        .join(settle, "pair")
-        .where(F.col("session_timeout_ms") > F.col("settle_seconds") * 1000)
+        .join(quiesce, "pair")
+        .where(F.col("session_timeout_ms") > F.col("quiesce_seconds") * 1000)
     )
     found = _clients(
         long,
         seconds=_seconds(F.max("session_timeout_ms")),
         group=names("resource"),
-        settle=number(F.max("settle_seconds")),
+        quiesce=number(F.max("quiesce_seconds")),
     )
     return finding(
         found,
@@ -162,7 +162,7 @@ def long_session(inputs: Inputs) -> DataFrame:
         client=client(),
         seconds="seconds",
         group="group",
-        settle="settle",
+        quiesce="quiesce",
     )
 
 

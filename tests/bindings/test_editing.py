@@ -75,7 +75,7 @@ class TestWrongTurns:
     def bound(self, state: BindingState, stage: str, cluster: str = "east", switch: str = "s1") -> Binding:
         return Binding(cluster, state, switch=switch, stage=stage)
 
-    @pytest.mark.parametrize("stage", ["settle", "block", "return", "forward", "by hand"])
+    @pytest.mark.parametrize("stage", ["quiesce", "block", "return", "forward", "by hand"])
     def test_nobody_goes_back_behind_a_forward_of_the_same_switch(self, stage: str) -> None:
         sent = self.bound(BindingState.FORWARD, "forward", "west")
         with pytest.raises(AlreadyForwarded, match=r"s1 has sent shop to west already"):
@@ -86,14 +86,14 @@ class TestWrongTurns:
 
     def test_another_switch_takes_them_back(self) -> None:
         self.turn(self.bound(BindingState.BLOCK, "block", "west", "s1"), "east", "forward")
-        self.turn(self.bound(BindingState.FORWARD, "forward", "west", "s0"), "west", "settle")
+        self.turn(self.bound(BindingState.FORWARD, "forward", "west", "s0"), "west", "quiesce")
 
     @pytest.mark.parametrize(
         "held",
         [
             None,
             Binding("east"),
-            Binding("east", BindingState.SETTLE, switch="s1", stage="settle"),
+            Binding("east", BindingState.QUIESCE, switch="s1", stage="quiesce"),
             Binding("east", BindingState.FORWARD, switch="s1", stage="return"),
             Binding("east", BindingState.FORWARD, switch="s0", stage="forward"),
             Binding("east", BindingState.BLOCK, switch="s0", stage="block"),
@@ -106,13 +106,13 @@ class TestWrongTurns:
             self.turn(held, "west", "forward")
         self.turn(self.bound(BindingState.BLOCK, "block"), "west", "forward")
 
-    @pytest.mark.parametrize("stage", ["settle", "block", "return"])
+    @pytest.mark.parametrize("stage", ["quiesce", "block", "return"])
     @pytest.mark.parametrize(
         "held",
         [
             Binding("west", BindingState.FORWARD, switch="s2", stage="forward"),
             Binding("west", BindingState.FORWARD, switch="s2", stage="return"),
-            Binding("west", BindingState.SETTLE, switch="s2", stage="settle"),
+            Binding("west", BindingState.QUIESCE, switch="s2", stage="quiesce"),
             Binding("west", BindingState.BLOCK, switch="s2", stage="block"),
             Binding("west", switch="c1", stage="by hand"),
         ],

@@ -19,7 +19,7 @@ ORDERS, LIST = Identity("shop", topics=("orders",)), Identity("shop", topics=("c
 NAMING = Identity("shop", "HA#shop#orders")
 
 EAST, WEST = Binding("east"), Binding("west")
-GATHER = Binding("east", BindingState.GATHER, switch="s1")
+HOLD_HEARTBEATS = Binding("east", BindingState.HOLD_HEARTBEATS, switch="s1")
 
 
 def document(**bound: Binding) -> BindingDocument:
@@ -56,7 +56,7 @@ def test_a_switch_begins_where_the_identity_is(
     before: BindingDocument, identity: Identity, since: int
 ) -> None:
     """Its first own binding takes over what governed it until now; where that lay apart, something has moved."""
-    assert stamped(before, identity, GATHER, 20) == replace(GATHER, epoch=20, since=since)
+    assert stamped(before, identity, HOLD_HEARTBEATS, 20) == replace(HOLD_HEARTBEATS, epoch=20, since=since)
 
 
 def test_a_move_raises_it() -> None:

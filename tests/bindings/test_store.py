@@ -65,7 +65,12 @@ class TestSince:
         assert self.since(store, SHOP) == 1
         store.take_over("s1", "block", token=1)
         journal = Journal("s1", "block", 1)
-        for state in (BindingState.GATHER, BindingState.SETTLE, BindingState.BLOCK, BindingState.FORWARD):
+        for state in (
+            BindingState.HOLD_HEARTBEATS,
+            BindingState.QUIESCE,
+            BindingState.BLOCK,
+            BindingState.FORWARD,
+        ):
             store.change([Edit(SHOP, Binding("west", state, switch="s1"))], journal)
             assert self.since(store, SHOP) == 1
         moved = store.change([Edit(SHOP, Binding("east", switch="s1"))], journal)
@@ -73,13 +78,13 @@ class TestSince:
 
     def test_a_switch_begins_with_where_the_appid_is(self, store: BindingStore) -> None:
         """An InstanceID gets its first binding when its switch begins; it has not moved by that."""
-        store.take_over("s1", "settle", token=1)
-        journal = Journal("s1", "settle", 1)
-        gather = Binding("east", BindingState.GATHER, switch="s1")
-        store.change([Edit(WEB_1, gather)], journal)
+        store.take_over("s1", "quiesce", token=1)
+        journal = Journal("s1", "quiesce", 1)
+        holding = Binding("east", BindingState.HOLD_HEARTBEATS, switch="s1")
+        store.change([Edit(WEB_1, holding)], journal)
         assert self.since(store, WEB_1) == 0
         store.change([Edit(SHOP, EAST)])
-        store.change([Edit(WEB_2, gather)], journal)
+        store.change([Edit(WEB_2, holding)], journal)
         assert self.since(store, WEB_2) == 2
 
     def test_who_loses_a_binding_may_have_moved(self, store: BindingStore) -> None:
@@ -355,7 +360,7 @@ class TestFencing:
         assert store.take_over("s1", "precheck", token=1) is None
         store.change([Edit(SHOP, blocked("s1"))], Journal("s1", "block", 1))
         for token in (2, 3):
-            assert store.take_over("s1", "settle", token) == Journal("s1", "block", token - 1, epoch=1)
+            assert store.take_over("s1", "quiesce", token) == Journal("s1", "block", token - 1, epoch=1)
         assert store.journal("s1") == Journal("s1", "block", 3, epoch=1)
 
     @pytest.mark.parametrize("stage", ["block", "return"])

@@ -127,7 +127,7 @@ def test_what_is_asked_for_is_answered_as_it_says(moving: Moving) -> None:
         do.CheckSignIn(),
         do.ReadLateBrokers("west"),
         do.ReadMembers("east"),
-        do.ReadSettled(),
+        do.ReadQuiesced(),
         do.ReadEnds("east"),
         do.ReadStarts("west"),
         do.ReadAnchors(),

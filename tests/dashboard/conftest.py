@@ -230,7 +230,7 @@ def finished(make_switch: Callable[..., Switch], people: SimpleNamespace) -> Swi
     at = start
     for stage, seconds in {
         "precheck": 1,
-        "settle": 3,
+        "quiesce": 3,
         "block": 0.1,
         "drain": 0.1,
         "translate": 0.05,

@@ -91,7 +91,7 @@ def test_the_focus_stays_on_abort_while_stages_go_by(
 ) -> None:
     page = olga.open(f"switches/{running.key}/")
     page.focus(ABORT)
-    for stage in ("precheck", "settle", "block"):
+    for stage in ("precheck", "quiesce", "block"):
         reaches(stage)
         expect(page.locator(".status b")).to_have_text(stage_word(Stage(stage)))
         expect(page.locator(ABORT)).to_be_focused()
@@ -105,7 +105,7 @@ def test_a_slow_click_aborts(olga: Window, running: Switch, reaches: Callable[[s
     page = olga.open(f"switches/{running.key}/")
     page.hover(ABORT)
     page.mouse.down()
-    reaches("settle")
+    reaches("quiesce")
     reaches("block")
     page.mouse.up()
     expect(page.locator(ABORT)).to_be_disabled()
@@ -118,10 +118,10 @@ def test_what_came_while_something_was_pressed_is_shown_afterwards(
     page = olga.open(f"switches/{running.key}/")
     page.hover("#picture-at")
     page.mouse.down()
-    reaches("settle")
+    reaches("quiesce")
     expect(page.locator(".status b")).to_have_text(stage_word(Stage.PRECHECK))
     page.mouse.up()
-    expect(page.locator(".status b")).to_have_text(stage_word(Stage.SETTLE))
+    expect(page.locator(".status b")).to_have_text(stage_word(Stage.QUIESCE))
 
 
 def test_an_overview_that_has_not_changed_is_left_alone(

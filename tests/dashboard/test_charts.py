@@ -205,11 +205,11 @@ class TestStages:
 
     def test_it_names_what_was_slower_than_usual_the_slowest_first(self) -> None:
         found = [
-            stages.StageTime("settle", 9.0, [3.0, 3.1, 3.2]),
+            stages.StageTime("quiesce", 9.0, [3.0, 3.1, 3.2]),
             stages.StageTime("drain", 6.0, [1.0, 1.0, 1.1]),
             stages.StageTime("block", 0.09, [0.02, 0.02, 0.03]),
         ]
-        assert stages.verdict(found) == "Slower than usual: drain 6×, settle 3×."
+        assert stages.verdict(found) == "Slower than usual: drain 6×, quiesce 3×."
 
     def test_hundredths_of_a_second_are_not_worth_a_word(self) -> None:
         assert (

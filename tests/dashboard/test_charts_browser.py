@@ -530,7 +530,7 @@ def earlier(make_switch: Callable[..., Switch], finished: Switch) -> None:
             "succeeded", started_at=start, ended_at=start + timedelta(seconds=9), stage="verify"
         )
         at = start
-        for stage, seconds in (("precheck", 1.0), ("settle", 1.0 + number / 10), ("verify", 5.0)):
+        for stage, seconds in (("precheck", 1.0), ("quiesce", 1.0 + number / 10), ("verify", 5.0)):
             StageRecord.objects.create(
                 switch=before,
                 stage=stage,
@@ -546,9 +546,9 @@ def test_a_switch_that_has_ended_stands_beside_earlier_ones(
 ) -> None:
     page = olga.open(f"switches/{finished.key}/")
     drawn(page, 1)
-    expect(page.locator("#stages-compared")).to_contain_text("Slower than usual: settle 3×.")
+    expect(page.locator("#stages-compared")).to_contain_text("Slower than usual: quiesce 3×.")
     look_at(page, "switch-ended", ("en", "light", 1440))
     with page.expect_download() as csv:
         page.get_by_role("link", name=re.compile("CSV.*Beside earlier")).click()
-    assert "settle" in csv.value.path().read_text().casefold()
+    assert "quiesce" in csv.value.path().read_text().casefold()
     assert olga.errors == []

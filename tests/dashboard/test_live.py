@@ -50,7 +50,7 @@ def record(stage: str, begin: float, end: float | None, result: str = "done") ->
 
 
 def test_rto_is_from_block_to_forward() -> None:
-    records = [record("settle", 0, 3), record("block", 3, 3.1), record("forward", 3.2, 3.3)]
+    records = [record("quiesce", 0, 3), record("block", 3, 3.1), record("forward", 3.2, 3.3)]
     assert live.refused_seconds(records) == pytest.approx(0.3, abs=1e-3)
     assert live.refused_seconds(records[:2]) is None
     assert live.refused_seconds(records[:1]) is None
@@ -82,13 +82,13 @@ def test_a_gap_in_the_samples_is_no_pause() -> None:
 def test_the_rail_shows_the_newest_attempt_and_a_return_only_when_taken() -> None:
     records = [
         record("precheck", 0, 1),
-        record("settle", 1, 2, "interrupted"),
-        record("settle", 2, None, "running"),
+        record("quiesce", 1, 2, "interrupted"),
+        record("quiesce", 2, None, "running"),
     ]
     steps = live.steps(records)
     assert [step.stage.value for step in steps][-1] == "verify"
-    settle = next(step for step in steps if step.stage == "settle")
-    assert (settle.result, settle.attempts) == ("running", 2)
+    quiesce = next(step for step in steps if step.stage == "quiesce")
+    assert (quiesce.result, quiesce.attempts) == ("running", 2)
     phases = live.phases([*records, record("return", 3, 4)])
     assert [phase["name"] for phase in phases] == ["block", "forward", "verify", "return"]
 
@@ -223,7 +223,7 @@ def viewer_of(user: Any, switch: Switch | None = None) -> stream.SwitchViewer:
 def test_what_has_changed_is_told_once(
     people: SimpleNamespace, make_switch: Any, engines: SimpleNamespace
 ) -> None:
-    switch = make_switch("running", stage="settle", started_at=timezone.now())
+    switch = make_switch("running", stage="quiesce", started_at=timezone.now())
     engines.samples = [{"at": timezone.now().timestamp(), "parked": 0, "clusters": {"east": [4, 2]}}]
     with translation.override("zh-hans"):
         watched = stream.SwitchBroadcast("zh-hans", switch.key)
@@ -240,7 +240,7 @@ def test_what_has_changed_is_told_once(
             "traffic",
         ]
         state, shown = first[0][2], first[1][2]
-        assert state["stage"] == "settle" and state["digest"] == shown["of"]
+        assert state["stage"] == "quiesce" and state["digest"] == shown["of"]
         assert set(shown["parts"]) == {"head", "rail", "result"}
         assert first[3][2]["sentence"] == "olga 申请了切换。"
         assert "csrfmiddlewaretoken" not in shown["parts"]["head"]  # a viewer has nothing to send
@@ -350,7 +350,7 @@ async def test_a_stream_ends_with_the_rights_of_its_viewer(
 ) -> None:
     """Else a page that was left open would go on for ten minutes."""
     monkeypatch.setattr(streaming, "RIGHTS_SECONDS", 0.0)
-    switch = await sync_to_async(make_switch)("running", stage="settle", started_at=timezone.now())
+    switch = await sync_to_async(make_switch)("running", stage="quiesce", started_at=timezone.now())
     response = await as_vera_async.get(reverse("switch-stream", args=[switch.key]))
     chunks = aiter(response.streaming_content)
     while b"event: state" not in await anext(chunks):

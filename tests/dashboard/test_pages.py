@@ -73,7 +73,7 @@ def test_every_page_is_shown(
 def test_a_switch_in_every_state(
     people: SimpleNamespace, engines: SimpleNamespace, make_switch: Any, status: str, language: str
 ) -> None:
-    switch = make_switch(status, stage="settle")
+    switch = make_switch(status, stage="quiesce")
     for user in vars(people).values():
         assert signed_in(user, language).get(reverse("switch", args=[switch.key])).status_code == 200
 

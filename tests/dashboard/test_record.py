@@ -66,7 +66,7 @@ class TestThePage:
         assert "Nothing was proved in this switch." in self.text(as_vera, finished)
 
     def test_one_that_goes_on_has_no_record_yet(self, as_vera: Client, make_switch: Any) -> None:
-        switch = make_switch("running", stage="settle")
+        switch = make_switch("running", stage="quiesce")
         answer = as_vera.get(reverse("switch-record", args=[switch.key]))
         assert answer["Location"] == reverse("switch", args=[switch.key])
 

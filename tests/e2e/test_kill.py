@@ -21,7 +21,7 @@ APPID, INSTANCE = "shop", "shop-carts"
 #: stage, the command at which the worker dies, and whether the command has been carried out then.
 POINTS = [
     ("precheck", "RecordSeen", "after"),
-    ("settle", "WriteBindings", "after"),
+    ("quiesce", "WriteBindings", "after"),
     ("block", "WriteBindings", "after"),
     ("drain", "RecordDrained", "before"),
     ("translate", "WriteGroupOffsets", "after"),

@@ -28,14 +28,14 @@ def bound(bindings: BindingStore) -> Binding:
 
 
 def begin(trial: Trial, bindings: BindingStore, reason: str) -> tuple[str, str]:
-    """Ask for a switch, approve it, and wait until consumers settle: the precheck has found everything well.
+    """Ask for a switch, approve it, and wait until consumers quiesce: the precheck has found everything well.
 
     Its key, and the cluster that the clients are on.
     """
     before = bound(bindings).cluster
     key = trial.operator.request(APPID, INSTANCE, "west" if before == "east" else "east", reason)
     trial.approver.approve(key).raise_for_status()
-    eventually(lambda: trial.operator.state(key)["stage"] == "settle", "settle", patience=60, every=0.005)
+    eventually(lambda: trial.operator.state(key)["stage"] == "quiesce", "quiesce", patience=60, every=0.005)
     return key, before
 
 

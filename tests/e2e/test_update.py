@@ -196,7 +196,7 @@ def test_clients_move_while_two_versions_run_side_by_side(demo: Installed) -> No
         # -- today's worker is told to end in the middle of a switch
         key = begin(trial, "east", "A worker of today ends in this one.")
         eventually(
-            lambda: trial.operator.state(key)["stage"] in ("settle", "block", "drain"),
+            lambda: trial.operator.state(key)["stage"] in ("quiesce", "block", "drain"),
             "its stages",
             patience=90,
             every=0.005,

@@ -41,7 +41,7 @@ def test_there_and_back(trial: Trial, bindings: BindingStore) -> None:
         measured = trial.switch("shop", "shop-stock", other_side(bindings, "shop", "shop-stock"))
         assert measured.status == "succeeded", measured.outcome
         assert set(measured.stages) == {
-            "precheck", "settle", "block", "drain", "translate", "forward", "reverse", "verify"
+            "precheck", "quiesce", "block", "drain", "translate", "forward", "reverse", "verify"
         }  # fmt: skip
     assert picked_up(trial) == before
 
@@ -68,7 +68,7 @@ def test_readers_go_to_the_mirror_and_come_home(trial: Trial, bindings: BindingS
     for target in ("west", "east"):
         measured = trial.switch("audit", "audit-clicks", target, kind="read-split")
         assert measured.status == "succeeded", measured.outcome
-        assert list(measured.stages) == ["precheck", "settle", "block", "follow", "forward", "verify"]
+        assert list(measured.stages) == ["precheck", "quiesce", "block", "follow", "forward", "verify"]
         bound = bindings.document("audit").binding_of(Identity("audit", "audit-clicks"))
         assert bound is not None
         assert bound.cluster == target

@@ -194,12 +194,12 @@ def test_in_which_stages_a_consumers_heartbeat_is_answered_how(
         beat(client)
         by_the_cluster = client.answer(ApiKey.HEARTBEAT, 3).error_code
         assert by_the_cluster is not ErrorCode.rebalance_in_progress
-        move.to(BindingState.GATHER)
+        move.to(BindingState.HOLD_HEARTBEATS)
         beat(client)
         eventually(
             lambda: [m["state"] for m in gateway.members(app.appid)][-1:] == ["held"], "a held heartbeat"
         )
-        move.to(BindingState.SETTLE)
+        move.to(BindingState.QUIESCE)
         assert client.answer(ApiKey.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress
         beat(client)
         assert client.answer(ApiKey.HEARTBEAT, 3).error_code is ErrorCode.rebalance_in_progress

@@ -49,7 +49,7 @@ def test_an_idempotent_producer_moves_there_and_back(
     assert west == list(range(20, 40))
 
 
-def test_a_group_settles_and_moves(
+def test_a_group_quiesces_and_moves(
     gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters, jvm: Any
 ) -> None:
     """With the default assignors (range first) it rebalances eagerly: what it read is committed before it waits."""
@@ -76,7 +76,7 @@ def test_a_group_settles_and_moves(
         poll()
         return len(read) >= count
 
-    def settled() -> bool:
+    def quiesced() -> bool:
         poll()
         return [m["state"] for m in gateway.members(app.appid)] == ["parked"]
 
@@ -89,8 +89,8 @@ def test_a_group_settles_and_moves(
             writer.wait()
             eventually(lambda: reads(10), "the records of east", patience=40)
             move = Move(control, Identity(app.appid), "east")
-            move.to(BindingState.SETTLE)
-            eventually(settled, "the member that waits")
+            move.to(BindingState.QUIESCE)
+            eventually(quiesced, "the member that waits")
             move.block()
             writer.write(10)
             move.forward(topic, groups=(group,))

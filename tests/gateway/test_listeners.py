@@ -128,7 +128,7 @@ def there_and_back(
         move = Move(control, Identity(app.appid), source)
         # As a switch does: a block that is written while somebody has to come back never comes into effect.
         # This waits for them.
-        move.to(BindingState.GATHER)
+        move.to(BindingState.HOLD_HEARTBEATS)
         move.block()
         joined = reader.joined if reader else 0
         move.forward(topic, groups=(group,))

@@ -16,7 +16,7 @@ from hadash.bindings.model import BindingState
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
-from hadash.switching.execution.settled import furthest_settled
+from hadash.switching.execution.quiesced import furthest_quiesced
 
 pytestmark = pytest.mark.stack
 
@@ -40,7 +40,7 @@ def heart(client: RawClient, group: str, member: str, generation: int) -> Callab
     return beat
 
 
-def test_heartbeats_on_another_connection_do_not_hide_that_a_member_has_settled(
+def test_heartbeats_on_another_connection_do_not_hide_that_a_member_has_quiesced(
     gateway: GatewayProcess, control: ControlPlane, app: App
 ) -> None:
     group, move = app.group(), Move(control, Identity(app.appid), "east")
@@ -48,14 +48,14 @@ def test_heartbeats_on_another_connection_do_not_hide_that_a_member_has_settled(
         member, generation = joined(joins, group)
         beat = heart(beats, group, member, generation)
         assert beat() is ErrorCode.none
-        move.to(BindingState.SETTLE)
+        move.to(BindingState.QUIESCE)
         assert beat() is ErrorCode.rebalance_in_progress
         joins.send_join(group, member_id=member)
 
-        def settled() -> bool:
-            return furthest_settled(gateway.members(app.appid)) == {(group, member): "parked"}
+        def quiesced() -> bool:
+            return furthest_quiesced(gateway.members(app.appid)) == {(group, member): "parked"}
 
-        eventually(settled, "the parked JOIN_GROUP")
+        eventually(quiesced, "the parked JOIN_GROUP")
         assert beat() is ErrorCode.rebalance_in_progress, "franz-go sends them while it waits"
-        assert settled()
+        assert quiesced()
         assert len(gateway.members(app.appid)) == 1, "however many connections it has"

@@ -230,7 +230,7 @@ class TestConsumers:
     def group(self, app: App) -> str:
         return app.group()
 
-    def test_a_group_settles_and_moves_as_one(
+    def test_a_group_quiesces_and_moves_as_one(
         self, gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters, group: str
     ) -> None:
         topic = app.topic(2)
@@ -242,11 +242,13 @@ class TestConsumers:
             eventually(lambda: self.got(readers) == list(range(20)), "the records of east")
 
             move = Move(control, Identity(app.appid), "east")
-            move.to(BindingState.GATHER)
+            move.to(BindingState.HOLD_HEARTBEATS)
             self.wait_for_members(gateway, app, "held")
             self.write(kafka, "east", topic, range(20, 30))  # reads still flow
-            eventually(lambda: self.got(readers) == list(range(30)), "what was written while they gathered")
-            move.to(BindingState.SETTLE)
+            eventually(
+                lambda: self.got(readers) == list(range(30)), "what was written while heartbeats were held"
+            )
+            move.to(BindingState.QUIESCE)
             self.wait_for_members(gateway, app, "parked")
             assert [r.assigned for r in readers] == [0, 0]
             committed = self.committed(kafka, "east", group)
@@ -263,16 +265,16 @@ class TestConsumers:
             assert self.committed(kafka, "east", group) == committed
             assert [r.errors for r in readers] == [[], []]
 
-    def test_a_settling_that_is_called_off_leaves_the_group_where_it_was(
+    def test_a_quiescing_that_is_called_off_leaves_the_group_where_it_was(
         self, gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters, group: str
     ) -> None:
         topic = app.topic()
         with Reader(app.config(gateway.bootstrap), topic, group) as reader:
             eventually(lambda: reader.assigned == 1, "the assignment")
             move = Move(control, Identity(app.appid), "east")
-            move.to(BindingState.GATHER)
+            move.to(BindingState.HOLD_HEARTBEATS)
             self.wait_for_members(gateway, app, "held", count=1)
-            move.to(BindingState.SETTLE)
+            move.to(BindingState.QUIESCE)
             self.wait_for_members(gateway, app, "parked", count=1)
             move.release()
             eventually(lambda: reader.assigned == 1, "the assignment after all")

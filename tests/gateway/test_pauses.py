@@ -49,7 +49,7 @@ def entries(traffic: Traffic, appid: str | None = "shop") -> list[dict[str, Any]
 def test_from_the_last_record_before_it_goes_on_to_the_first_one_after(traffic: Traffic) -> None:
     writes(traffic, 1000.0)
     change(traffic, 1000.5, stopped=True)
-    writes(traffic, 1000.75)  # it settles, and is not blocked yet
+    writes(traffic, 1000.75)  # it quiesces, and is not blocked yet
     change(traffic, 1001.0, stopped=True)
     change(traffic, 1002.0, stopped=False)
     assert [entry["until"] for entry in entries(traffic)] == [None]

@@ -186,7 +186,7 @@ class TestPoints:
         assert points.hold("block", "ReadGateways") is None
         points.arm("first", Point("block", "ReadGateways"))
         assert points.hold("block", "WriteBindings") is None
-        assert points.hold("settle", "ReadGateways") is None
+        assert points.hold("quiesce", "ReadGateways") is None
         points.disarm()
         assert points.hold("block", "ReadGateways") is None
         assert not points.reached("first")

@@ -186,16 +186,16 @@ class Group:
     def _answer(self, member: Member, state: BindingState, notices: bool) -> None:
         working = member.state in ("active", "held")
         match state:
-            case BindingState.GATHER if member.state == "active" and notices:
+            case BindingState.HOLD_HEARTBEATS if member.state == "active" and notices:
                 member.state = "held"
-            case BindingState.SETTLE if working and notices:
+            case BindingState.QUIESCE if working and notices:
                 self.commit(member)
                 self._give_up(member)
                 member.state = "parked"
             case BindingState.BLOCK if working and notices:
                 self._give_up(member)  # its commit is parked and will never be
                 member.state = "parked"
-            case BindingState.GATHER | BindingState.FORWARD if member.state == "parked":
+            case BindingState.HOLD_HEARTBEATS | BindingState.FORWARD if member.state == "parked":
                 member.state = "joining"
             case BindingState.FORWARD if member.state == "held":
                 member.state = "active"

@@ -328,7 +328,7 @@ class TestStagesInTheAuditLog:
     @pytest.fixture
     def switch(self, ask: Any, approve: Any) -> Switch:
         switch = approve("arne", ask())
-        for stage, result in (("precheck", "done"), ("settle", "failed"), ("return", "running")):
+        for stage, result in (("precheck", "done"), ("quiesce", "failed"), ("return", "running")):
             StageRecord.objects.create(
                 switch=switch,
                 stage=stage,
@@ -349,7 +349,7 @@ class TestStagesInTheAuditLog:
     def test_each_that_has_ended_once(self, switch: Switch) -> None:
         for _ in range(2):
             stage_audit.record_stages(switch)
-        assert self.entries() == [("stage done", "precheck"), ("stage failed", "settle")]
+        assert self.entries() == [("stage done", "precheck"), ("stage failed", "quiesce")]
         assert Entry.objects.get(verb="stage done").details["effects"] == [
             {"effect": "CopyAcls", "answer": 2}
         ]
@@ -359,7 +359,7 @@ class TestStagesInTheAuditLog:
         assert self.entries() == []  # its worker may still be about to
         StageRecord.objects.exclude(ended_at=None).update(ended_at=timezone.now() - timedelta(hours=1))
         stage_audit.record_forgotten_stages()
-        assert self.entries() == [("stage done", "precheck"), ("stage failed", "settle")]
+        assert self.entries() == [("stage done", "precheck"), ("stage failed", "quiesce")]
 
 
 class TestPolicy:

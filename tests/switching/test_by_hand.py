@@ -241,9 +241,9 @@ class TestRefused:
             ask(WEB)
 
     def test_while_a_switch_is_at_work(self, ask: Any, dialect: NativeDialect) -> None:
-        dialect.take_over("s1", "settle", 1)
+        dialect.take_over("s1", "quiesce", 1)
         dialect.change(
-            [Edit(SHOP, Binding("east", BindingState.SETTLE, switch="s1"))], Journal("s1", "settle", 1)
+            [Edit(SHOP, Binding("east", BindingState.QUIESCE, switch="s1"))], Journal("s1", "quiesce", 1)
         )
         with pytest.raises(Busy, match="Switch s1 is moving clients of shop now"):
             ask(WEB)

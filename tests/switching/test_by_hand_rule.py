@@ -128,7 +128,7 @@ class TestBinding:
         assert said(bind(*many)) == ["That is 101 identities; at most 100 fit into one change."]
 
     def test_while_a_switch_is_at_work(self) -> None:
-        of = document({WEB: Binding("east", BindingState.SETTLE, switch="s1")})
+        of = document({WEB: Binding("east", BindingState.QUIESCE, switch="s1")})
         judgement = bind(API, of=of)
         assert said(judgement) == ["Switch s1 is moving clients of shop now. Wait for its end."]
         assert judgement.busy and not judgement.faults

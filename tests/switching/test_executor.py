@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 @pytest.fixture
 def switch() -> Switch:
-    """Running, in settle, with token 3."""
+    """Running, in quiesce, with token 3."""
     east, west = (
         Cluster.objects.create(name=name, number=number) for number, name in enumerate(("east", "west"), 1)
     )
@@ -57,7 +57,7 @@ def switch() -> Switch:
         requested_by=User.objects.create(username="olga"),
         expires_at=timezone.now() + timedelta(hours=1),
         status=Status.RUNNING.value,
-        stage=Stage.SETTLE.value,
+        stage=Stage.QUIESCE.value,
         token=3,
     )
 
@@ -386,7 +386,7 @@ class TestHolding:
     def test_when_it_began_is_kept_before_the_block_is_written(
         self, switch: Switch, store: BindingStore
     ) -> None:
-        store.take_over(switch.key, "settle", switch.token)
+        store.take_over(switch.key, "quiesce", switch.token)
         execution = _Execution(switch, switch.token)
         execution.stage = Stage.BLOCK
         execution._check_holding(WHOLE, do.WriteBindings("east", BindingState.BLOCK))
@@ -432,7 +432,7 @@ class TestForgetfulDatabase:
     def test_nobody_goes_back_behind_forward(
         self, switch: Switch, store: BindingStore, ran: list[Stage]
     ) -> None:
-        self.wrote(store, switch, 9, Stage.SETTLE, Stage.BLOCK, Stage.FORWARD)
+        self.wrote(store, switch, 9, Stage.QUIESCE, Stage.BLOCK, Stage.FORWARD)
         facts = {"number": 3, "seen": {}, "drained": [["orders", 0, 100, 60]]}
         store.keep_facts(Journal(switch.key, "drain", 9), facts)
         Switch.objects.filter(pk=switch.pk).update(stage="block", facts={"number": 1, "seen": {}})
@@ -451,7 +451,7 @@ class TestForgetfulDatabase:
     def test_nor_forward_when_it_has_returned(
         self, switch: Switch, store: BindingStore, ran: list[Stage]
     ) -> None:
-        self.wrote(store, switch, 9, Stage.SETTLE, Stage.BLOCK, Stage.RETURN)
+        self.wrote(store, switch, 9, Stage.QUIESCE, Stage.BLOCK, Stage.RETURN)
         Switch.objects.filter(pk=switch.pk).update(stage="block")
         assert executor.run_stage(switch.pk, 3) is None
         switch.refresh_from_db()
@@ -461,7 +461,7 @@ class TestForgetfulDatabase:
         self, switch: Switch, store: BindingStore, ran: list[Stage]
     ) -> None:
         """A precheck would fail, and end the switch, with its clients blocked for good."""
-        self.wrote(store, switch, 9, Stage.SETTLE, Stage.BLOCK)
+        self.wrote(store, switch, 9, Stage.QUIESCE, Stage.BLOCK)
         Switch.objects.filter(pk=switch.pk).update(stage="precheck")
         executor.run_stage(switch.pk, 3)
         assert ran == [Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FORWARD]
@@ -469,9 +469,9 @@ class TestForgetfulDatabase:
     def test_what_nobody_forgot_is_as_it_was(
         self, switch: Switch, store: BindingStore, ran: list[Stage]
     ) -> None:
-        self.wrote(store, switch, 2, Stage.SETTLE)
+        self.wrote(store, switch, 2, Stage.QUIESCE)
         assert executor.run_stage(switch.pk, 3) == 4
-        assert ran == [Stage.SETTLE, Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FORWARD]
+        assert ran == [Stage.QUIESCE, Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FORWARD]
         assert not Entry.objects.filter(verb="read back").exists()
 
     def test_an_executor_that_was_replaced_is_not_helped_by_it(
@@ -491,17 +491,17 @@ class TestForgetfulDatabase:
     ) -> None:
         """It must not fail: that would lead to the return."""
 
-        def settle(plan: Any, limits: Any) -> Any:
+        def quiesce(plan: Any, limits: Any) -> Any:
             self.write(store, switch, 4, Stage.BLOCK, Stage.FORWARD)
-            self.write(store, switch, 4, Stage.SETTLE)
+            self.write(store, switch, 4, Stage.QUIESCE)
             yield
 
-        monkeypatch.setitem(ways.RUNS, Stage.SETTLE, settle)
+        monkeypatch.setitem(ways.RUNS, Stage.QUIESCE, quiesce)
         assert executor.run_stage(switch.pk, 3) == 4
         assert executor.run_stage(switch.pk, 4) == 5
         assert ran == [Stage.FORWARD]
         results = [(record.stage, record.result) for record in switch.stages.order_by("pk")]
-        assert results == [("settle", "interrupted"), ("forward", "done")]
+        assert results == [("quiesce", "interrupted"), ("forward", "done")]
 
 
 @pytest.mark.parametrize("stage", [Stage.REVERSE, Stage.VERIFY])
@@ -534,10 +534,10 @@ def test_without_the_database_a_stage_neither_fails_nor_ends(
         yield
 
     monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
-    monkeypatch.setitem(ways.RUNS, Stage.SETTLE, run)
+    monkeypatch.setitem(ways.RUNS, Stage.QUIESCE, run)
     with pytest.raises(OperationalError):
         executor.run_stage(switch.pk, 3)
     switch.refresh_from_db()
-    assert (switch.current, switch.stage) == (Status.RUNNING, Stage.SETTLE)
+    assert (switch.current, switch.stage) == (Status.RUNNING, Stage.QUIESCE)
     Switch.objects.filter(pk=switch.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert leases.orphans() == [switch]

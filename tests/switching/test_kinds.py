@@ -154,7 +154,7 @@ class TestReadSplit:
 
     def test_the_next_stage_is_one_of_its_own_way(self, asked: Any, approve: Any) -> None:
         switch = approve("arne", requests.submit(asked("olga", Kind.READ_SPLIT), nobody_starts))
-        assert finish_precheck(switch).stage == "settle"
+        assert finish_precheck(switch).stage == "quiesce"
         execution = _Execution(switch, switch.token)
         assert execution._following(switch, succeeded=True) == (Stage.BLOCK, True)
         execution.stage = Stage.BLOCK
@@ -181,7 +181,7 @@ class TestGo:
         with django_capture_on_commit_callbacks(execute=True):
             held = operations.go(people["olga"], paused, lambda s: started.append(s.key))
         assert (held.current, held.stage, started) == (Status.RUNNING, "precheck", [held.key])
-        assert finish_precheck(held).stage == "settle", "it does not ask twice"
+        assert finish_precheck(held).stage == "quiesce", "it does not ask twice"
 
     def test_it_can_be_cancelled(self, paused: Switch, people: Any) -> None:
         held = decisions.cancel(people["olga"], paused, "Not today.")

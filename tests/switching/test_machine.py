@@ -110,7 +110,7 @@ def test_a_person_can_end_a_switch_that_needs_attention() -> None:
 def test_the_way() -> None:
     assert [stage.value for stage in WAY] == [
         "precheck",
-        "settle",
+        "quiesce",
         "block",
         "drain",
         "translate",
@@ -132,7 +132,7 @@ def test_success_leads_along_the_way_and_then_ends_the_switch() -> None:
     ("stage", "following"),
     [
         (Stage.PRECHECK, Event.ROLL_BACK),  # it has changed nothing
-        (Stage.SETTLE, Stage.RETURN),
+        (Stage.QUIESCE, Stage.RETURN),
         (Stage.BLOCK, Stage.RETURN),
         (Stage.DRAIN, Stage.RETURN),
         (Stage.TRANSLATE, Stage.RETURN),

@@ -13,13 +13,13 @@ from hadash.switching.stages.resuming import newer, resumed_at
 MOVING = [kind for kind, way in ((kind, spec.way) for kind, spec in KINDS.items()) if Stage.FORWARD in way]
 
 #: The stages that write bindings; a journal can name more if an older hadash has written it.
-WRITING = (Stage.SETTLE, Stage.BLOCK, Stage.FORWARD, Stage.RETURN)
+WRITING = (Stage.QUIESCE, Stage.BLOCK, Stage.FORWARD, Stage.RETURN)
 
 #: (what PostgreSQL says, what ZooKeeper shows, where the switch goes on), for the way of a planned switch.
 PLANNED = [
     # Nothing was forgotten.
     ("precheck", "", "precheck"),
-    ("settle", "settle", "settle"),
+    ("quiesce", "quiesce", "quiesce"),
     ("drain", "block", "drain"),
     ("forward", "block", "forward"),
     ("reverse", "forward", "reverse"),
@@ -34,13 +34,13 @@ PLANNED = [
     ("block", "reverse", "forward"),
     ("block", "verify", "forward"),
     # They are back on the source.
-    ("settle", "return", "return"),
+    ("quiesce", "return", "return"),
     ("translate", "return", "return"),
     ("forward", "return", "return"),
     # They wait, and PostgreSQL says that nobody has noticed anything.
-    ("precheck", "settle", "settle"),
+    ("precheck", "quiesce", "quiesce"),
     ("precheck", "block", "block"),
-    ("settle", "block", "block"),
+    ("quiesce", "block", "block"),
 ]
 
 
@@ -79,7 +79,7 @@ def test_what_is_resumed_is_stable(kind: Kind) -> None:
 
 @pytest.mark.parametrize("written", [[], ["precheck"], ["by hand"], ["stage"]])
 def test_names_that_are_no_stage_say_nothing(written: list[str]) -> None:
-    assert resumed_at(Kind.PLANNED, Stage.SETTLE, written) is Stage.SETTLE
+    assert resumed_at(Kind.PLANNED, Stage.QUIESCE, written) is Stage.QUIESCE
     assert resumed_at(Kind.REHEARSAL, Stage.REHEARSE, written) is Stage.REHEARSE
 
 

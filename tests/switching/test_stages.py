@@ -286,7 +286,7 @@ def test_a_precheck_that_fails_after_copying_acls_leaves_the_standby_closed() ->
 
 
 def test_precheck_hears_of_a_group_that_is_in_use_on_the_target() -> None:
-    """Its offsets cannot be written: that holds before anybody was settled and blocked."""
+    """Its offsets cannot be written: that holds before anybody was quiesced and blocked."""
     world = World()
     world.group.members.append(Member("reader-m", Client("reader", world.gateways["gw-1"], "west"), "west"))
     assert failure(world, Stage.PRECHECK) == (
@@ -505,50 +505,50 @@ class TestQuotas:
         assert not [command for command in world.done if writes(command)]
 
 
-# -- settle --------------------------------------------------------------------------------------------------------
+# -- quiesce --------------------------------------------------------------------------------------------------------
 
 
-def test_settle() -> None:
-    world = world_before(Stage.SETTLE)
+def test_quiesce() -> None:
+    world = world_before(Stage.QUIESCE)
     assert (
-        run_stage(world, Stage.SETTLE) == "Every group member has committed and waits to rejoin (2 in all)."
+        run_stage(world, Stage.QUIESCE) == "Every group member has committed and waits to rejoin (2 in all)."
     )
-    assert written(world) == [("east", BindingState.GATHER), ("east", BindingState.SETTLE)]
+    assert written(world) == [("east", BindingState.HOLD_HEARTBEATS), ("east", BindingState.QUIESCE)]
     assert {member.state for member in world.group.members} == {"parked"}
     assert world.writable("west")
 
 
 @pytest.mark.parametrize("cluster", ["east", "west"])
-def test_settle_opens_connections_before_anybody_waits_for_them(cluster: str) -> None:
+def test_quiesce_opens_connections_before_anybody_waits_for_them(cluster: str) -> None:
     """A cluster that cannot be read is found out before the first member stops."""
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     world.down.add(cluster)
     with pytest.raises(WorldError):
-        run_stage(world, Stage.SETTLE)
+        run_stage(world, Stage.QUIESCE)
     assert written(world) == []
     assert not world.writable("west")
 
 
-def test_reads_and_writes_go_on_while_consumers_are_gathered() -> None:
-    world = world_before(Stage.SETTLE)
+def test_reads_and_writes_go_on_while_heartbeats_are_held() -> None:
+    world = world_before(Stage.QUIESCE)
     before = len(world.acknowledged), len(world.group.consumed)
-    run_stage(world, Stage.SETTLE)
+    run_stage(world, Stage.QUIESCE)
     assert (len(world.acknowledged), len(world.group.consumed)) > before
 
 
 def test_a_broker_that_has_not_heard_who_may_write_is_waited_for_before_anybody_notices() -> None:
     """One that had lost ZooKeeper for a moment refused a producer after forward; librdkafka does not try that again."""
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     world.late_brokers = [[2], [2], []]
-    run_stage(world, Stage.SETTLE)
+    run_stage(world, Stage.QUIESCE)
     assert world.late_brokers == []
-    assert written(world)[-1] == ("east", BindingState.SETTLE)
+    assert written(world)[-1] == ("east", BindingState.QUIESCE)
 
 
 def test_one_that_never_hears_it_ends_the_switch_with_nothing_written() -> None:
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     world.late_brokers = [[2]] * 10_000
-    assert failure(world, Stage.SETTLE, limits=Limits()) == (
+    assert failure(world, Stage.QUIESCE, limits=Limits()) == (
         "Broker 2 of west has not heard within 45.0 s who may write there. "
         "Is its connection to ZooKeeper, or to its controller, whole?"
     )
@@ -557,18 +557,18 @@ def test_one_that_never_hears_it_ends_the_switch_with_nothing_written() -> None:
 
 def test_nobody_is_held_before_clients_of_a_gateway_that_has_gone_could_come_back() -> None:
     """They send again what was not answered: to the source, which may have it already, and not to the target."""
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     until = world.expected_back["gw-3"] = world.now + 12
-    for command in steps(world, Stage.SETTLE, Limits()):
+    for command in steps(world, Stage.QUIESCE, Limits()):
         assert world.now >= until or not writes(command)
     assert "Waiting 12 s for clients of Gateway gw-3, which has gone, to come back." in world.said
-    assert written(world)[-1] == ("east", BindingState.SETTLE)
+    assert written(world)[-1] == ("east", BindingState.QUIESCE)
 
 
 def test_who_waits_for_them_for_too_long_asks_again() -> None:
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     world.expected_back = {"gw-3": world.now + 300}
-    assert failure(world, Stage.SETTLE, limits=Limits(settle=45)) == (
+    assert failure(world, Stage.QUIESCE, limits=Limits(quiesce=45)) == (
         "For 45 s Gateways have gone (gw-3) whose clients may send again what was not answered. "
         "Ask for the switch again in 255 s."
     )
@@ -584,92 +584,92 @@ def test_a_gateway_that_goes_before_the_block_is_in_effect_ends_the_switch() -> 
     )
 
 
-def test_settle_without_members() -> None:
-    world = world_before(Stage.SETTLE, World.without_members)
-    assert run_stage(world, Stage.SETTLE) == "No consumer is in a group: nothing to settle."
+def test_quiesce_without_members() -> None:
+    world = world_before(Stage.QUIESCE, World.without_members)
+    assert run_stage(world, Stage.QUIESCE) == "No consumer is in a group: nothing to quiesce."
 
 
-def test_settle_without_groups() -> None:
-    world = world_before(Stage.SETTLE, World.without_members, plan=WITHOUT_GROUPS)
-    assert run_stage(world, Stage.SETTLE) == "No consumer is in a group: nothing to settle."
+def test_quiesce_without_groups() -> None:
+    world = world_before(Stage.QUIESCE, World.without_members, plan=WITHOUT_GROUPS)
+    assert run_stage(world, Stage.QUIESCE) == "No consumer is in a group: nothing to quiesce."
 
 
-def test_a_member_that_does_not_settle() -> None:
-    world = world_before(Stage.SETTLE)
+def test_a_member_that_does_not_quiesce() -> None:
+    world = world_before(Stage.QUIESCE)
     world.group.members[1].deaf = True
-    assert failure(world, Stage.SETTLE, limits=Limits()) == (
+    assert failure(world, Stage.QUIESCE, limits=Limits()) == (
         "Member bill-2-m of group billing did not commit and rejoin within 45.0 s. Does it use the Gateway?"
     )
 
 
 def test_a_member_that_hears_late_is_waited_for() -> None:
-    world = world_before(Stage.SETTLE)
-    world.clients["bill-2"].reacts_after = 1.5  # longer than heartbeats are gathered
+    world = world_before(Stage.QUIESCE)
+    world.clients["bill-2"].reacts_after = 1.5  # longer than heartbeats are held
     assert (
-        run_stage(world, Stage.SETTLE) == "Every group member has committed and waits to rejoin (2 in all)."
+        run_stage(world, Stage.QUIESCE) == "Every group member has committed and waits to rejoin (2 in all)."
     )
 
 
-def test_a_member_that_is_rejoining_already_has_settled() -> None:
-    world = world_before(Stage.SETTLE)
+def test_a_member_that_is_rejoining_already_has_quiesced() -> None:
+    world = world_before(Stage.QUIESCE)
     for member in world.group.members:
         world.group.commit(member)
     world.reading = {}  # as noted before it began to rejoin
     world.group.members[0].state = "joining"
     world.group.members[1].deaf, world.group.members[1].state = True, "active"
-    assert failure(world, Stage.SETTLE).startswith("Member bill-2-m of group billing did not")
+    assert failure(world, Stage.QUIESCE).startswith("Member bill-2-m of group billing did not")
 
 
 def test_a_member_that_leaves_is_not_waited_for() -> None:
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     world.group.members[1].deaf = True
-    sentence = run_stage(world, Stage.SETTLE, faults=[Fault(Stage.SETTLE, 14, "a client ends")])
+    sentence = run_stage(world, Stage.QUIESCE, faults=[Fault(Stage.QUIESCE, 14, "a client ends")])
     assert sentence == "Every group member has committed and waits to rejoin (1 in all)."
 
 
 @pytest.mark.parametrize(
     ("state", "epoch", "at"),
-    [(BindingState.GATHER, 8, do.WriteBindings), (BindingState.SETTLE, 9, do.ReadSettled)],
+    [(BindingState.HOLD_HEARTBEATS, 8, do.WriteBindings), (BindingState.QUIESCE, 9, do.ReadQuiesced)],
 )
-def test_a_gateway_that_does_not_settle(state: BindingState, epoch: int, at: type[Command[Any]]) -> None:
-    world = world_before(Stage.SETTLE)
-    found = failure(world, Stage.SETTLE, Fault(Stage.SETTLE, at, "gw-2 sticks"))
+def test_a_gateway_that_does_not_quiesce(state: BindingState, epoch: int, at: type[Command[Any]]) -> None:
+    world = world_before(Stage.QUIESCE)
+    found = failure(world, Stage.QUIESCE, Fault(Stage.QUIESCE, at, "gw-2 sticks"))
     assert found == f"gw-2 did not put epoch {epoch} into effect within 1 s."
     assert written(world)[-1] == ("east", state)
 
 
 def test_members_are_told_to_rejoin_together() -> None:
     """One that hears earlier would wait for the others, and its partitions with it."""
-    world = world_before(Stage.SETTLE)
-    for command in steps(world, Stage.SETTLE):
-        if command == do.WriteBindings("east", BindingState.SETTLE):
+    world = world_before(Stage.QUIESCE)
+    for command in steps(world, Stage.QUIESCE):
+        if command == do.WriteBindings("east", BindingState.QUIESCE):
             assert [member.state for member in world.group.members] == ["held", "held"]
 
 
-def test_a_member_that_cannot_be_gathered_is_told_all_the_same() -> None:
-    world = world_before(Stage.SETTLE)
+def test_a_member_whose_heartbeat_cannot_be_held_is_told_all_the_same() -> None:
+    world = world_before(Stage.QUIESCE)
     world.clients["bill-2"].reacts_after = 1.0
     began = world.now
-    for command in steps(world, Stage.SETTLE):
-        if command == do.WriteBindings("east", BindingState.SETTLE):
+    for command in steps(world, Stage.QUIESCE):
+        if command == do.WriteBindings("east", BindingState.QUIESCE):
             assert [member.state for member in world.group.members] == ["held", "active"]
-            assert world.now - began < QUICK.gather + 0.3
+            assert world.now - began < QUICK.hold_heartbeats + 0.3
 
 
-def test_a_member_that_joins_during_settle_commits_too() -> None:
+def test_a_member_that_joins_during_quiesce_commits_too() -> None:
     """Otherwise it goes on from an old commit on the target: its records are consumed twice."""
-    world = world_before(Stage.SETTLE)
-    for command in steps(world, Stage.SETTLE):
-        if command == do.WriteBindings("east", BindingState.GATHER):  # the members have been read
+    world = world_before(Stage.QUIESCE)
+    for command in steps(world, Stage.QUIESCE):
+        if command == do.WriteBindings("east", BindingState.HOLD_HEARTBEATS):  # the members have been read
             world.join("bill-3", reacts_after=0.8)
             world.later(0.1)
     assert [member.state for member in world.group.members] == ["parked"] * 3
 
 
-def test_a_member_that_joins_during_settle_repeats_nothing() -> None:
-    world = world_before(Stage.SETTLE)
-    for command in steps(world, Stage.SETTLE):
-        if command == do.WriteBindings("east", BindingState.GATHER):
+def test_a_member_that_joins_during_quiesce_repeats_nothing() -> None:
+    world = world_before(Stage.QUIESCE)
+    for command in steps(world, Stage.QUIESCE):
+        if command == do.WriteBindings("east", BindingState.HOLD_HEARTBEATS):
             world.join("bill-3", reacts_after=0.8)
             world.later(0.1)
     for stage in (Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FORWARD, Stage.REVERSE, Stage.VERIFY):
@@ -677,20 +677,20 @@ def test_a_member_that_joins_during_settle_repeats_nothing() -> None:
     world.later(2.0)
 
 
-def test_a_late_joiner_is_waited_for_though_the_others_have_settled_already() -> None:
-    world = world_before(Stage.SETTLE)
+def test_a_late_joiner_is_waited_for_though_the_others_have_quiesced_already() -> None:
+    world = world_before(Stage.QUIESCE)
     world.gateways["gw-1"].applies_after = 0.5  # all consumers are at the other one
     world.clients["bill-1"].gateway = world.gateways["gw-2"]
-    for command in steps(world, Stage.SETTLE):
-        if command == do.WriteBindings("east", BindingState.GATHER):
+    for command in steps(world, Stage.QUIESCE):
+        if command == do.WriteBindings("east", BindingState.HOLD_HEARTBEATS):
             world.join("bill-3", reacts_after=0.8)
             world.later(0.1)
     assert [member.state for member in world.group.members] == ["parked"] * 3
 
 
-def test_a_consumer_that_comes_when_nobody_had_to_settle_repeats_nothing() -> None:
-    world = world_before(Stage.SETTLE, World.without_members)
-    assert run_stage(world, Stage.SETTLE) == "No consumer is in a group: nothing to settle."
+def test_a_consumer_that_comes_when_nobody_had_to_quiesce_repeats_nothing() -> None:
+    world = world_before(Stage.QUIESCE, World.without_members)
+    assert run_stage(world, Stage.QUIESCE) == "No consumer is in a group: nothing to quiesce."
     world.join("bill-3")
     world.later(0.1)
     for stage in WAY[WAY.index(Stage.BLOCK) :]:
@@ -906,27 +906,27 @@ def _began(world: World, partition: Partition) -> int:
     return min(o for (_, at, p), o in world.group.fetched.items() if (at, p) == ("east", partition))
 
 
-def test_settle_notes_where_members_read_what_they_have_not_committed() -> None:
+def test_quiesce_notes_where_members_read_what_they_have_not_committed() -> None:
     """When they rejoin their coordinator tells no more who reads what."""
-    world = world_before(Stage.SETTLE, traffic=False)
+    world = world_before(Stage.QUIESCE, traffic=False)
     del world.group.committed["east"][ORDERS_1]
-    run_stage(world, Stage.SETTLE)
+    run_stage(world, Stage.QUIESCE)
     assert world.reading == {"billing": {ORDERS_1: _began(world, ORDERS_1)}}
 
 
 def test_a_group_that_rebalances_is_waited_for_before_its_members_are_asked_to_rejoin() -> None:
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     world.group.members[0].state = "joining"
     assert (
-        run_stage(world, Stage.SETTLE) == "Every group member has committed and waits to rejoin (2 in all)."
+        run_stage(world, Stage.QUIESCE) == "Every group member has committed and waits to rejoin (2 in all)."
     )
 
 
 def test_one_that_goes_on_rebalancing_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows which of its members reads what: where they have committed nothing they would skip records."""
-    world = world_before(Stage.SETTLE)
+    world = world_before(Stage.QUIESCE)
     monkeypatch.setattr(World, "_answer", _rebalancing(World._answer))
-    assert failure(world, Stage.SETTLE) == (
+    assert failure(world, Stage.QUIESCE) == (
         "Group billing rebalances, so it is not known which of its members read which partitions. Ask "
         "again when it is stable."
     )
@@ -968,7 +968,7 @@ def _unseen(world: World) -> None:
     del world.group.committed["east"][ORDERS_1]
 
 
-@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.SETTLE])
+@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.QUIESCE])
 def test_where_nobody_knows_the_position_of_a_member_nobody_is_moved(stage: Stage) -> None:
     world = world_before(stage, traffic=False)
     _unseen(world)
@@ -976,11 +976,11 @@ def test_where_nobody_knows_the_position_of_a_member_nobody_is_moved(stage: Stag
 
 
 def test_of_an_empty_partition_every_position_is_its_end() -> None:
-    world = world_before(Stage.SETTLE, traffic=False)
+    world = world_before(Stage.QUIESCE, traffic=False)
     _unseen(world)
     log = world.logs["east"][ORDERS_1]
     log.expire(len(log.records))
-    run_stage(world, Stage.SETTLE)
+    run_stage(world, Stage.QUIESCE)
     assert world.reading == {"billing": {ORDERS_1: log.end}}
 
 
@@ -1252,7 +1252,7 @@ def test_a_stray_write_is_seen_although_the_turned_mirror_is_behind() -> None:
 
 # -- return --------------------------------------------------------------------------------------------------------
 
-BEFORE_FORWARD = [Stage.SETTLE, Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE]
+BEFORE_FORWARD = [Stage.QUIESCE, Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE]
 
 
 @pytest.mark.parametrize("stage", [*BEFORE_FORWARD, Stage.FORWARD])

@@ -31,7 +31,7 @@ def document(binding: Binding) -> BindingDocument:
     return made
 
 
-@pytest.mark.parametrize("state", [BindingState.GATHER, BindingState.SETTLE, BindingState.BLOCK])
+@pytest.mark.parametrize("state", [BindingState.HOLD_HEARTBEATS, BindingState.QUIESCE, BindingState.BLOCK])
 @pytest.mark.parametrize("status", ["", *Status])
 def test_whoever_waits_for_a_switch_that_does_not_run_is_a_stray(state: BindingState, status: str) -> None:
     held = document(Binding("east", state, switch="s1", stage="block"))

@@ -30,8 +30,8 @@ from .world import ORDERS_1, SPLIT, Happening, Rows, World, WorldError
 
 #: Short, so that a test does not poll thousands of times.
 QUICK = Limits(
-    gather=0.3,
-    settle=2,
+    hold_heartbeats=0.3,
+    quiesce=2,
     block=1,
     drain=1,
     blocked=1.5,

@@ -79,7 +79,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 #: Waiting at the Gateway or at the coordinator: either way the member has committed and works no more.
-_SETTLED = {"parked": "settled", "joining": "settled"}
+_QUIESCED = {"parked": "quiesced", "joining": "quiesced"}
 
 
 class WorldError(Exception):
@@ -136,7 +136,7 @@ class World:
         # What stages keep for each other, how often they did, and ZooKeeper's copy of it.
         self.drained: dict[Partition, OffsetSync] | None = None
         self.seen = do.RecordSeen((), (), ())
-        #: Where members read what they have not committed, as settle noted it.
+        #: Where members read what they have not committed, as quiesce noted it.
         self.reading: dict[str, dict[Partition, int]] | None = None
         self.number = 0
         self.copied: Rows | None = None
@@ -313,7 +313,7 @@ class World:
         client = Client(name, self.gateways["gw-2"], "east", reacts_after=reacts_after)
         client.cluster, state = self.bound(client)
         self.clients[name] = client
-        parked = state in (BindingState.SETTLE, BindingState.BLOCK)
+        parked = state in (BindingState.QUIESCE, BindingState.BLOCK)
         member = Member(f"{name}-m", client, client.cluster, "parked" if parked else "joining", new=True)
         self.group.members.append(member)
         self._pass(0)
@@ -444,7 +444,7 @@ class World:
             case do.ReadMembers(cluster):
                 self._reach(cluster)
                 return {name: {m.id for m in group.on(cluster)} for name in plan.groups}
-            case do.ReadSettled():
+            case do.ReadQuiesced():
                 members = [m for m in group.members if m.client.gateway.live and not m.client.gone]
                 return {(group.name, m.id): m.state for m in members if not m.deaf}
             case do.ReadEnds(cluster):
@@ -491,7 +491,7 @@ class World:
                 self._reach(cluster)
                 given = {p: frozenset({Reader(c)}) for p, c in group.assigned.get(cluster, {}).items()}
                 members = group.on(cluster)
-                if any(member.state in _SETTLED for member in members):
+                if any(member.state in _QUIESCED for member in members):
                     return dict.fromkeys(plan.groups)  # it rebalances: its coordinator does not tell
                 return {name: self._moving(given) if members else {} for name in plan.groups}
             case do.ReadPositions(client_ids):
@@ -702,7 +702,9 @@ class World:
         """What a stage leaves behind, whatever it took to get there."""
         return self.situation() | {
             "target offsets": dict(self.group.committed[self.plan.target]),
-            "members": {m.client.id: (m.cluster, _SETTLED.get(m.state, m.state)) for m in self.group.members},
+            "members": {
+                m.client.id: (m.cluster, _QUIESCED.get(m.state, m.state)) for m in self.group.members
+            },
             "facts": (self.drained, self.seen, self.reading, self.placement),
         }
 

@@ -34,7 +34,7 @@ from typing import NamedTuple
 from hadash.bindings.didi.nodes import BLOCKED
 from hadash.bindings.model import BindingState
 
-#: States that DiDi's engine knows. It has nothing like gathering and settling: under them clients go on as before.
+#: States that DiDi's engine knows. It has nothing like holding heartbeats and quiescing: under them clients go on as before.
 PROJECTED = frozenset({BindingState.FORWARD, BindingState.BLOCK})
 
 

@@ -97,7 +97,7 @@ def _page(
         "may_change": may(user_of(request), CHANGE_POLICY, pair),
         "in_effect": {
             "max_lag": limits.max_lag,
-            "settle_seconds": limits.settle,
+            "quiesce_seconds": limits.quiesce,
             "block_seconds": limits.block,
             "drain_seconds": limits.drain,
             "forward_seconds": limits.forward,

@@ -44,7 +44,7 @@ class Pauses:
         self.watched: dict[str, _Watch] = {}
 
     def bindings_changed(self, appid: str, *, stopped: bool) -> None:
-        """:param stopped: whether a switch holds, settles or blocks some of its bindings."""
+        """:param stopped: whether a switch holds, quiesces or blocks some of its bindings."""
         watch = self.watched.get(appid)
         if stopped:
             if watch is None or watch.released is not None:

@@ -205,7 +205,7 @@ class Applying:
         self.applied.hold(caught)
 
     def _hold_for_the_returning(self, appids: set[str], before: int) -> None:
-        """What leads to a block (gather, settle) is in effect when those who may come back have had the time
+        """What leads to a block (hold_heartbeats, quiesce) is in effect when those who may come back have had the time
         to. A block that is written before that is not in effect as long as it stands, because it catches
         them.
 

@@ -32,8 +32,8 @@ class Verdict(Enum):
 #: States of a binding × kinds, for requests that are home. What is not named is relayed.
 _HOME: dict[BindingState, dict[ApiKey, Verdict]] = {
     BindingState.FORWARD: {},
-    BindingState.GATHER: {ApiKey.HEARTBEAT: Verdict.HOLD},
-    BindingState.SETTLE: {
+    BindingState.HOLD_HEARTBEATS: {ApiKey.HEARTBEAT: Verdict.HOLD},
+    BindingState.QUIESCE: {
         ApiKey.HEARTBEAT: Verdict.REBALANCE,
         ApiKey.JOIN_GROUP: Verdict.PARK,
         # A join that was under way ends here: its member would begin to read before the block.

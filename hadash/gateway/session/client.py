@@ -386,8 +386,8 @@ class Client:
     def _must_wait_for_room(self) -> bool:
         """Whether earlier writes must be answered first. A block has to wait for all of them, so few when one comes."""
         settings = self.context.settings
-        settling = self.governing.binding.state in (BindingState.GATHER, BindingState.SETTLE)
-        limit = settings.settling_in_flight if settling else settings.max_in_flight
+        quiescing = self.governing.binding.state in (BindingState.HOLD_HEARTBEATS, BindingState.QUIESCE)
+        limit = settings.quiescing_in_flight if quiescing else settings.max_in_flight
         mutations = self.relay.mutations
         if mutations.fewer_than(limit):
             return False
@@ -497,11 +497,11 @@ class Client:
                 # The client believes to be on the new cluster already. No answer could make it leave.
                 self.connection.close_when_answered()
 
-    # -- settling --------------------------------------------------------------------------------------------------
+    # -- quiescing --------------------------------------------------------------------------------------------------
 
     def _hold(self, request: Request, message: Any) -> None:
-        # Twice the gathering: when nobody ends it, the heartbeat goes to the cluster before the session ends.
-        seconds = 2 * self.context.settings.gather_seconds
+        # Twice as long as a switch holds heartbeats: when nobody ends that, the heartbeat goes to the cluster before the session ends.
+        seconds = 2 * self.context.settings.hold_heartbeats_seconds
         held = HeldHeartbeat(self, request, message, self.relay.replies.open())
         if self.context.purgatory.park(held, seconds):
             self.members.hold(held)
@@ -512,7 +512,7 @@ class Client:
         return self.judge(ApiKey.HEARTBEAT, self.governing.of(held.request, held.message))
 
     def released(self, held: HeldHeartbeat, *, overdue: bool) -> None:
-        """A held heartbeat goes on: to the cluster when nobody has ended the gathering, else as it is judged now."""
+        """A held heartbeat goes on: to the cluster when nobody has ended the holding, else as it is judged now."""
         self.members.let_go(held)
         verdict = self.judge_held(held)
         if overdue or verdict is Verdict.RELAY:

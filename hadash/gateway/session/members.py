@@ -21,7 +21,7 @@ from hadash.gateway.session.replies import Reply
 from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.waiting.purgatory import DelayedOperation
 
-#: How far a member has settled, the furthest first. ``parked``: its JOIN_GROUP or SYNC_GROUP waits in a Gateway.
+#: How far a member has quiesced, the furthest first. ``parked``: its JOIN_GROUP or SYNC_GROUP waits in a Gateway.
 #: ``joining``: the coordinator has its JOIN_GROUP. ``held``: the answer to its heartbeat is kept back.
 STATES = ("parked", "joining", "held", "active")
 

@@ -167,14 +167,14 @@ ENTRIES = (
         say("session.timeout.ms of a member is longer than a switch of the pair waits for consumers."),
         say(
             "%(client)s of %(appid)s has a session timeout of %(seconds)s s in group %(group)s; a switch waits "
-            "%(settle)s s."
+            "%(quiesce)s s."
         ),
         say("Lower session.timeout.ms, or give consumers more time in the rules of the pair."),
         SWITCHING,
         of_switch=say(
             "%(clients)s: if such a member dies in a switch its group waits longer than the %(seconds)s s "
             "that consumers have to "
-            "settle, and the switch returns. Lower session.timeout.ms, or give them more time in the rules."
+            "quiesce, and the switch returns. Lower session.timeout.ms, or give them more time in the rules."
         ),
     ),
     Entry(

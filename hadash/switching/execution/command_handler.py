@@ -60,7 +60,7 @@ class CommandHandler:
         self.journal = replace(self.journal, stage=stage.value)
         self._began = time.monotonic()
         if stage in (Stage.DRAIN, Stage.FOLLOW):
-            # While consumers settled, writes went on, and a Topic may have got another partition.
+            # While consumers quiesced, writes went on, and a Topic may have got another partition.
             self.partitions = None
 
     @property

@@ -65,7 +65,7 @@ from hadash.telemetry import ids, tracing
 log = logging.getLogger(__name__)
 
 #: Stages at whose beginning a switch can still be called off as if it had never been asked for.
-BEGINNING = (Stage.PRECHECK, Stage.SETTLE)
+BEGINNING = (Stage.PRECHECK, Stage.QUIESCE)
 
 #: Stages that let the clients go on.
 RELEASING = (Stage.FORWARD, Stage.RETURN)

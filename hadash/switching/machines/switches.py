@@ -113,7 +113,7 @@ class Stage(StrEnum):
     """One step of a running switch."""
 
     PRECHECK = "precheck"
-    SETTLE = "settle"
+    QUIESCE = "quiesce"
     BLOCK = "block"
     DRAIN = "drain"
     TRANSLATE = "translate"
@@ -145,7 +145,7 @@ class StageRule:
 #: after it a person is asked, because going back is a switch of its own.
 STAGES: dict[Stage, StageRule] = {
     Stage.PRECHECK: StageRule(Phase.BLOCK, 1.0, Event.ROLL_BACK),
-    Stage.SETTLE: StageRule(Phase.BLOCK, 3.5, Stage.RETURN),
+    Stage.QUIESCE: StageRule(Phase.BLOCK, 3.5, Stage.RETURN),
     Stage.BLOCK: StageRule(Phase.BLOCK, 0.05, Stage.RETURN, writes_blocked=True),
     Stage.DRAIN: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
     Stage.TRANSLATE: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
@@ -162,7 +162,7 @@ FIRST = Stage.PRECHECK
 #: The stages of a switch that goes well, in order.
 WAY: tuple[Stage, ...] = (
     Stage.PRECHECK,
-    Stage.SETTLE,
+    Stage.QUIESCE,
     Stage.BLOCK,
     Stage.DRAIN,
     Stage.TRANSLATE,
@@ -245,7 +245,7 @@ KINDS: dict[Kind, KindSpec] = {
         reviewed=True,
         takes_self_assigned=True,
     ),
-    # Nobody to settle with, nothing to drain, and no other side to mirror to until somebody has rebuilt it.
+    # Nobody to quiesce with, nothing to drain, and no other side to mirror to until somebody has rebuilt it.
     Kind.FORCED: KindSpec(
         say("forced"),
         say("The forced switch is requested. It needs one approval more than others."),
@@ -270,7 +270,7 @@ KINDS: dict[Kind, KindSpec] = {
     Kind.READ_SPLIT: KindSpec(
         say("read split"),
         _REQUESTED,
-        way=(Stage.PRECHECK, Stage.SETTLE, Stage.BLOCK, Stage.FOLLOW, Stage.FORWARD, Stage.VERIFY),
+        way=(Stage.PRECHECK, Stage.QUIESCE, Stage.BLOCK, Stage.FOLLOW, Stage.FORWARD, Stage.VERIFY),
         readers_only=True,
     ),
 }

@@ -44,7 +44,7 @@ class Policy(models.Model):
         _("approvals"), default=1, validators=[MinValueValidator(1), MaxValueValidator(5)]
     )
     max_lag = models.PositiveIntegerField(_("largest lag at the start (records)"), null=True, blank=True)
-    settle_seconds = _seconds(_("settle at most (s)"), 5)
+    quiesce_seconds = _seconds(_("quiesce at most (s)"), 5)
     #: Below the time after which a parked client gives up.
     block_seconds = _seconds(_("block in effect within (s)"), 0.5, 20)
     drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
@@ -71,7 +71,7 @@ class Policy(models.Model):
 POLICY_FIELDS = (
     "approvals",
     "max_lag",
-    "settle_seconds",
+    "quiesce_seconds",
     "block_seconds",
     "drain_seconds",
     "forward_seconds",

@@ -28,7 +28,7 @@ def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[
     if not any(used) and not elsewhere:
         return [[] for _ in plans]
     circumstances = Circumstances(
-        replicated(asked, *plans), _same_offsets(pair, plans), limits_of(pair).settle
+        replicated(asked, *plans), _same_offsets(pair, plans), limits_of(pair).quiesce
     )
     return [
         findings(rows, replace(circumstances, elsewhere=_only(elsewhere, plan)))

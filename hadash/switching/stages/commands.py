@@ -212,7 +212,7 @@ class ReadMembers(Command[Mapping[str, set[str]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSettled(Command[Mapping[tuple[str, str], str]]):
+class ReadQuiesced(Command[Mapping[tuple[str, str], str]]):
     """→ (group, member id) → state, as the Gateways see it: active, held, parked, joining."""
 
 

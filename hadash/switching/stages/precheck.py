@@ -321,7 +321,7 @@ def _check_acks(plan: Plan) -> Step[None]:
 
 def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
     """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
-    not settle, and would go on at the source's offsets."""
+    not quiesce, and would go on at the source's offsets."""
 
     def look() -> Step[NotYet | None]:
         used = yield from ask(do.CheckAssignors())

@@ -29,8 +29,8 @@ class StageFailed(Exception):
 class Limits:
     """How long stages wait, in seconds, and how much lag they accept; see ``hadash/settings.py``."""
 
-    gather: float = 3.0
-    settle: float = 45.0
+    hold_heartbeats: float = 3.0
+    quiesce: float = 45.0
     block: float = 10.0
     drain: float = 10.0
     #: For all stages together in which clients wait, until forward begins.

@@ -29,9 +29,9 @@ from hadash.switching.stages.verification import verify
 from hadash.switching.stages.waiting import NotYet, wait_until
 
 
-def settle(plan: Plan, limits: Limits) -> StageRun:
+def quiesce(plan: Plan, limits: Limits) -> StageRun:
     """Consumers commit and park their rejoin, together. Reads and writes go on."""
-    yield from come_back(limits.settle)
+    yield from come_back(limits.quiesce)
     began = yield from ask(do.Pause(0))
     if (yield from ask(do.ReadReading())) is None:
         # (Else an earlier executor may have asked members to rejoin already.) Since the precheck somebody may
@@ -41,18 +41,18 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
     yield from ask(do.WarmUp())
     if not plan.kind.spec.readers_only:  # whoever only reads needs no writing, and a mirror stays closed
         yield from ask(do.AllowWrites(plan.target))
-        yield from heard(plan, limits.settle, limits.poll)
+        yield from heard(plan, limits.quiesce, limits.poll)
     waiting = yield from _members(plan)
     if waiting:
-        yield from _gather(plan, limits, waiting)
+        yield from _hold_heartbeats(plan, limits, waiting)
     # Also when nobody is there: from now on a join is parked, so that whoever comes has nothing to commit.
-    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.SETTLE))
+    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.QUIESCE))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
 
     def look() -> Step[NotYet | set[tuple[str, str]]]:
         # Again each time: one that left is no member any more, and one that joined has to commit too.
         members = yield from _members(plan)
-        states = yield from ask(do.ReadSettled())
+        states = yield from ask(do.ReadQuiesced())
         late = sorted(m for m in members if states.get(m) not in ("parked", "joining"))
         if not late:
             return members
@@ -63,13 +63,13 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
                 "Does it use the Gateway?",
                 member=member,
                 group=group,
-                seconds=limits.settle,
+                seconds=limits.quiesce,
             )
         )
 
-    waiting = yield from wait_until(look, limits.settle, limits.fast_poll * 3, began=began)
+    waiting = yield from wait_until(look, limits.quiesce, limits.fast_poll * 3, began=began)
     if not waiting:
-        return say("No consumer is in a group: nothing to settle.")
+        return say("No consumer is in a group: nothing to quiesce.")
     return say("Every group member has committed and waits to rejoin (%(count)s in all).", count=len(waiting))
 
 
@@ -79,16 +79,16 @@ def _members(plan: Plan) -> Step[set[tuple[str, str]]]:
     return {(group, member) for group, ids in members.items() for member in ids}
 
 
-def _gather(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Step[None]:
+def _hold_heartbeats(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Step[None]:
     """Hold heartbeats for a while, so that all members are told at the same moment."""
-    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.GATHER))
+    epoch = yield from ask(do.WriteBindings(plan.source, BindingState.HOLD_HEARTBEATS))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
     began = yield from ask(do.Pause(0))
     while True:
-        states = yield from ask(do.ReadSettled())
+        states = yield from ask(do.ReadQuiesced())
         if all(states.get(member) in ("held", "parked", "joining") for member in waiting):
             return
-        if (yield from ask(do.Pause(limits.poll))) - began > limits.gather:
+        if (yield from ask(do.Pause(limits.poll))) - began > limits.hold_heartbeats:
             return
 
 
@@ -189,7 +189,7 @@ def return_to_start(plan: Plan, limits: Limits) -> StageRun:
 #: What each stage runs.
 RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
     Stage.PRECHECK: precheck,
-    Stage.SETTLE: settle,
+    Stage.QUIESCE: quiesce,
     Stage.BLOCK: block,
     Stage.DRAIN: drain,
     Stage.TRANSLATE: translate,

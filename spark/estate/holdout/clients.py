@@ -321,7 +321,7 @@ def long_session(fleet: Fleet) -> None:
         app = fleet.app(pair)
         fleet.wrong(Code.LONG_SESSION, pair, fleet.reader(app, [fleet.topic(pair)], way), app.name)
     patient = fleet.pair()
-    fleet.estate.find("pairs", pair=patient.name)[0]["settle_seconds"] = 180.0
+    fleet.estate.find("pairs", pair=patient.name)[0]["quiesce_seconds"] = 180.0
     for why, where, way in (
         ("the rules of its pair give consumers more time", patient, "java-3.9.2.reads-long-session"),
         ("it is as long as a switch waits, and no longer", pair, "java-3.9.2.reads-named"),

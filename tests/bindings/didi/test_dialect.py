@@ -57,8 +57,8 @@ class TestWhatIsWritten:
         self, dialect: DidiDialect, layout: Layout, identity: Identity, node: str
     ) -> None:
         layout.bound(node, "1", "1", "1")
-        switch(dialect, identity, "east", BindingState.GATHER)
-        switch(dialect, identity, "east", BindingState.SETTLE)
+        switch(dialect, identity, "east", BindingState.HOLD_HEARTBEATS)
+        switch(dialect, identity, "east", BindingState.QUIESCE)
         assert layout.where(node) == ("1", "1", "1")
         assert layout.notices("east") == []
         switch(dialect, identity, "east", BindingState.BLOCK)
@@ -387,7 +387,7 @@ class TestInEffect:
 
     def test_a_state_that_they_do_not_know_needs_none(self, open_dialect: Callable[..., DidiDialect]) -> None:
         dialect = open_dialect(apply_seconds=60)
-        epoch = switch(dialect, SHOP, "east", BindingState.SETTLE)
+        epoch = switch(dialect, SHOP, "east", BindingState.QUIESCE)
         assert dialect.waiting_for(epoch) == Waiting((), 3)
 
     def test_a_tree_that_says_otherwise_is_named_and_the_time_begins_anew(
@@ -414,7 +414,7 @@ class TestInEffect:
 
     def test_hadashs_own_gateways_are_waited_for_as_well(self, dialect: DidiDialect) -> None:
         dialect.record.client.create(paths.gateway("gw-1"), b"{}", makepath=True)
-        epoch = switch(dialect, SHOP, "east", BindingState.SETTLE)
+        epoch = switch(dialect, SHOP, "east", BindingState.QUIESCE)
         assert dialect.waiting_for(epoch) == Waiting(("gw-1",), 4)
 
 

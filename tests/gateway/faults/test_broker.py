@@ -103,7 +103,7 @@ class TestDeadBroker:
         control = new_control()  # of its own: a Gateway that gets stuck would fail every test after this one
         move = Move(control, Identity(app.appid), "east")
         with new_gateway(control) as gateway, signed_in(gateway, app) as member:
-            move.to(BindingState.SETTLE)
+            move.to(BindingState.QUIESCE)
             member.send_join(group)
             # It has no member id yet: the Gateway knows a client that waits, and no member.
             eventually(lambda: [c for c in gateway.clients(app.appid) if c["parked"]], "a parked JOIN_GROUP")

@@ -201,7 +201,7 @@ def test_who_takes_a_killed_gateways_place_lets_its_clients_come_back_before_a_b
     with new_gateway(control, session=SHORT_SESSION) as gateway:
         gateway.kill()
         with new_gateway(control, session=SHORT_SESSION, HADASH_GATEWAY_RETURN_SECONDS=6) as again:
-            epoch = move.write(BindingState.GATHER)
+            epoch = move.write(BindingState.HOLD_HEARTBEATS)
             assert again.logged(rf"epoch {epoch} waits for clients to come back")
             assert control.applied() < epoch
             nobody = control.store.change([control.edit(Identity("nobody"), "west")])

@@ -108,7 +108,7 @@ class TestBefore:
         with signed_in(gateway, app) as client:
             write_unanswered(client, control, broker, topic)
             lose_broker(broker, client)
-        epoch = move.write(BindingState.SETTLE)
+        epoch = move.write(BindingState.QUIESCE)
         assert gateway.logged(f"epoch {epoch} waits for clients to come back")
         assert control.applied() < epoch
         with signed_in(gateway, app) as again:  # back in time: to where it may have written already
@@ -130,7 +130,7 @@ class TestBefore:
         gateway.logged(f"epoch {epoch} is in effect")  # nothing is in flight
         assert control.applied() < epoch
         move.release()
-        control.in_effect(move.write(BindingState.SETTLE))
+        control.in_effect(move.write(BindingState.QUIESCE))
         move.block()
         move.release()
 
@@ -148,7 +148,7 @@ class TestBefore:
             lose_broker(broker, client)
             assert idle.receive() is None
         move = Move(control, Identity(app.appid, instance_id="idle"), "east")
-        move.to(BindingState.SETTLE)
+        move.to(BindingState.QUIESCE)
         move.block()
         move.release()
         assert "clients to come back" not in gateway.log()
@@ -221,7 +221,7 @@ def assert_written_once(
             answers.append(again.produce_error())
 
     let_come_back(NativeDialect(control.client), app.appid, comes_back)
-    for state in (BindingState.GATHER, BindingState.SETTLE, BindingState.BLOCK):
+    for state in (BindingState.HOLD_HEARTBEATS, BindingState.QUIESCE, BindingState.BLOCK):
         move.to(state)
     move.forward(topic)
     if not answers:
@@ -264,7 +264,7 @@ class TestRefusedButMaybeWritten:
             self.answer_with(broker, topic, ErrorCode.request_timed_out)
             client.send_produce(topic, b"one")
             assert client.produce_error() is ErrorCode.request_timed_out
-            epoch = move.write(BindingState.SETTLE)
+            epoch = move.write(BindingState.QUIESCE)
             assert gateway.logged(f"epoch {epoch} waits for clients to come back")
             assert not control.has(epoch)
             broker.release()
@@ -299,7 +299,7 @@ def test_a_block_that_hangs_holds_up_nobody_else(
         epoch = move.write(BindingState.BLOCK)
         gateway.logged(rf"epoch {epoch} waits for")
         others = Move(control, Identity("nobody"), "east")
-        others.to(BindingState.SETTLE)
+        others.to(BindingState.QUIESCE)
         others.block()
         others.release()
         assert not control.has(epoch)

@@ -14,7 +14,7 @@ from hadash.inventory.dialects import dialect_of
 from hadash.inventory.gateways import ask_all, ask_every, gateway_members, zookeeper
 from hadash.switching.execution.connections import ask_about, connected
 from hadash.switching.execution.handlers.registry import handles
-from hadash.switching.execution.settled import furthest_settled
+from hadash.switching.execution.quiesced import furthest_quiesced
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.stages import commands as do
 
@@ -66,11 +66,11 @@ def publish_placement(hand: CommandHandler, command: do.PublishPlacement) -> Non
         catalogue.publish_placement(zookeeper(), hand.journal.switch, placement)
 
 
-@handles(do.ReadSettled)
-def read_settled(hand: CommandHandler, command: do.ReadSettled) -> dict[tuple[str, str], str]:
+@handles(do.ReadQuiesced)
+def read_quiesced(hand: CommandHandler, command: do.ReadQuiesced) -> dict[tuple[str, str], str]:
     groups = set(hand.plan.groups)
     found = ask_about(hand.plan, ask_all, "/members", "members")
-    return furthest_settled(m for m in found if m["group"] in groups)
+    return furthest_quiesced(m for m in found if m["group"] in groups)
 
 
 @handles(do.ReadClients)

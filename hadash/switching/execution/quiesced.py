@@ -1,4 +1,4 @@
-"""How far the members of groups have settled, as several Gateways see them. Pure."""
+"""How far the members of groups have quiesced, as several Gateways see them. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 STATES = ("parked", "joining", "held", "active")
 
 
-def furthest_settled(members: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+def furthest_quiesced(members: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """(group, member id) → state.
 
     Requests of one member may come in on several connections, to several Gateways. That one of them holds its
     JOIN_GROUP is so now; that it was active on another was so before.
 
     >>> seen = {"group": "billing", "member_id": "m"}
-    >>> furthest_settled([{**seen, "state": "parked"}, {**seen, "state": "active"}])
+    >>> furthest_quiesced([{**seen, "state": "parked"}, {**seen, "state": "active"}])
     {('billing', 'm'): 'parked'}
     """
     found: dict[tuple[str, str], str] = {}

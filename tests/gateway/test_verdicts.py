@@ -13,7 +13,7 @@ from hadash.bindings.model import BindingState
 from hadash.gateway.protocol.api_keys import DATA, GROUP, ApiKey
 from hadash.gateway.rules.verdicts import Verdict, judge
 
-FORWARD, GATHER, SETTLE, BLOCK = BindingState
+FORWARD, HOLD_HEARTBEATS, QUIESCE, BLOCK = BindingState
 RELAY, PARK, HOLD, REBALANCE, REFUSE, LOOK_UP_AWAY = Verdict
 
 #: Where transactions are admitted.
@@ -29,9 +29,9 @@ AT_HOME: dict[BindingState, dict[Verdict, set[ApiKey]]] = {
     # Nothing is going on.
     FORWARD: {},
     # Members are collected: their heartbeats wait, so that all can be told together. All else flows.
-    GATHER: {HOLD: {ApiKey.HEARTBEAT}},
+    HOLD_HEARTBEATS: {HOLD: {ApiKey.HEARTBEAT}},
     # Members are told to commit and rejoin, and wait in the rejoin. Reads, writes and commits still flow.
-    SETTLE: {REBALANCE: {ApiKey.HEARTBEAT}, PARK: {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}},
+    QUIESCE: {REBALANCE: {ApiKey.HEARTBEAT}, PARK: {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}},
     # Nothing new reaches the cluster: no record, no offset, no generation, no producer id; and no read either,
     # for what is read now would be committed nowhere. Lookups go on: they change nothing and nobody would wait
     # for them. A member may leave: it takes nothing with it.
