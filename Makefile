@@ -29,7 +29,7 @@ $(READY): requirements.lock
 demo: $(READY)  ## The whole of hadash on embedded servers, with live Kafka clients; Ctrl-C stops it
 	@$(BIN)/python -m hadash_sandbox demo
 
-demo-fleet: $(READY)  ## The demo beside a large generated estate (FLEET=10000 AppIDs; up to 100000): what the pages look like with one
+demo-fleet: $(READY)  ## The demo beside a large generated fleet (FLEET=10000 AppIDs; up to 100000): what the pages look like with one
 	@$(BIN)/python -m hadash_sandbox demo-fleet --appids $(FLEET)
 
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
@@ -68,7 +68,7 @@ bench-pipeline: $(READY)  ## From 10 M and 100 M access reports to facts, beside
 bench-web: $(READY) browser  ## Pages and API beside 1,000 to 100,000 AppIDs, and 200 viewers of a switch; writes var/bench/web.json (PARTS="pages" SIZES="1000" KEEP=folder for some)
 	@$(BIN)/python -m hadash_sandbox bench-web $(PARTS) $(if $(SIZES),--sizes $(SIZES)) $(if $(KEEP),--keep $(KEEP))
 
-record: $(READY)  ## Access reports of real clients again, as the fixture of estates; needs Go 1.26, Node 20 and a JDK
+record: $(READY)  ## Access reports of real clients again, as the fixture of fleets; needs Go 1.26, Node 20 and a JDK
 	@$(BIN)/python -m hadash_sandbox record
 
 fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; writes var/bench/fault.json (FAULTS="worker redis" STAGES="block" for some; all take an hour)

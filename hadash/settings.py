@@ -443,7 +443,7 @@ SWITCH_ACCEPT_ACKS_1 = flag("HADASH_SWITCH_ACCEPT_ACKS_1", False)
 #: Whether clients may be switched although the target's quotas let them do less than the source's, or
 #: although hadash cannot know what they are (brokers before 2.6, no right to read them): a client that had 50
 #: MB/s and finds 1 MB/s stands still as far as its users can tell. For a standby that is meant to be smaller,
-#: and for estates that know to have none.
+#: and for fleets that know to have none.
 SWITCH_ACCEPT_QUOTAS = flag("HADASH_SWITCH_ACCEPT_QUOTAS", False)
 #: Addresses and networks from which brokers see those who come through Gateways: the Gateways' own, or the
 #: clients' with the PROXY protocol. Rules (ACLs) for one of these hosts mean what they say; on any other's
@@ -451,7 +451,7 @@ SWITCH_ACCEPT_QUOTAS = flag("HADASH_SWITCH_ACCEPT_QUOTAS", False)
 SWITCH_ACL_HOSTS = tuple(
     host.strip() for host in os.environ.get("HADASH_SWITCH_ACL_HOSTS", "").split(",") if host.strip()
 )
-#: Assignors of this estate's own whose members give up their partitions before they join their group again,
+#: Assignors of this fleet's own whose members give up their partitions before they join their group again,
 #: separated by commas; Kafka's own need not be named. A group with an assignor that hadash does not know is
 #: not moved: its members might read on meanwhile.
 SWITCH_EAGER_ASSIGNORS = tuple(

@@ -33,9 +33,9 @@ from hadash_sandbox.fault.run import STAGES, fault_table
 from hadash_sandbox.recording.run import record_demo
 from hadash_sandbox.stack import CLUSTERS, Stack, is_running
 from hadash_sandbox.traffic.client import Pace
-from spark.estate.recorded import FOLDER as RECORDED
+from spark.fleet.recorded import FOLDER as RECORDED
 
-#: AppIDs of the estate that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape
+#: AppIDs of the fleet that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape
 #: of a large one), and its folder.
 FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
 FLEET_DATA = ROOT / "var" / "demo-fleet"
@@ -53,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo_parser.add_argument(
         "--data", type=Path, default=DEFAULT_DATA, help="data folder, kept between starts"
     )
-    fleet_parser = commands.add_parser("demo-fleet", help="the demo beside a large generated estate")
-    fleet_parser.add_argument("--appids", type=_appids, default=FLEET_APPIDS, help="of the generated estate")
+    fleet_parser = commands.add_parser("demo-fleet", help="the demo beside a large generated fleet")
+    fleet_parser.add_argument("--appids", type=_appids, default=FLEET_APPIDS, help="of the generated fleet")
     fleet_parser.add_argument("--data", type=Path, default=FLEET_DATA, help="data folder")
-    reset_parser = commands.add_parser("reset", help="forget the demo's data, and the large estate's")
+    reset_parser = commands.add_parser("reset", help="forget the demo's data, and the large fleet's")
     reset_parser.add_argument(
         "--data", type=Path, nargs="*", default=[DEFAULT_DATA, FLEET_DATA], help="data folders"
     )
@@ -94,15 +94,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     pipeline_parser.add_argument("--reports", type=int, nargs="*", default=[], help="these sizes only")
     pipeline_parser.add_argument("--keep", action="store_true", help="keep the reports for the next run")
-    web_parser = commands.add_parser("bench-web", help="pages and API beside estates of up to 100,000 AppIDs")
+    web_parser = commands.add_parser("bench-web", help="pages and API beside fleets of up to 100,000 AppIDs")
     web_parser.add_argument("parts", nargs="*", choices=[*web.PARTS, []], help="only these parts")
     web_parser.add_argument("--sizes", type=_appids, nargs="*", default=[], help="AppIDs: these sizes only")
-    web_parser.add_argument("--keep", type=Path, help="use and keep the estates in this folder")
+    web_parser.add_argument("--keep", type=Path, help="use and keep the fleets in this folder")
     fault_parser = commands.add_parser("fault", help="something dies in each stage of a switch")
     fault_parser.add_argument("--faults", nargs="*", choices=[*FAULTS], default=[], help="only these")
     fault_parser.add_argument("--stages", nargs="*", choices=STAGES, default=[], help="only in these")
     record_parser = commands.add_parser(
-        "record", help="access reports of real clients, as the fixture of estates"
+        "record", help="access reports of real clients, as the fixture of fleets"
     )
     record_parser.add_argument("--out", type=Path, default=RECORDED, help="the fixture's folder")
     record_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
@@ -197,7 +197,7 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
 
 
 def demo_fleet(data: Path, appids: int) -> int:
-    """The same beside a generated estate. One of another day or size is forgotten: what it says of today
+    """The same beside a generated fleet. One of another day or size is forgotten: what it says of today
     would not be true.
     """
     wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat()}
@@ -213,7 +213,7 @@ def demo_fleet(data: Path, appids: int) -> int:
 def demo(data: Path, fleet: int = 0, when_up: Callable[[], object] = lambda: None) -> int:
     """All of hadash, with its people and live clients.
 
-    :param fleet: AppIDs of a generated estate beside it.
+    :param fleet: AppIDs of a generated fleet beside it.
     """
     with Demo(data, pipeline=True, rate=DEMO_RATE, pace=Pace.RATE, fleet=fleet) as running:
         when_up()
@@ -259,7 +259,7 @@ def reset(data: Path) -> int:
 
 
 def _that_runs(data: Path) -> Path:
-    """The folder of the demo that is meant: without one that is named, the large estate's where only that one runs."""
+    """The folder of the demo that is meant: without one that is named, the large fleet's where only that one runs."""
     if data == DEFAULT_DATA and not is_running(data) and is_running(FLEET_DATA):
         return FLEET_DATA
     return data

@@ -44,7 +44,7 @@ def _run(
 ) -> tuple[list[Measured], dict[str, Any]]:
     """``switches`` moves in turn (or ``rounds`` there and back of all moves) under load.
 
-    :param calm: begin when the servers have compiled what they run all the time, as those of an estate have.
+    :param calm: begin when the servers have compiled what they run all the time, as those of a fleet have.
     :return: what was measured, and the verdict over all records. A switch that cannot be made ends the moves, and is
         among the verdict's faults.
     """

@@ -34,7 +34,7 @@ PORTS_PER_CLUSTER = 10
 DEMO_RATE = 10.0
 #: Seconds for a client to end by itself.
 STOP_SECONDS = 20.0
-#: Seconds between two looks at how far a generated estate is.
+#: Seconds between two looks at how far a generated fleet is.
 FLEET_POLL_SECONDS = 1.0
 
 Log = Callable[[str], None]
@@ -68,7 +68,7 @@ class Demo:
         """:param rate: records a second of each producer.
         :param pace: of librdkafka's producers.
         :param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core.
-        :param fleet: AppIDs of a generated estate beside the world (:mod:`hadash_sandbox.fleet`); 0 for none.
+        :param fleet: AppIDs of a generated fleet beside the world (:mod:`hadash_sandbox.fleet`); 0 for none.
         :param fleet_looked_at: how many days ago jobs have looked at it; ``None`` for what suits a running pipeline.
         """
         self.data_dir = data_dir.resolve()
@@ -314,7 +314,7 @@ class Demo:
         ]
 
     def _generate(self) -> None:
-        """Add the generated estate. It takes minutes, so what is said of how far it is is passed on."""
+        """Add the generated fleet. It takes minutes, so what is said of how far it is is passed on."""
         command = [sys.executable, "-m", "hadash_sandbox.fleet", "--appids", str(self._fleet)]
         if self._fleet_looked_at is not None:
             command += ["--looked-at", *map(str, self._fleet_looked_at)]
@@ -336,7 +336,7 @@ class Demo:
                 told = len(lines)
             if process.exit_code != 0:
                 raise SandboxError(
-                    f"The estate could not be generated ({describe_exit(process.exit_code)}); its log is "
+                    f"The fleet could not be generated ({describe_exit(process.exit_code)}); its log is "
                     f"{process.log_path}."
                 )
         finally:

@@ -1,4 +1,4 @@
-"""Kafka 3.9 clusters in ZooKeeper mode, with SASL and ACLs, as DiDi's engine and many estates run."""
+"""Kafka 3.9 clusters in ZooKeeper mode, with SASL and ACLs, as DiDi's engine and many fleets run."""
 
 from __future__ import annotations
 

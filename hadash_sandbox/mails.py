@@ -27,11 +27,11 @@ _SCHEDULES: _Schedules = (
 )
 
 _OF_GENERATED: _Schedules = (
-    ("Generated estate: every morning", Kind.POSTURE, "0 7 * * *", [(Way.ROLE, "administrator")]),
-    ("Generated estate: risks", Kind.RISKS, "0 7 * * 1", [(Way.ROLE, "administrator")]),
-    ("Generated estate: mirrors", Kind.LAG, "5 7 * * 1", [(Way.ROLE, "administrator")]),
-    ("Generated estate: coverage", Kind.COVERAGE, "0 7 1 * *", [(Way.ROLE, "administrator")]),
-    ("Generated estate: what is due", Kind.DUE, "0 8 * * 1-5", [(Way.ROLE, "administrator")]),
+    ("Generated fleet: every morning", Kind.POSTURE, "0 7 * * *", [(Way.ROLE, "administrator")]),
+    ("Generated fleet: risks", Kind.RISKS, "0 7 * * 1", [(Way.ROLE, "administrator")]),
+    ("Generated fleet: mirrors", Kind.LAG, "5 7 * * 1", [(Way.ROLE, "administrator")]),
+    ("Generated fleet: coverage", Kind.COVERAGE, "0 7 1 * *", [(Way.ROLE, "administrator")]),
+    ("Generated fleet: what is due", Kind.DUE, "0 8 * * 1-5", [(Way.ROLE, "administrator")]),
 )
 
 
@@ -51,7 +51,7 @@ def put(world: World, pair: Pair) -> None:
 
 
 def put_generated(pair: Pair) -> None:
-    """Reports of a generated estate, which has just been made: it has taken its time, so all first reports
+    """Reports of a generated fleet, which has just been made: it has taken its time, so all first reports
     are due now.
     """
     _save(_OF_GENERATED, pair)

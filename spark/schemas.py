@@ -31,7 +31,7 @@ DAILY = from_arrow_schema(arrow.DAILY).add("date", DateType())
 #: One row a fact. ``days``: on which of the last days it was seen, a bit each, the lowest for the newest.
 FACTS = from_arrow_schema(arrow.FACTS)
 
-#: What is known of an estate besides what was seen, one row each: ``what`` says which columns mean something.
+#: What is known of a fleet besides what was seen, one row each: ``what`` says which columns mean something.
 #: ``pair`` (``names``: first, second and default cluster), ``mirror`` (``name``, ``cluster`` it copies from,
 #: ``names`` of its Topics), ``document`` (``appid``, ``content`` as it stands in ZooKeeper), ``instance``
 #: (``appid``, ``name``), ``declared`` (``appid``, ``name`` of the InstanceID or empty, ``kind``,
@@ -81,7 +81,7 @@ NODES = _struct(
     radius_appid=_COUNT,
 )
 
-#: The same with what the map of the estate needs (:mod:`spark.transform.layout`): the number of the thing in
+#: The same with what the map of the fleet needs (:mod:`spark.transform.layout`): the number of the thing in
 #: its pair, how many others it hangs together with directly, and, of those that are drawn, where on their
 #: island, and the numbers of the drawn ones that follow from it.
 NODES_DRAWN = StructType(

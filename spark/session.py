@@ -122,7 +122,7 @@ def start(
 
     :param name: what Spark's pages call it. :param store: the lake that it works with. :param with_kafka:
         whether it reads a Topic.
-    :param little: whether Spark itself has little to do: the estate is small, or all the work is Python's.
+    :param little: whether Spark itself has little to do: the fleet is small, or all the work is Python's.
     """
     settings = settings or SparkSettings.from_environment()
     logging.getLogger("py4j").setLevel(
@@ -182,7 +182,7 @@ def start(
 #: Bytes of facts (compressed, some 300,000 of them) for which one partition of a shuffle is enough.
 BYTES_A_PARTITION = 4 << 20
 
-#: For an estate that fits into one partition. To plan and to compile takes seconds there, and to run takes
+#: For a fleet that fits into one partition. To plan and to compile takes seconds there, and to run takes
 #: none: nothing is compiled for a few thousand rows, and nothing is planned again while it runs.
 _SMALL = {
     "spark.sql.adaptive.enabled": "false",
@@ -198,7 +198,7 @@ def is_small(size: int) -> bool:
 
 def fit(spark: SparkSession, size: int) -> None:
     """Plans for ``size`` bytes of facts: as many partitions of a shuffle as they need, and no more than the
-    settings say. Each is a task, and an estate of some thousand clients would wait for hundreds of empty
+    settings say. Each is a task, and a fleet of some thousand clients would wait for hundreds of empty
     ones.
     """
     small = is_small(size)

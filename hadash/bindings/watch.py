@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 #: By how much the epoch of what is restored is later than any that a process can have seen: more changes than
-#: an estate makes in years.
+#: a fleet makes in years.
 EPOCHS_LATER = 1_000_000
 
 #: Seconds until something is read again that could not be read, or that somebody has just deleted.

@@ -51,7 +51,7 @@ class Hits:
 
 
 def search(user: Any, text: str) -> list[Hits]:
-    """What a user may see. Kinds without a hit are left out. A query a kind, however large the estate is."""
+    """What a user may see. Kinds without a hit are left out. A query a kind, however large the fleet is."""
     pairs = list(pairs_where(user).select_related("first", "second"))
     found = []
     for kind, icon, look, whole in _KINDS:

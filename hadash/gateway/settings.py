@@ -180,7 +180,7 @@ class GatewaySettings:
     lake: str = ""
     lake_seconds: float = 60.0
     #: Seconds from the first client to the first batch: all that come back after a start are in it, and a new
-    #: estate sees itself soon.
+    #: fleet sees itself soon.
     lake_first_seconds: float = 20.0
     #: Length of one traffic sample, and how many are kept (ten minutes; with very many clients fewer: see
     #: ``samples.py``).

@@ -79,7 +79,7 @@ def tables_of(run: Run) -> list[str]:
 
 
 def difference(name: str, before: Run, now: Run, pairs: Iterable[str]) -> Difference:
-    """What is other in one table of ``now``. Of a large estate it takes seconds, once: published runs do not change.
+    """What is other in one table of ``now``. Of a large fleet it takes seconds, once: published runs do not change.
 
     :param pairs: of which rows are compared.
     """

@@ -139,7 +139,7 @@ class Node(_Row):
 
     class Meta:
         indexes = [
-            # The order of the table: half of a large estate may have the same radius.
+            # The order of the table: half of a large fleet may have the same radius.
             models.Index(
                 fields=["run", "-radius_instance", "pair", "kind", "appid", "id"], name="node_in_order"
             ),
@@ -148,7 +148,7 @@ class Node(_Row):
 
 
 class Mark(_Row):
-    """A thing that the map of the estate shows (:data:`spark.schemas.MARKS`)."""
+    """A thing that the map of the fleet shows (:data:`spark.schemas.MARKS`)."""
 
     kind = models.CharField(max_length=12)
     appid = _name()

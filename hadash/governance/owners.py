@@ -23,7 +23,7 @@ from hadash.sentences import Sentence, say
 
 #: Columns that a file of owners has at least; others are passed over, so that the export of all AppIDs is one.
 COLUMNS = ("pair", "appid", "owner")
-#: Bytes and lines of a file: an estate of 100,000 AppIDs has a tenth.
+#: Bytes and lines of a file: a fleet of 100,000 AppIDs has a tenth.
 MOST_BYTES, MOST_LINES = 50_000_000, 1_000_000
 #: Faults of a file that are told, and names of what was not found.
 MOST_TOLD = 10

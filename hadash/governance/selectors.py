@@ -120,7 +120,7 @@ def scores(pairs: Sequence[str], most: int) -> Scores:
     """The score of each pair, and the AppIDs with the highest scores, as :func:`worst_appids`.
 
     Findings change when a run is published, and what counts of them when somebody accepts one, takes that
-    back, or a day is over: between these it is remembered. (An estate of a hundred thousand AppIDs has as
+    back, or a day is over: between these it is remembered. (A fleet of a hundred thousand AppIDs has as
     many findings.)
     """
     accepted = Acceptance.objects.aggregate(pk=Max("pk"), withdrawn=Max("withdrawn_at"))

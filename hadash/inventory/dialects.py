@@ -11,7 +11,7 @@ from django.conf import settings
 
 from hadash.bindings.dialect import Dialect
 from hadash.bindings.didi.dialect import DidiDialect
-from hadash.bindings.didi.estate import Estate
+from hadash.bindings.didi.fleet import Fleet
 from hadash.bindings.didi.names import BY_TOPIC
 from hadash.bindings.didi.trees import Tree, tree_at
 from hadash.bindings.errors import NotConfigured
@@ -57,7 +57,7 @@ def documents_of(pair: Pair) -> Documents:
     return kept_documents(record.client).all()
 
 
-def estate_of(pair: Pair) -> Estate:
+def fleet_of(pair: Pair) -> Fleet:
     """The trees of a pair that DiDi's engine governs.
 
     :raises NotConfigured: it does not, or it is not said where they are. :raises StoreUnavailable: see
@@ -66,7 +66,7 @@ def estate_of(pair: Pair) -> Estate:
     dialect = dialect_of(pair)
     if not isinstance(dialect, DidiDialect):
         raise NotConfigured(f"Pair {pair} is not governed by DiDi's engine.")
-    return dialect.estate
+    return dialect.fleet
 
 
 @lru_cache(maxsize=100)
@@ -75,14 +75,14 @@ def _didi(
 ) -> DidiDialect:
     """One for as long as the process lives: it keeps connections, and when each epoch was written."""
     trees = {name: _tree(name, number, hosts) for name, number, hosts in clusters}
-    estate = Estate(trees, _tree(GATEWAY, None, gateway))
+    fleet = Fleet(trees, _tree(GATEWAY, None, gateway))
 
     def producers(appid: str) -> set[str]:
         registered = InstanceID.objects.filter(appid__pair=pair, appid__name=appid, name__startswith=BY_TOPIC)
         seen = Access.objects.filter(pair=pair, appid=appid, client_id__startswith=BY_TOPIC)
         return {*registered.values_list("name", flat=True), *seen.values_list("client_id", flat=True)}
 
-    return DidiDialect(NativeDialect(client), estate, default, settings.DIDI_APPLY_SECONDS, producers)
+    return DidiDialect(NativeDialect(client), fleet, default, settings.DIDI_APPLY_SECONDS, producers)
 
 
 @lru_cache(maxsize=100)

@@ -21,7 +21,7 @@ COLUMNS = ("appid", "instance_id", "kind", "resource", "note")
 #: Bytes of a file. The preview carries the file along as a field, and Django takes 2.5 MB of fields.
 MAX_BYTES = 1_000_000
 
-#: Lines of a file: they are read, compared and written in one request. Larger estates come in parts, by AppIDs.
+#: Lines of a file: they are read, compared and written in one request. Larger fleets come in parts, by AppIDs.
 MAX_LINES = 10_000
 
 #: A cell that begins with one of these is a formula to a spreadsheet, and may be one that does harm. It is

@@ -16,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from hadash.accounts.addresses import address_of
 from hadash.monitoring import servers
-from hadash.monitoring.estate import of_estate
+from hadash.monitoring.fleet import of_fleet
 from hadash.monitoring.health import Health, readiness
 from hadash.monitoring.metrics import of_process
 from hadash.monitoring.probes import ask_all
@@ -61,7 +61,7 @@ def _readyz(request: HttpRequest) -> HttpResponse:
 def _metrics(request: HttpRequest) -> HttpResponse:
     if not _is_known(request):
         return HttpResponse(_NOT_FOR_STRANGERS, status=403, content_type="text/plain; charset=utf-8")
-    return HttpResponse(of_process() + of_estate(), content_type=CONTENT_TYPE_LATEST)
+    return HttpResponse(of_process() + of_fleet(), content_type=CONTENT_TYPE_LATEST)
 
 
 _ADDRESSES: dict[str, Callable[[HttpRequest], HttpResponse]] = {

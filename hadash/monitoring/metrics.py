@@ -1,5 +1,5 @@
 """The figures that a process counts of its own work. Everything else is read when Prometheus asks
-(:mod:`hadash.monitoring.estate`).
+(:mod:`hadash.monitoring.fleet`).
 
 Each web process, worker and beat has its own: Prometheus adds them up.
 """

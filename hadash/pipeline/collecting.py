@@ -265,7 +265,7 @@ def _known() -> Tables:
 
 
 def _named(rows: QuerySet[Any, Any], *names: str) -> Iterator[Row]:
-    """Rows of values as rows of a table. (An estate may have a million declarations: they are read in pieces.)"""
+    """Rows of values as rows of a table. (A fleet may have a million declarations: they are read in pieces.)"""
     for row in rows.iterator():
         yield dict(zip(names, row, strict=True))
 

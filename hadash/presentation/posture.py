@@ -1,4 +1,4 @@
-"""How the estate stands, in figures with their last days: what the overview shows of what runs have published."""
+"""How the fleet stands, in figures with their last days: what the overview shows of what runs have published."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ def appids(user: Any) -> QuerySet[AppID]:
     )
 
 
-def estate_coverage(user: Any) -> tuple[int, int]:
+def fleet_coverage(user: Any) -> tuple[int, int]:
     """(client.ids observed, those of them that are registered) over all AppIDs that ``user`` may see.
 
     Counted by PostgreSQL: every viewer's overview asks every two seconds, and there may be many thousands.

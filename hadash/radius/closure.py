@@ -53,7 +53,7 @@ class Dimension(StrEnum):
 
 class Closure:
     """What moves, in the order of its distance from what was asked for. Lists of names are made when they are
-    wanted: half of a large estate may hang together.
+    wanted: half of a large fleet may hang together.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class MirrorOf:
 
 
 @dataclass(frozen=True)
-class Estate:
+class Fleet:
     """What is known of a pair of clusters.
 
     :param uses: observed, declared, or allowed to those who were never seen.
@@ -62,38 +62,38 @@ class Estate:
         return self.default if bound is None else bound.cluster
 
 
-def with_asked(estate: Estate, scope: Scope) -> Estate:
+def with_asked(fleet: Fleet, scope: Scope) -> Fleet:
     """With the InstanceID that is asked for, which need not be registered."""
     if scope.kind is not ScopeKind.INSTANCE:
-        return estate
-    asked = estate.instances.get(scope.appid, frozenset()) | {scope.instance_id}
-    return replace(estate, instances={**estate.instances, scope.appid: asked})
+        return fleet
+    asked = fleet.instances.get(scope.appid, frozenset()) | {scope.instance_id}
+    return replace(fleet, instances={**fleet.instances, scope.appid: asked})
 
 
 def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
     return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
 
 
-def is_on(estate: Estate, cluster: str, node: Node) -> bool:
+def is_on(fleet: Fleet, cluster: str, node: Node) -> bool:
     """Whether an identity is bound to ``cluster``."""
-    return estate.cluster_of(node) == cluster
+    return fleet.cluster_of(node) == cluster
 
 
-def everything_on(graph: AccessGraph, source: str, estate: Estate) -> list[Node]:
+def everything_on(graph: AccessGraph, source: str, fleet: Fleet) -> list[Node]:
     """All that is bound to one cluster, or mirrored from there."""
     identities = [
-        node for node in graph.nodes if node.identity is not None and estate.cluster_of(node) == source
+        node for node in graph.nodes if node.identity is not None and fleet.cluster_of(node) == source
     ]
     # Also what nobody uses at the moment: it is mirrored from there.
-    return [*identities, *(topic(name) for m in estate.mirrors if m.source == source for name in m.topics)]
+    return [*identities, *(topic(name) for m in fleet.mirrors if m.source == source for name in m.topics)]
 
 
-def governing_node(use: AccessEdge, estate: Estate) -> Node:
-    registered = use.client_id in estate.instances.get(use.appid, ())
-    return governing_of(use, estate.documents.get(use.appid), registered)
+def governing_node(use: AccessEdge, fleet: Fleet) -> Node:
+    registered = use.client_id in fleet.instances.get(use.appid, ())
+    return governing_of(use, fleet.documents.get(use.appid), registered)
 
 
-def used_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+def used_on(fleet: Fleet, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
     """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to);
     sorted texts.
     """
@@ -102,18 +102,18 @@ def used_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterabl
     return sorted(
         {
             f"{use.who} {'declared' if use.declared else use.kind} {use.resource}"
-            for use in estate.uses
+            for use in fleet.uses
             if use.resource in names.get(use.kind, wanted)
-            if estate.cluster_of(governing_node(use, estate)) == cluster
+            if fleet.cluster_of(governing_node(use, fleet)) == cluster
         }
     )
 
 
-def bound_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+def bound_on(fleet: Fleet, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
     """Bindings of Topics and groups by themselves that keep one of these on ``cluster``; sorted texts."""
     wanted, wanted_groups = set(topics), set(groups)
     found: set[str] = set()
-    for appid, document in estate.documents.items():
+    for appid, document in fleet.documents.items():
         named = {(name,): binding for name, binding in document.topics.items()} | dict(document.topic_lists)
         found |= {
             str(Identity(appid, topics=names))

@@ -1,7 +1,7 @@
-"""How much moves with each node of an estate: the size of every blast radius at once. Pure.
+"""How much moves with each node of a fleet: the size of every blast radius at once. Pure.
 
 To close each node by itself would take as many searches as there are nodes. But nodes that pull in each other
-have the same radius, and in an estate whose AppIDs are shared half of all nodes do: these are found once, and
+have the same radius, and in a fleet whose AppIDs are shared half of all nodes do: these are found once, and
 whatever leads to them only adds what it pulls in besides.
 """
 

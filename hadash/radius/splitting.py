@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from hadash.bindings.model import BindingDocument
 from hadash.radius.closure import AccessGraph, Array, Dimension
-from hadash.radius.fleet import Estate, everything_on, is_on
+from hadash.radius.fleet import Fleet, everything_on, is_on
 from hadash.radius.nodes import (
     APPID,
     BOUND_GROUP,
@@ -47,7 +47,7 @@ class Radius:
 
 
 def radii_of(
-    estate: Estate,
+    fleet: Fleet,
     source: str,
     target: str,
     asked: Iterable[Node] | None = None,
@@ -59,23 +59,23 @@ def radii_of(
 
     Who is on ``target`` already joins nothing, and is a radius of its own only when it was asked for.
     """
-    graph = AccessGraph(estate.uses, estate.documents, estate.instances, dimension, widen=widen)
-    wanted = set(everything_on(graph, source, estate) if asked is None else asked)
+    graph = AccessGraph(fleet.uses, fleet.documents, fleet.instances, dimension, widen=widen)
+    wanted = set(everything_on(graph, source, fleet) if asked is None else asked)
     return _Split(
-        graph, estate, target, wanted, Scope(ScopeKind.SEVERAL, dimension=dimension, widen=widen)
+        graph, fleet, target, wanted, Scope(ScopeKind.SEVERAL, dimension=dimension, widen=widen)
     ).radii()
 
 
-def radii_again(scopes: Sequence[Scope], estate: Estate, target: str) -> Iterator[Radius]:
+def radii_again(scopes: Sequence[Scope], fleet: Fleet, target: str) -> Iterator[Radius]:
     """What each of the scopes of a split moves now; they share their dimension and choice."""
     if not scopes:
         return
     graph = AccessGraph(
-        estate.uses, estate.documents, estate.instances, scopes[0].dimension, widen=scopes[0].widen
+        fleet.uses, fleet.documents, fleet.instances, scopes[0].dimension, widen=scopes[0].widen
     )
     for scope in scopes:
         closure = graph.close(
-            scope.nodes, partial(is_on, estate, target), there_by_default=estate.default == target
+            scope.nodes, partial(is_on, fleet, target), there_by_default=fleet.default == target
         )
         yield Radius(scope, tuple(sorted(set(closure.members) - closure.already)))
 
@@ -84,15 +84,15 @@ class _Split:
     """One split. Numbers are places in ``nodes``: those of the graph, then what was asked for and nobody knows."""
 
     def __init__(
-        self, graph: AccessGraph, estate: Estate, target: str, asked: set[Node], likeness: Scope
+        self, graph: AccessGraph, fleet: Fleet, target: str, asked: set[Node], likeness: Scope
     ) -> None:
-        self._estate, self._likeness = estate, likeness
+        self._fleet, self._likeness = fleet, likeness
         unknown = sorted(node for node in asked if node not in graph)
         self.nodes = [*graph.nodes, *unknown]
         self._numbers = {node: number for number, node in enumerate(self.nodes)}
         self._asked = np.zeros(len(self.nodes), bool)
         self._asked[[self._numbers[node] for node in asked]] = True
-        edges, there = graph.cut(partial(is_on, estate, target), there_by_default=estate.default == target)
+        edges, there = graph.cut(partial(is_on, fleet, target), there_by_default=fleet.default == target)
         self._there = np.zeros(len(self.nodes), bool)
         if there is not None:
             self._there[: len(there)] = there
@@ -144,8 +144,8 @@ class _Split:
 
     def _one_mirror(self, inside: Array) -> Iterator[tuple[int, int]]:
         """What nobody uses moves with what its mirror carries besides: without it the mirror could not turn round."""
-        used = {use.resource for use in self._estate.uses if use.kind != GROUP}
-        for mirror in self._estate.mirrors:
+        used = {use.resource for use in self._fleet.uses if use.kind != GROUP}
+        for mirror in self._fleet.mirrors:
             numbers = [self._numbers.get(topic(name)) for name in sorted(mirror.topics)]
             carried = [number for number in numbers if number is not None and inside[number]]
             first = next((n for n in carried if self.nodes[n].names[0] in used), carried[0] if carried else 0)
@@ -199,13 +199,13 @@ def _matrix(count: int, ones: Array, others: Array) -> csr_array:
 
 
 class Parts:
-    """The part of an estate that one radius has to do with, found without looking through all of it each time."""
+    """The part of a fleet that one radius has to do with, found without looking through all of it each time."""
 
-    def __init__(self, estate: Estate) -> None:
-        self._estate = estate
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
         self._by_appid: dict[str, list[AccessEdge]] = defaultdict(list)
         self._by_resource: dict[tuple[bool, str], list[AccessEdge]] = defaultdict(list)
-        for use in estate.uses:
+        for use in fleet.uses:
             self._by_appid[use.appid].append(use)
             self._by_resource[use.kind == GROUP, use.resource].append(use)
 
@@ -213,7 +213,7 @@ class Parts:
     def _mirrors(self) -> Mapping[str, list[int]]:
         """By Topic: which mirrors carry it."""
         found: dict[str, list[int]] = defaultdict(list)
-        for place, mirror in enumerate(self._estate.mirrors):
+        for place, mirror in enumerate(self._fleet.mirrors):
             for name in mirror.topics:
                 found[name].append(place)
         return found
@@ -222,14 +222,14 @@ class Parts:
     def _bound(self) -> Mapping[Node, list[str]]:
         """By Topic or group: the AppIDs that have a binding of its own for it, whether they use it or not."""
         found: dict[Node, list[str]] = defaultdict(list)
-        for appid, document in self._estate.documents.items():
+        for appid, document in self._fleet.documents.items():
             for name in {*document.topics, *(n for names in document.topic_lists for n in names)}:
                 found[topic(name)].append(appid)
             for name in document.groups:
                 found[group(name)].append(appid)
         return found
 
-    def of(self, radius: Radius) -> Estate:
+    def of(self, radius: Radius) -> Fleet:
         """All that its AppIDs use, all who use its Topics and groups or have bindings for them, and their mirrors."""
         uses: dict[AccessEdge, None] = {}
         for node in radius.nodes:
@@ -247,12 +247,12 @@ class Parts:
         carried = [name for node in radius.nodes if node.kind == TOPIC for name in node.names]
         mirrors = sorted({place for name in carried for place in self._mirrors.get(name, ())})
         documents: dict[str, BindingDocument] = {
-            a: self._estate.documents[a] for a in appids if a in self._estate.documents
+            a: self._fleet.documents[a] for a in appids if a in self._fleet.documents
         }
         return replace(
-            self._estate,
+            self._fleet,
             uses=tuple(sorted(uses)),
             documents=documents,
-            instances={a: self._estate.instances[a] for a in appids if a in self._estate.instances},
-            mirrors=tuple(self._estate.mirrors[place] for place in mirrors),
+            instances={a: self._fleet.instances[a] for a in appids if a in self._fleet.instances},
+            mirrors=tuple(self._fleet.mirrors[place] for place in mirrors),
         )

@@ -136,7 +136,7 @@ class Report:
     sections: Sequence[Section]
     stale: str = ""
     url: str = ""
-    #: That its figures are made up, in a sentence; empty for a real estate.
+    #: That its figures are made up, in a sentence; empty for a real fleet.
     generated: str = ""
 
     @property

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from hadash.bindings import layout
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.planning.radius import PlanProposal, build_plan
@@ -71,7 +71,7 @@ def _draft(count: int, bound: bool) -> PlanProposal:
     """The plan of ``count`` InstanceIDs that write to one Topic."""
     names = [till(number) for number in range(1, count + 1)]
     document = _document(names)
-    estate = Estate(
+    fleet = Fleet(
         pair="main",
         clusters=("east", "west"),
         default="east",
@@ -80,7 +80,7 @@ def _draft(count: int, bound: bool) -> PlanProposal:
         instances={APPID: frozenset(names)},
         mirrors=(MirrorOf("shop", "east", frozenset({TOPIC})),),
     )
-    return build_plan(Scope(ScopeKind.INSTANCE, APPID, names[0]), "east", "west", estate)
+    return build_plan(Scope(ScopeKind.INSTANCE, APPID, names[0]), "east", "west", fleet)
 
 
 def _document(names: list[str]) -> BindingDocument:

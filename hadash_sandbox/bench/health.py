@@ -133,7 +133,7 @@ def _short(path: str, body: str) -> str:
         missing = [
             line.split('"')[1]
             for line in body.splitlines()
-            if line.startswith("hadash_estate_up") and line.endswith(" 0.0")
+            if line.startswith("hadash_fleet_up") and line.endswith(" 0.0")
         ]
         return f"{len(body.splitlines())} lines" + (f", without {', '.join(missing)}" if missing else "")
     try:

@@ -1,6 +1,6 @@
 """``make bench-pipeline``: from access reports to facts, beside DuckDB on the same files.
 
-The reports are made (see :mod:`spark.estate.bulk`): thirty days of an estate in which one AppID has half of
+The reports are made (see :mod:`spark.fleet.bulk`): thirty days of a fleet in which one AppID has half of
 everything. First all days but the last are worked off, then the last one as it would come. DuckDB does the
 same to the same files: one row a day and fact, then one row a fact, both written as Parquet. Each runs in a
 process of its own, so that its memory can be told.
@@ -25,7 +25,7 @@ from hadash.lake.store import Store
 from hadash_sandbox.bench.report import Report, begin
 from hadash_sandbox.errors import SandboxError
 from spark import manifest
-from spark.estate import bulk
+from spark.fleet import bulk
 
 SIZES = (10_000_000, 100_000_000)
 CORES = os.cpu_count() or 1

@@ -1,6 +1,6 @@
 """``make bench-plan``: how long it takes to find what moves together, and to move much at once (see ``batch.py``).
 
-The closure is measured in estates of a thousand to a hundred thousand AppIDs. The estate is made, not real: a
+The closure is measured in fleets of a thousand to a hundred thousand AppIDs. The fleet is made, not real: a
 client of an AppID uses a Topic of its own most of the time, and else one that others use too, a few of them
 very often (Zipf). So a large part of all AppIDs hangs together, as in a trial with real shapes.
 """
@@ -36,8 +36,8 @@ QUESTIONS = 200
 GOAL_MS = 200.0
 
 
-def estate(appids: int, seed: int = 7) -> tuple[list[AccessEdge], dict[str, tuple[str, ...]]]:
-    """Uses, and the registered InstanceIDs. The same seed makes the same estate."""
+def fleet(appids: int, seed: int = 7) -> tuple[list[AccessEdge], dict[str, tuple[str, ...]]]:
+    """Uses, and the registered InstanceIDs. The same seed makes the same fleet."""
     chance = random.Random(seed)
     shared = max(10, appids // 5)
     weights = [1 / (rank + 1) ** ZIPF for rank in range(shared)]
@@ -96,7 +96,7 @@ def bench_closure(report: Report) -> None:
 
 def one(size: int, dimension: str) -> None:
     """One size and dimension; prints ``name=value`` for each figure."""
-    uses, registered = estate(size)
+    uses, registered = fleet(size)
     gc.collect()
     began = time.perf_counter()
     graph = AccessGraph(uses, {}, registered, Dimension(dimension), widen=True)

@@ -11,7 +11,7 @@ from hadash_sandbox.bench.report import Report
 def judge_records(report: Report, verdicts: Sequence[dict[str, Any]], prefix: str = "") -> None:
     """Add the goals for all records of a trial, in journals and in the logs of both clusters.
 
-    :param verdicts: of each estate that the trial used, as :func:`hadash_sandbox.ending.finish` has them.
+    :param verdicts: of each fleet that the trial used, as :func:`hadash_sandbox.ending.finish` has them.
     :param prefix: begins the name of each goal, where a report has those of several trials.
     """
 

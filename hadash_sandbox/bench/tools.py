@@ -37,7 +37,7 @@ def load_average() -> float:
 def await_calm(ask: Callable[[float], float] = psutil.cpu_percent) -> None:
     """Return when the machine's processors are not less and less busy any more, or after :data:`CALM_PATIENCE_SECONDS`.
 
-    Servers that have just begun compile what they run all the time. An estate's did that long ago.
+    Servers that have just begun compile what they run all the time. A fleet's did that long ago.
 
     :param ask: per cent of the processors that were busy within so many seconds, which it waits for.
     """

@@ -13,8 +13,8 @@ from confluent_kafka import KafkaException
 from hadash.bindings.errors import BindingError
 from hadash.kafka.errors import ConnectError
 from hadash_sandbox.errors import SandboxError
-from hadash_sandbox.fault.estate import APPID, INSTANCE, Estate
 from hadash_sandbox.fault.faults import Fault
+from hadash_sandbox.fault.fleet import APPID, INSTANCE, Fleet
 from hadash_sandbox.fault.outcome import Outcome, Row, outcome_of, standstill, why
 from hadash_sandbox.fault.scene import LOOK_SECONDS, Scene, patiently, where
 from hadash_sandbox.service import Log
@@ -51,9 +51,9 @@ OWN = ("gateway", "worker", "beat", "web")
 
 @dataclass
 class Cells:
-    """Runs cells on one estate, one after the other, from wherever the clients are to the other side."""
+    """Runs cells on one fleet, one after the other, from wherever the clients are to the other side."""
 
-    estate: Estate
+    fleet: Fleet
     trial: Trial
     log: Log
     number: int = 0
@@ -84,17 +84,17 @@ class Cells:
         """One try, to the end of its switch. :raises SandboxError: or others of :data:`BROKEN`, when it has none."""
         self.number += 1
         name = f"{self.number}-{fault.name}-{stage}"
-        source = where(self.estate)
+        source = where(self.fleet)
         target = "west" if source == "east" else "east"
-        self.estate.points.arm(name, fault.points[stage], fault.clock)
+        self.fleet.points.arm(name, fault.points[stage], fault.clock)
         scene = self._begin(name, stage, source, target, f"{fault.about}, in {stage}.")
         try:
             row = self._strike(scene, fault)
             if row.outcome is Outcome.PERSON:
                 row.manual = self._let_run_again(scene)
         finally:
-            self.estate.points.disarm()
-            self.estate.points.go(name)
+            self.fleet.points.disarm()
+            self.fleet.points.go(name)
             fault.tidy(scene)
         row.late_writes = scene.late_writes
         return row
@@ -102,7 +102,7 @@ class Cells:
     def _begin(self, name: str, stage: str, source: str, target: str, reason: str) -> Scene:
         key = self.trial.operator.request(APPID, INSTANCE, target, reason)
         self.trial.approver.approve(key).raise_for_status()
-        return Scene(self.estate, self.trial, name, stage, source, target, key, self.log)
+        return Scene(self.fleet, self.trial, name, stage, source, target, key, self.log)
 
     def _strike(self, scene: Scene, fault: Fault) -> Row:
         """The fault, and the end of the switch."""
@@ -112,11 +112,11 @@ class Cells:
                 fault.name, scene.stage, Outcome.NOT_REACHED, notes=[state["outcome"] or state["status"]]
             )
         struck = time.time()
-        running = {name: self.estate.process(name).pid for name in OWN if name != fault.name}
+        running = {name: self.fleet.process(name).pid for name in OWN if name != fault.name}
         try:
             fault.strike(scene)
         finally:
-            self.estate.points.go(scene.name)
+            self.fleet.points.go(scene.name)
         fault.mend(scene)
         scene.await_end()
         state = scene.state()
@@ -124,16 +124,16 @@ class Cells:
         if row.outcome is not Outcome.SUCCEEDED:
             row.notes.append(state["outcome"] or f"{state['status']}, in {state['stage']}")
         ended = time.time()
-        self.trial.await_progress(list(self.estate.world.clients), ended)
+        self.trial.await_progress(list(self.fleet.world.clients), ended)
         said = _ended_at(state, ended)
         # Unless the clock that said so is the one that has jumped.
         self._time(row, struck, said if struck <= said <= ended else ended)
         # (One that has ended was started again: it is another process.)
-        row.ended = [name for name, pid in running.items() if self.estate.process(name).pid != pid]
+        row.ended = [name for name, pid in running.items() if self.fleet.process(name).pid != pid]
         return row
 
     def _time(self, row: Row, struck: float, ended: float) -> None:
-        moved = [spec for spec in self.estate.world.clients if spec.client_id == INSTANCE]
+        moved = [spec for spec in self.fleet.world.clients if spec.client_id == INSTANCE]
         stood = [standstill(self.trial.journal(s).gaps, struck, STANDSTILL_SECONDS) for s in moved]
         row.recover = max(ended, *(went_on for went_on, _ in stood)) - struck
         row.pause = max(longest for _, longest in stood)
@@ -160,7 +160,7 @@ class Cells:
             time.sleep(LOOK_SECONDS)
 
     def count(self, row: Row) -> None:
-        """Judge the records of a cell's tries: once more when the estate ends, for what was read again late."""
+        """Judge the records of a cell's tries: once more when the fleet ends, for what was read again late."""
         verdicts = [verdict for window in row.tries for verdict in self.trial.judge(window=window)]
         row.lost = sum(v.lost for v in verdicts)
         row.duplicated = sum(v.duplicated for v in verdicts)
@@ -169,8 +169,8 @@ class Cells:
         row.examples = [example for v in verdicts for example in v.examples[:EXAMPLES]]
 
     def _next_possible(self) -> str:
-        """Whether the estate is as whole as before: why a switch back would be refused, "" when it would not."""
-        source = where(self.estate)
+        """Whether the fleet is as whole as before: why a switch back would be refused, "" when it would not."""
+        source = where(self.fleet)
         target = "west" if source == "east" else "east"
         deadline = time.monotonic() + POSSIBLE_SECONDS
         while True:

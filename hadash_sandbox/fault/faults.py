@@ -1,4 +1,4 @@
-"""What is done to the running estate, and how it is undone."""
+"""What is done to the running fleet, and how it is undone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hadash_sandbox import kafka_admin
 from hadash_sandbox.errors import SandboxError
-from hadash_sandbox.fault.estate import START_SECONDS, TOPIC
+from hadash_sandbox.fault.fleet import START_SECONDS, TOPIC
 from hadash_sandbox.fault.points import AT_WRITES, WITHIN, Point
 from hadash_sandbox.fault.scene import Scene
 from hadash_sandbox.processes import Process
@@ -65,10 +65,10 @@ def _killed_process(name: str) -> Fault:
     """One of hadash's own processes; its supervisor starts it again at once."""
 
     def kill(scene: Scene) -> None:
-        _kill(scene.estate.process(name))
+        _kill(scene.fleet.process(name))
 
     def start(scene: Scene) -> None:
-        process = scene.estate.process(name)
+        process = scene.fleet.process(name)
         process.start()  # not after the supervisor's pauses, which grow from cell to cell
         process.wait_ready(START_SECONDS)
 
@@ -89,12 +89,12 @@ def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
     """The broker that leads a partition of the Topic that moves."""
 
     def kill(scene: Scene) -> None:
-        cluster = scene.estate.stack.kafka[of(scene)]
+        cluster = scene.fleet.stack.kafka[of(scene)]
         found = kafka_admin.connect(cluster.client_config()).list_topics(TOPIC, timeout=ASK_SECONDS)
         _kill(cluster.brokers[found.topics[TOPIC].partitions[0].leader])
 
     def start(scene: Scene) -> None:
-        scene.estate.stack.kafka[of(scene)].start(scene.log)
+        scene.fleet.stack.kafka[of(scene)].start(scene.log)
 
     return Fault(f"{side}-broker", f"SIGKILL of a leading broker of the {side}", kill, start)
 
@@ -103,28 +103,28 @@ def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
 
 
 def _cut_off(scene: Scene) -> None:
-    assert scene.estate.gate is not None
-    if not scene.estate.gate.cut():
+    assert scene.fleet.gate is not None
+    if not scene.fleet.gate.cut():
         raise SandboxError("The Gateway had no connection to ZooKeeper that could be cut: nothing was hit.")
 
 
 def _connect_again(scene: Scene) -> None:
-    assert scene.estate.gate is not None
+    assert scene.fleet.gate is not None
     scene.await_stage_left(CUT_SECONDS)
-    scene.estate.gate.open()
+    scene.fleet.gate.open()
 
 
 def _pause_worker(scene: Scene) -> None:
-    scene.estate.process("worker").pause()
-    scene.second = scene.estate.second_worker()
+    scene.fleet.process("worker").pause()
+    scene.second = scene.fleet.second_worker()
 
 
 def _bring_worker_back(scene: Scene) -> None:
     """When another one has ended the switch, the first one goes on where it was held, past its last fence."""
     scene.await_end()
     before, committed = scene.world(), scene.committed()
-    scene.estate.process("worker").resume()
-    scene.estate.points.await_left(scene.name, LEAVE_SECONDS)
+    scene.fleet.process("worker").resume()
+    scene.fleet.points.await_left(scene.name, LEAVE_SECONDS)
     scene.late_writes = late_writes(before, scene.world(), committed, scene.committed())
 
 
@@ -157,7 +157,7 @@ def _end_second(scene: Scene) -> None:
 
 def _new_worker(scene: Scene) -> None:
     """A process that knows the right time."""
-    worker: Process = scene.estate.process("worker")
+    worker: Process = scene.fleet.process("worker")
     worker.kill()
     worker.start()
 
@@ -176,9 +176,9 @@ FAULTS: dict[str, Fault] = {
         _killed_process("web"),
         _killed_broker("source", lambda scene: scene.source),
         _killed_broker("target", lambda scene: scene.target),
-        _killed_service("zookeeper", "ZooKeeper", lambda s: s.estate.stack.zookeeper),
-        _killed_service("postgres", "PostgreSQL", lambda s: s.estate.stack.postgres),
-        _killed_service("redis", "Redis", lambda s: s.estate.stack.redis),
+        _killed_service("zookeeper", "ZooKeeper", lambda s: s.fleet.stack.zookeeper),
+        _killed_service("postgres", "PostgreSQL", lambda s: s.fleet.stack.postgres),
+        _killed_service("redis", "Redis", lambda s: s.fleet.stack.redis),
         Fault("gateway-cut-off", "The Gateway is cut off from ZooKeeper", _cut_off, _connect_again),
         Fault(
             "old-token",
@@ -191,6 +191,6 @@ FAULTS: dict[str, Fault] = {
         _jumped("clock-forward", JUMP_SECONDS),
         _jumped("clock-back", -JUMP_SECONDS),
         # Last, because MirrorMaker may write records twice when it dies, and then its mirror is of no use any more.
-        _killed_service("connect", "Kafka Connect", lambda s: s.estate.stack.connect),
+        _killed_service("connect", "Kafka Connect", lambda s: s.fleet.stack.connect),
     )
 }

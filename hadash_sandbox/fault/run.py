@@ -17,8 +17,8 @@ from hadash_sandbox.bench.records import explain, judge_records
 from hadash_sandbox.bench.report import Report, begin
 from hadash_sandbox.demo import ROOT
 from hadash_sandbox.fault.cell import Cells
-from hadash_sandbox.fault.estate import Estate
 from hadash_sandbox.fault.faults import FAULTS
+from hadash_sandbox.fault.fleet import Fleet
 from hadash_sandbox.fault.outcome import Outcome, Row, matrix
 from hadash_sandbox.fault.points import WITHIN
 from hadash_sandbox.trial import Trial
@@ -41,20 +41,20 @@ def fault_table(faults: Sequence[str] = (), stages: Sequence[str] = ()) -> int:
     rows: list[Row] = []
     verdicts: list[dict[str, Any]] = []
     while todo:
-        todo = _on_one_estate(todo, planned, rows, verdicts, path)
+        todo = _on_one_fleet(todo, planned, rows, verdicts, path)
     minutes = (time.monotonic() - began) / 60
     print(f"\n{len(rows)} cells in {minutes:.0f} min.")
     return judge_cells(rows, verdicts, planned).conclude(path)
 
 
-def _on_one_estate(
+def _on_one_fleet(
     todo: list[Cell], planned: int, rows: list[Row], verdicts: list[dict[str, Any]], path: Path
 ) -> list[Cell]:
-    """Run cells until one spoils the estate for those that follow; what is left to do."""
-    with _estate() as estate:
-        trial = Trial(estate, _log)
+    """Run cells until one spoils the fleet for those that follow; what is left to do."""
+    with _fleet() as fleet:
+        trial = Trial(fleet, _log)
         trial.await_traffic()
-        cells = Cells(estate, trial, _log)
+        cells = Cells(fleet, trial, _log)
         left = list(todo)
         own: list[Row] = []
         while left:
@@ -64,27 +64,27 @@ def _on_one_estate(
             _log(f"[{len(rows) + len(own)}] " + ", ".join(f"{k} {v}" for k, v in row.values().items()))
             judge_cells([*rows, *own], verdicts, planned).write(path)
             if not row.clean:
-                _keep_logs(estate.data_dir, fault, stage)
+                _keep_logs(fleet.data_dir, fault, stage)
             if (row.manual and row.outcome is not Outcome.PERSON) or row.outcome is Outcome.NEVER:
-                _log("A new estate for what follows.")
+                _log("A new fleet for what follows.")
                 break
         verdicts.append({"cells": len(own), **trial.finish()})
         for row in own:
             cells.count(row)
         rows += own
-        _log("Over all of this estate: " + _short(verdicts[-1]))
+        _log("Over all of this fleet: " + _short(verdicts[-1]))
         for line in explain(verdicts[-1]):
             _log(line)
         return left
 
 
 @contextmanager
-def _estate() -> Iterator[Estate]:
+def _fleet() -> Iterator[Fleet]:
     # Not made by tempfile's own context: root's PostgreSQL runs as another user, whose files it would meet.
     folder = Path(tempfile.mkdtemp(prefix="hadash-fault-"))
     try:
-        with Estate(folder, _log) as estate:
-            yield estate
+        with Fleet(folder, _log) as fleet:
+            yield fleet
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -97,7 +97,7 @@ def _keep_logs(folder: Path, fault: str, stage: str) -> None:
 
 
 def judge_cells(rows: Sequence[Row], verdicts: Sequence[dict[str, Any]], planned: int) -> Report:
-    """The goals: of each cell, and over all records of each estate.
+    """The goals: of each cell, and over all records of each fleet.
 
     :param planned: how many cells there should be.
     """
@@ -121,7 +121,7 @@ def judge_cells(rows: Sequence[Row], verdicts: Sequence[dict[str, Any]], planned
     judge_records(report, verdicts, "over all: ")
     report.tables["cells"] = [row.values() for row in rows]
     report.tables["fault × stage"] = matrix(rows)
-    report.tables["over all of each estate"] = [
+    report.tables["over all of each fleet"] = [
         {k: v for k, v in verdict.items() if k not in ("groups", "logs")} for verdict in verdicts
     ]
     return report

@@ -15,7 +15,7 @@ from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
 from hadash.kafka.connect import ConnectClient
 from hadash_sandbox.errors import SandboxError
-from hadash_sandbox.fault.estate import APPID, INSTANCE, Estate
+from hadash_sandbox.fault.fleet import APPID, INSTANCE, Fleet
 from hadash_sandbox.processes import Process
 from hadash_sandbox.service import Log
 from hadash_sandbox.traffic.log_reader import Sides
@@ -44,7 +44,7 @@ GOING_ON = ("awaiting_approval", "approved", "running")
 class Scene:
     """``name`` is the cell's, and its point's; ``key`` the switch's."""
 
-    estate: Estate
+    fleet: Fleet
     trial: Trial
     name: str
     stage: str
@@ -64,7 +64,7 @@ class Scene:
     def reach(self) -> bool:
         """Wait until the worker is held at the point: false when the switch ended before."""
         return self._await(
-            lambda: self.estate.points.reached(self.name),
+            lambda: self.fleet.points.reached(self.name),
             REACH_SECONDS,
             unless=lambda: self.state()["status"] not in GOING_ON,
         )
@@ -94,7 +94,7 @@ class Scene:
 
     def world(self) -> dict[str, str]:
         """What no worker may change that is not the executor: every binding, and what each connector is told to do."""
-        client = self.estate.stack.zookeeper.connect()
+        client = self.fleet.stack.zookeeper.connect()
         try:
             store = BindingStore(client)
             found = {f"bindings of {appid}": repr(d) for appid, d in store.documents().items()}
@@ -102,7 +102,7 @@ class Scene:
         finally:
             client.stop()
             client.close()
-        connectors = ConnectClient(self.estate.stack.connect.url)
+        connectors = ConnectClient(self.fleet.stack.connect.url)
         try:
             for name in connectors.names():
                 status = connectors.status(name)
@@ -113,9 +113,9 @@ class Scene:
 
     def committed(self) -> dict[str, int]:
         """What the groups that move have committed, on both clusters."""
-        clusters = self.estate.stack.kafka
+        clusters = self.fleet.stack.kafka
         sides = Sides({name: cluster.client_config() for name, cluster in clusters.items()})
-        groups = sorted({s.group for s in self.estate.world.clients if s.client_id == INSTANCE and s.group})
+        groups = sorted({s.group for s in self.fleet.world.clients if s.client_id == INSTANCE and s.group})
         return {
             f"offset of {group} in {topic}/{partition} on {cluster}": offset
             for cluster in clusters
@@ -124,9 +124,9 @@ class Scene:
         }
 
 
-def where(estate: Estate) -> str:
+def where(fleet: Fleet) -> str:
     """The cluster that the clients which move are on."""
-    client = estate.stack.zookeeper.connect()
+    client = fleet.stack.zookeeper.connect()
     try:
         document = BindingStore(client).document(APPID)
     finally:

@@ -1,4 +1,4 @@
-"""``python -m hadash_sandbox.fleet``: adds a generated estate to the hadash of this environment."""
+"""``python -m hadash_sandbox.fleet``: adds a generated fleet to the hadash of this environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main() -> int:
     django.setup()
     from hadash_sandbox.errors import SandboxError
     from hadash_sandbox.fleet import filling  # has models, which need Django to be set up
-    from hadash_sandbox.fleet.estate import Side, Size
+    from hadash_sandbox.fleet.model import Side, Size
 
     ages = filling.LOOKED_AT if told.looked_at is None else tuple(told.looked_at)
     try:

@@ -1,4 +1,4 @@
-"""A generated estate into hadash's own tables, by COPY: a million rows take seconds."""
+"""A generated fleet into hadash's own tables, by COPY: a million rows take seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, ClusterSample, ClusterState, Pair
 from hadash.mirroring.models import Mirror
 from hadash_sandbox.fleet import lags, reports
-from hadash_sandbox.fleet.estate import DAYS, GROUP, PRODUCE, Estate, Side
+from hadash_sandbox.fleet.model import DAYS, GROUP, PRODUCE, Fleet, Side
 from hadash_sandbox.fleet.servers import BROKERS
 
 #: Numbers of generated clusters: far from those that anybody gives.
@@ -49,50 +49,48 @@ def add_pair(names: Side) -> Pair:
     return Pair.objects.create(name=names.pair, first=clusters[0], second=clusters[1], default=clusters[0])
 
 
-def fill(estate: Estate, names: Side, now: datetime) -> None:
+def fill(fleet: Fleet, names: Side, now: datetime) -> None:
     """AppIDs, InstanceIDs, access, declarations and mirrors of the pair, which is there.
 
     :param now: when everything was seen last.
     """
     pair = Pair.objects.select_related("first", "second").get(name=names.pair)
     with transaction.atomic():
-        _add_appids(estate, pair)
+        _add_appids(fleet, pair)
         numbers = dict(AppID.objects.filter(pair=pair).values_list("name", "pk"))
-        _add_instances(estate, numbers, now)
-        _copy("inventory_access", access(estate, names, pair.pk, now))
-        _add_declarations(estate, numbers, now)
-        _add_mirrors(estate, pair, now)
+        _add_instances(fleet, numbers, now)
+        _copy("inventory_access", access(fleet, names, pair.pk, now))
+        _add_declarations(fleet, numbers, now)
+        _add_mirrors(fleet, pair, now)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 
 
-def bind(estate: Estate, names: Side, store: BindingStore) -> None:
+def bind(fleet: Fleet, names: Side, store: BindingStore) -> None:
     """The bindings of those that have been switched, into ZooKeeper."""
-    edits = [
-        Edit(Identity(document.appid), document.default) for document in reports.documents(estate, names)
-    ]
+    edits = [Edit(Identity(document.appid), document.default) for document in reports.documents(fleet, names)]
     for first in range(0, len(edits), BOUND_AT_ONCE):
         store.change(edits[first : first + BOUND_AT_ONCE])
 
 
-def _add_appids(estate: Estate, pair: Pair) -> None:
+def _add_appids(fleet: Fleet, pair: Pair) -> None:
     known = set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
-    count = estate.size.appids
+    count = fleet.size.appids
     rows = pa.table(
         {
             "pair_id": pa.array(np.full(count, pair.pk)),
-            "name": estate.appid_names,
-            "owner": [estate.owner(n) for n in range(count)],
+            "name": fleet.appid_names,
+            "owner": [fleet.owner(n) for n in range(count)],
             "note": [""] * count,
-            "critical": pa.array(estate.critical),
+            "critical": pa.array(fleet.critical),
         }
     )
-    _copy("inventory_appid", rows.filter(pa.array([name not in known for name in estate.appid_names])))
+    _copy("inventory_appid", rows.filter(pa.array([name not in known for name in fleet.appid_names])))
 
 
-def _add_instances(estate: Estate, numbers: Mapping[str, int], now: datetime) -> None:
-    found = reports.registered(estate, 0)
-    ages = {estate.appid_names[n]: int(age) for n, age in enumerate(estate.registered)}
+def _add_instances(fleet: Fleet, numbers: Mapping[str, int], now: datetime) -> None:
+    found = reports.registered(fleet, 0)
+    ages = {fleet.appid_names[n]: int(age) for n, age in enumerate(fleet.registered)}
     _copy(
         "inventory_instanceid",
         pa.table(
@@ -108,11 +106,11 @@ def _add_instances(estate: Estate, numbers: Mapping[str, int], now: datetime) ->
     )
 
 
-def access(estate: Estate, names: Side, pair: int, now: datetime) -> pa.Table:
+def access(fleet: Fleet, names: Side, pair: int, now: datetime) -> pa.Table:
     """The rows of ``inventory_access``: what there is now, or was within the last week."""
-    chosen = estate.until < 7
-    uses = estate.table(names, chosen)
-    kind = estate.kind[chosen]
+    chosen = fleet.until < 7
+    uses = fleet.table(names, chosen)
+    kind = fleet.kind[chosen]
     details = pa.array(
         [
             '{"acks": -1, "idempotent": true, "transactional": false}',
@@ -127,23 +125,23 @@ def access(estate: Estate, names: Side, pair: int, now: datetime) -> pa.Table:
     columns |= {
         "pair_id": pa.array(np.full(len(kind), pair)),
         "details": details.take(pa.array(of_kind)),
-        "first_seen": pa.array(moment - (estate.since[chosen] + 1) * day, pa.timestamp("ms", tz="UTC")),
-        "last_seen": pa.array(moment - estate.until[chosen] * day, pa.timestamp("ms", tz="UTC")),
+        "first_seen": pa.array(moment - (fleet.since[chosen] + 1) * day, pa.timestamp("ms", tz="UTC")),
+        "last_seen": pa.array(moment - fleet.until[chosen] * day, pa.timestamp("ms", tz="UTC")),
     }
     return pa.table(columns)
 
 
-def _add_declarations(estate: Estate, numbers: Mapping[str, int], now: datetime) -> None:
+def _add_declarations(fleet: Fleet, numbers: Mapping[str, int], now: datetime) -> None:
     """The first use of some AppIDs, and one that nobody has seen."""
-    random = np.random.default_rng(estate.size.seed + 2)
-    _, first = np.unique(estate.appid, return_index=True)
+    random = np.random.default_rng(fleet.size.seed + 2)
+    _, first = np.unique(fleet.appid, return_index=True)
     rows = []
     for use in first[random.random(len(first)) < DECLARED]:
-        if estate.kind[use] == GROUP:
+        if fleet.kind[use] == GROUP:
             continue
-        appid = estate.appid_names[estate.appid[use]]
-        kind = "produce" if estate.kind[use] == PRODUCE else "consume"
-        seen = estate.topic_names[estate.resource[use]]
+        appid = fleet.appid_names[fleet.appid[use]]
+        kind = "produce" if fleet.kind[use] == PRODUCE else "consume"
+        seen = fleet.topic_names[fleet.resource[use]]
         rows += [
             {
                 "appid_id": numbers[appid],
@@ -160,29 +158,29 @@ def _add_declarations(estate: Estate, numbers: Mapping[str, int], now: datetime)
         _copy("inventory_declaration", pa.Table.from_pylist(rows))
 
 
-def _add_mirrors(estate: Estate, pair: Pair, now: datetime) -> None:
+def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
     Mirror.objects.bulk_create(
         Mirror(
             pair=pair,
             name=name,
-            topics=[estate.topic_names[n] for n in topics],
+            topics=[fleet.topic_names[n] for n in topics],
             source=pair.clusters[side],
             state=Mirror.State.RUNNING,
         )
-        for name, (topics, side) in estate.mirrors.items()
+        for name, (topics, side) in fleet.mirrors.items()
     )
 
 
 # -- history -----------------------------------------------------------------------------------------------------
 
 
-def add_samples(estate: Estate, names: Side, now: datetime) -> None:
+def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
     """How the mirrors and clusters were in the last hours and days."""
     numbers = dict(Mirror.objects.filter(pair__name=names.pair).values_list("name", "pk"))
     begin = now - timedelta(hours=SAMPLE_HOURS)
-    known = lags.samples(estate, names, begin, now, SAMPLE_MINUTES)
-    keys = pa.array([numbers[name] for name in estate.mirrors])
-    place = pc.index_in(known["mirror"], pa.array(list(estate.mirrors)))
+    known = lags.samples(fleet, names, begin, now, SAMPLE_MINUTES)
+    keys = pa.array([numbers[name] for name in fleet.mirrors])
+    place = pc.index_in(known["mirror"], pa.array(list(fleet.mirrors)))
     state = pa.array(["running", "unknown"]).take(
         pc.cast(pc.is_null(known["seconds"]), pa.int32()).combine_chunks()
     )

@@ -1,4 +1,4 @@
-"""A generated estate, from nothing to tables that pages can be looked at: reports and snapshots of its last
+"""A generated fleet, from nothing to tables that pages can be looked at: reports and snapshots of its last
 days, day by day, and the jobs of the pipeline on some of these days, so that there is something to compare
 today with.
 """
@@ -26,7 +26,7 @@ from hadash.pipeline.running import conninfo
 from hadash_sandbox import mails
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fleet import database, reports
-from hadash_sandbox.fleet.estate import DAYS, Estate, Side, Size
+from hadash_sandbox.fleet.model import DAYS, Fleet, Side, Size
 
 #: How many days ago jobs have looked at it.
 LOOKED_AT = (14, 7)
@@ -36,14 +36,14 @@ OF_BEFORE = ("facts", "topology", "coverage", "risk")
 #: Seconds that one job may take: with a hundred thousand AppIDs on two cores.
 JOB_SECONDS = 3600.0
 
-#: What says in the lake which estate there is.
-MARK = "generated/estate.json"
+#: What says in the lake which fleet there is.
+MARK = "generated/fleet.json"
 
 Tell = Callable[[str], None]
 
 
 def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Tell = print) -> None:
-    """Make the estate of today, unless there is one of this size: that stays, and its history ends on the day
+    """Make the fleet of today, unless there is one of this size: that stays, and its history ends on the day
     on which it was made.
 
     :param looked_at: how many days ago jobs ran. 0: today's jobs, too, which a running pipeline does by itself.
@@ -56,52 +56,52 @@ def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Te
     if Pair.objects.filter(name=names.pair).exists():
         take(store.read_json(MARK), wanted, tell)
         return
-    tell(f"Generating an estate of {size.appids:,} AppIDs ...")
-    estate = Estate(size)
+    tell(f"Generating a fleet of {size.appids:,} AppIDs ...")
+    fleet = Fleet(size)
     database.add_pair(names)
-    database.fill(estate, names, now)
-    database.add_samples(estate, names, now)
-    database.bind(estate, names, BindingStore(claimed(zookeeper())))
-    reports.put_servers(store, estate, names)
-    _go_through(store, estate, names, today, looked_at, tell)
+    database.fill(fleet, names, now)
+    database.add_samples(fleet, names, now)
+    database.bind(fleet, names, BindingStore(claimed(zookeeper())))
+    reports.put_servers(store, fleet, names)
+    _go_through(store, fleet, names, today, looked_at, tell)
     mails.put_generated(Pair.objects.get(name=names.pair))
     store.write_json(MARK, wanted)
 
 
 def take(found: Any, wanted: Mapping[str, Any], tell: Tell) -> None:
-    """:param found: the mark of the estate that is there; ``None``: it was not finished.
+    """:param found: the mark of the fleet that is there; ``None``: it was not finished.
 
     :raises SandboxError: it is another one.
     """
     if found is None:
         raise SandboxError(
-            "The generated estate that is there was not finished. make demo-reset removes it; then start again."
+            "The generated fleet that is there was not finished. make demo-reset removes it; then start again."
         )
     if (found["appids"], found["seed"]) != (wanted["appids"], wanted["seed"]):
         raise SandboxError(
-            f"There is a generated estate of {found['appids']:,} AppIDs already, and {wanted['appids']:,} "
+            f"There is a generated fleet of {found['appids']:,} AppIDs already, and {wanted['appids']:,} "
             f"are asked for. "
             "make demo-reset removes it; then start again."
         )
     if found["day"] != wanted["day"]:
         tell(
-            f"There is a generated estate of {found['day']} already; its history ends there. make "
+            f"There is a generated fleet of {found['day']} already; its history ends there. make "
             f"demo-reset starts over."
         )
 
 
 def _go_through(
-    store: Store, estate: Estate, names: Side, today: date, looked_at: Sequence[int], tell: Tell
+    store: Store, fleet: Fleet, names: Side, today: date, looked_at: Sequence[int], tell: Tell
 ) -> None:
     known: dict[date, Posture] = {}
     spark = Application(with_kafka=False, environment={"DATABASE_URL": conninfo()}) if looked_at else None
     try:
         for age in range(DAYS - 1, -1, -1):
             day = today - timedelta(days=age)
-            reports.write_day(store, estate, names, day, age)
+            reports.write_day(store, fleet, names, day, age)
             looks = age in looked_at
             if age or looks:  # (today's snapshot is taken as any other)
-                reports.write_snapshot(store, estate, names, day, age, whole=looks)
+                reports.write_snapshot(store, fleet, names, day, age, whole=looks)
             if looks and spark is not None:
                 tell(f"Looking at it as it was on {day} ...")
                 before = timezone.now()
@@ -123,7 +123,7 @@ def _look(spark: Application, names: Side, jobs: Sequence[str], tell: Tell) -> N
         order = [job, "--lake", settings.LAKE, "--asked-by", "", "--keep-days", str(DAYS)]
         ended = spark.carry_out([*order, "--pairs", pairs], JOB_SECONDS)
         if ended.code:
-            raise SandboxError(f"The job {job} of the generated estate has failed: {ended.said}")
+            raise SandboxError(f"The job {job} of the generated fleet has failed: {ended.said}")
         tell(f"  {job}: {_seconds(ended.said)}")
 
 

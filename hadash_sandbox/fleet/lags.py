@@ -1,4 +1,4 @@
-"""How late the mirrors of a generated estate are: a second or two, more at noon, with an incident now and
+"""How late the mirrors of a generated fleet are: a second or two, more at noon, with an incident now and
 then. Pure.
 """
 
@@ -10,7 +10,7 @@ from math import pi
 import numpy as np
 import pyarrow as pa
 
-from hadash_sandbox.fleet.estate import Estate, Side
+from hadash_sandbox.fleet.model import Fleet, Side
 
 #: Of all mirrors, those that have had an incident on a day, how long it lasts, and how late they are at its height.
 INCIDENTS, INCIDENT_MINUTES, INCIDENT_SECONDS = 0.01, 90, 400.0
@@ -20,14 +20,14 @@ RECORDS = 80
 UNKNOWN = 0.001
 
 
-def samples(estate: Estate, names: Side, begin: datetime, end: datetime, minutes: int) -> pa.Table:
+def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, minutes: int) -> pa.Table:
     """The columns of ``lag`` in a snapshot: of each mirror a sample every so many minutes, after ``begin``
     and until ``end``.
     """
     count = int((end - begin) / timedelta(minutes=minutes))
     moments = np.arange(1, count + 1) * minutes
-    mirrors = len(estate.mirrors)
-    random = np.random.default_rng([estate.size.seed, int(begin.timestamp())])
+    mirrors = len(fleet.mirrors)
+    random = np.random.default_rng([fleet.size.seed, int(begin.timestamp())])
     hour = (begin.hour + moments / 60) % 24
     busy = 1.5 + np.sin((hour - 6) / 24 * 2 * pi)
     seconds = random.gamma(2.0, 0.4, (mirrors, count)) * busy[None, :]
@@ -39,7 +39,7 @@ def samples(estate: Estate, names: Side, begin: datetime, end: datetime, minutes
     unknown = random.random((mirrors, count)).ravel() < UNKNOWN
     flat = np.round(seconds.ravel(), 2)
     at_ms = int(begin.timestamp() * 1000) + np.tile(moments * 60_000, mirrors)
-    mirror_names = pa.array(list(estate.mirrors))
+    mirror_names = pa.array(list(fleet.mirrors))
     return pa.table(
         {
             "pair": pa.array([names.pair] * len(flat)),

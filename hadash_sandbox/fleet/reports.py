@@ -1,4 +1,4 @@
-"""The access reports of a generated estate, and its earlier snapshots, into the lake."""
+"""The access reports of a generated fleet, and its earlier snapshots, into the lake."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hadash.lake import generated, snapshots
 from hadash.lake.access import GATEWAY, SCHEMA, Hour
 from hadash.lake.store import Store
 from hadash_sandbox.fleet import servers
-from hadash_sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side
 from hadash_sandbox.fleet.lags import samples
+from hadash_sandbox.fleet.model import GROUP, PRODUCE, Fleet, Side
 
 #: The RPO of a pair that has not set one, and what a switch waits for consumers: of earlier snapshots.
 RPO_SECONDS, QUIESCE_SECONDS = 60.0, 45.0
@@ -25,18 +25,18 @@ SAMPLE_MINUTES = 30
 _TIME = pa.timestamp("ms", tz="UTC")
 
 
-def write_day(store: Store, estate: Estate, names: Side, day: date, age: int) -> int:
+def write_day(store: Store, fleet: Fleet, names: Side, day: date, age: int) -> int:
     """The reports of one day, as one batch of a Gateway; how many they are.
 
     :param age: how many days ago it was.
     """
-    seen = estate.seen_on(age)
-    uses = estate.table(names, seen)
+    seen = fleet.seen_on(age)
+    uses = fleet.table(names, seen)
     count = uses.num_rows
-    kind = estate.kind[seen]
-    appid = estate.appid[seen]
+    kind = fleet.kind[seen]
+    appid = fleet.appid[seen]
     noon = int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp() * 1000)
-    random = np.random.default_rng([estate.size.seed, age])
+    random = np.random.default_rng([fleet.size.seed, age])
     first = noon + random.integers(0, 3_000_000, count)
     records = random.integers(1, 10_000, count)
     of_group, of_produce = kind == GROUP, kind == PRODUCE
@@ -59,7 +59,7 @@ def write_day(store: Store, estate: Estate, names: Side, day: date, age: int) ->
         "first_seen": pa.array(first, _TIME),
         "last_seen": pa.array(first + random.integers(0, 60_000, count), _TIME),
     }
-    twice = _second_hosts(columns, estate, seen)
+    twice = _second_hosts(columns, fleet, seen)
     table = pa.table({field.name: columns[field.name] for field in SCHEMA}, schema=SCHEMA)
     table = pa.concat_tables([table, twice])
     store.write_table(
@@ -68,25 +68,23 @@ def write_day(store: Store, estate: Estate, names: Side, day: date, age: int) ->
     return int(table.num_rows)
 
 
-def _second_hosts(columns: Mapping[str, Any], estate: Estate, seen: Any) -> pa.Table:
+def _second_hosts(columns: Mapping[str, Any], fleet: Fleet, seen: Any) -> pa.Table:
     """The same client.id on another host at the same time: of AppIDs one of whose clients runs twice."""
-    again = estate.twice[estate.appid[seen]] & (
-        estate.client[seen] == estate.first_client[estate.appid[seen]]
-    )
+    again = fleet.twice[fleet.appid[seen]] & (fleet.client[seen] == fleet.first_client[fleet.appid[seen]])
     index = pa.array(np.flatnonzero(again))
     rows = pa.table({field.name: columns[field.name] for field in SCHEMA}, schema=SCHEMA).take(index)
     place = SCHEMA.get_field_index("host")
     return rows.set_column(place, SCHEMA.field("host"), pa.array(["10.250.250.8"] * len(index)))
 
 
-def put_servers(store: Store, estate: Estate, names: Side) -> None:
+def put_servers(store: Store, fleet: Fleet, names: Side) -> None:
     """What the clusters would answer, for the snapshots of now."""
     for side, cluster in enumerate(names.clusters):
-        for name, rows in servers.tables_of(estate, names, side).items():
+        for name, rows in servers.tables_of(fleet, names, side).items():
             generated.put(store, cluster, name, rows)
 
 
-def write_snapshot(store: Store, estate: Estate, names: Side, day: date, age: int, whole: bool) -> None:
+def write_snapshot(store: Store, fleet: Fleet, names: Side, day: date, age: int, whole: bool) -> None:
     """The snapshot at the end of a day.
 
     :param whole: with all that jobs are made from; else only how clusters were, and the lag of the mirrors.
@@ -94,10 +92,10 @@ def write_snapshot(store: Store, estate: Estate, names: Side, day: date, age: in
     at = datetime(day.year, day.month, day.day, 23, 30, tzinfo=UTC)
     tables: dict[str, list[dict[str, Any]]] = {"pairs": [pair_row(names)]}
     more: list[dict[str, pa.Table]] = [
-        {"lag": samples(estate, names, at - timedelta(days=1), at, SAMPLE_MINUTES)}
+        {"lag": samples(fleet, names, at - timedelta(days=1), at, SAMPLE_MINUTES)}
     ]
     if whole:
-        tables |= known(estate, names, age)
+        tables |= known(fleet, names, age)
         more += [generated.tables(store, cluster) for cluster in names.clusters]
     else:
         more += [{"clusters": servers.cluster_row(names, side)} for side in (0, 1)]
@@ -116,20 +114,18 @@ def pair_row(names: Side) -> dict[str, Any]:
     }
 
 
-def known(estate: Estate, names: Side, age: int) -> dict[str, list[dict[str, Any]]]:
+def known(fleet: Fleet, names: Side, age: int) -> dict[str, list[dict[str, Any]]]:
     """What hadash knew so many days ago: the rows of a snapshot."""
     pair = names.pair
     return {
         "appids": [
-            {"pair": pair, "appid": name, "owner": estate.owner(n), "critical": bool(estate.critical[n])}
-            for n, name in enumerate(estate.appid_names)
+            {"pair": pair, "appid": name, "owner": fleet.owner(n), "critical": bool(fleet.critical[n])}
+            for n, name in enumerate(fleet.appid_names)
         ],
-        "instances": [
-            {"pair": pair, "appid": appid, "name": name} for appid, name in registered(estate, age)
-        ],
+        "instances": [{"pair": pair, "appid": appid, "name": name} for appid, name in registered(fleet, age)],
         "documents": [
             {"pair": pair, "appid": document.appid, "content": document.to_bytes().decode()}
-            for document in documents(estate, names)
+            for document in documents(fleet, names)
         ],
         "mirrors": [
             {
@@ -137,27 +133,27 @@ def known(estate: Estate, names: Side, age: int) -> dict[str, list[dict[str, Any
                 "mirror": mirror,
                 "source": names.clusters[side],
                 "target": names.clusters[1 - side],
-                "topics": [estate.topic_names[n] for n in topics],
+                "topics": [fleet.topic_names[n] for n in topics],
                 "state": "running",
                 "fault": "",
             }
-            for mirror, (topics, side) in estate.mirrors.items()
+            for mirror, (topics, side) in fleet.mirrors.items()
         ],
     }
 
 
-def registered(estate: Estate, age: int) -> Sequence[tuple[str, str]]:
+def registered(fleet: Fleet, age: int) -> Sequence[tuple[str, str]]:
     """(AppID, InstanceID) of what was registered so many days ago."""
-    is_registered = estate.is_registered(age)
+    is_registered = fleet.is_registered(age)
     found = []
     for appid in np.flatnonzero(is_registered):
-        first = int(estate.first_client[appid])
-        names = estate.client_names[first : first + int(estate.clients[appid])]
-        found += [(estate.appid_names[appid], name) for name in names if name]
+        first = int(fleet.first_client[appid])
+        names = fleet.client_names[first : first + int(fleet.clients[appid])]
+        found += [(fleet.appid_names[appid], name) for name in names if name]
     return found
 
 
-def documents(estate: Estate, names: Side) -> list[BindingDocument]:
+def documents(fleet: Fleet, names: Side) -> list[BindingDocument]:
     """The bindings of those that have been switched."""
     bound = Binding(names.second, epoch=1, since=1)
-    return [BindingDocument(estate.appid_names[n], default=bound) for n in np.flatnonzero(estate.side)]
+    return [BindingDocument(fleet.appid_names[n], default=bound) for n in np.flatnonzero(fleet.side)]

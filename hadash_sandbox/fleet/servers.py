@@ -1,4 +1,4 @@
-"""What the clusters of a generated estate would answer: the tables of a snapshot
+"""What the clusters of a generated fleet would answer: the tables of a snapshot
 (:mod:`hadash.lake.snapshots`), for each cluster. Pure.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hadash.lake.snapshots import TABLES
-from hadash_sandbox.fleet.estate import CONSUME, GROUP, PRODUCE, Estate, Numbers, Side
+from hadash_sandbox.fleet.model import CONSUME, GROUP, PRODUCE, Fleet, Numbers, Side
 
 #: Brokers of each cluster, replicas of each partition, and partitions of a Topic that is shared.
 BROKERS, REPLICAS, SHARED_PARTITIONS = 9, 3, 6
@@ -28,10 +28,10 @@ _CONFIGS = {
 }
 
 
-def tables_of(estate: Estate, names: Side, side: int) -> dict[str, pa.Table]:
+def tables_of(fleet: Fleet, names: Side, side: int) -> dict[str, pa.Table]:
     """All tables of one cluster. :param side: 0 for the first."""
     cluster = names.clusters[side]
-    topics = _topics_on(estate, side)
+    topics = _topics_on(fleet, side)
     return {
         "clusters": cluster_row(names, side),
         "brokers": _rows(
@@ -48,10 +48,10 @@ def tables_of(estate: Estate, names: Side, side: int) -> dict[str, pa.Table]:
                 for broker in range(1, BROKERS + 1)
             ],
         ),
-        "topics": _topics(estate, cluster, topics),
-        "partitions": _partitions(estate, cluster, topics),
-        "acls": _acls(estate, cluster, side),
-        **_groups(estate, cluster, side),
+        "topics": _topics(fleet, cluster, topics),
+        "partitions": _partitions(fleet, cluster, topics),
+        "acls": _acls(fleet, cluster, side),
+        **_groups(fleet, cluster, side),
     }
 
 
@@ -75,17 +75,17 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=TABLES[name])
 
 
-def _topics_on(estate: Estate, side: int) -> Numbers:
+def _topics_on(fleet: Fleet, side: int) -> Numbers:
     """Those of whose AppID is there, those that are mirrored there, and all shared ones on the first."""
-    own = np.repeat(estate.side, estate.topics)
-    there = np.concatenate((own, np.zeros(len(estate.topic_names) - len(own), np.int64))) == side
-    for carried, _ in estate.mirrors.values():
+    own = np.repeat(fleet.side, fleet.topics)
+    there = np.concatenate((own, np.zeros(len(fleet.topic_names) - len(own), np.int64))) == side
+    for carried, _ in fleet.mirrors.values():
         there[carried] = True
     return np.flatnonzero(there)
 
 
-def _topics(estate: Estate, cluster: str, topics: Numbers) -> pa.Table:
-    names = pa.array(estate.topic_names).take(pa.array(topics))
+def _topics(fleet: Fleet, cluster: str, topics: Numbers) -> pa.Table:
+    names = pa.array(fleet.topic_names).take(pa.array(topics))
     settings = pa.array([[("retention.ms", "604800000")]], TABLES["topics"].field("configs").type)
     return pa.table(
         {
@@ -96,21 +96,21 @@ def _topics(estate: Estate, cluster: str, topics: Numbers) -> pa.Table:
     )
 
 
-def _partitions(estate: Estate, cluster: str, topics: Numbers) -> pa.Table:
-    own = int(estate.topics.sum())
+def _partitions(fleet: Fleet, cluster: str, topics: Numbers) -> pa.Table:
+    own = int(fleet.topics.sum())
     counts = np.where(topics < own, 1, SHARED_PARTITIONS)
     of_topic = np.repeat(topics, counts)
     number = np.arange(len(of_topic)) - np.repeat(np.cumsum(counts) - counts, counts)
     first = (of_topic * 7 + number) % BROKERS
     replicas = np.stack([(first + place) % BROKERS + 1 for place in range(REPLICAS)], axis=1)
-    random = np.random.default_rng(estate.size.seed)
+    random = np.random.default_rng(fleet.size.seed)
     in_sync = np.where(random.random(len(of_topic)) < UNDER_REPLICATED, REPLICAS - 1, REPLICAS)
     kept = np.arange(REPLICAS)[None, :] < in_sync[:, None]
     ends = np.concatenate(([0], np.cumsum(in_sync)))
     return pa.table(
         {
             "cluster": _same(cluster, len(of_topic)),
-            "topic": pa.array(estate.topic_names).take(pa.array(of_topic)),
+            "topic": pa.array(fleet.topic_names).take(pa.array(of_topic)),
             "partition": pa.array(number),
             "leader": pa.array(replicas[:, 0]),
             "replicas": _lists(np.arange(len(of_topic) + 1) * REPLICAS, replicas.ravel()),
@@ -123,24 +123,22 @@ def _lists(ends: Numbers, values: Numbers) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(values, pa.int32()))
 
 
-def _acls(estate: Estate, cluster: str, side: int) -> pa.Table:
+def _acls(fleet: Fleet, cluster: str, side: int) -> pa.Table:
     """Each AppID may do everything to what begins with its name, and what it does to Topics of others."""
-    random = np.random.default_rng(estate.size.seed + 1)
-    lacking = (random.random(estate.size.appids) < LACKING_RIGHTS) & (estate.side != side)
+    random = np.random.default_rng(fleet.size.seed + 1)
+    lacking = (random.random(fleet.size.appids) < LACKING_RIGHTS) & (fleet.side != side)
     rows: list[tuple[str, str, str, str, str]] = []
     for appid in np.flatnonzero(~lacking):
-        name = estate.appid_names[appid]
+        name = fleet.appid_names[appid]
         rows += [("TOPIC", f"{name}.", "PREFIXED", name, operation) for operation in ("READ", "WRITE")]
         rows.append(("GROUP", f"{name}.", "PREFIXED", name, "READ"))
-    foreign = (estate.kind != GROUP) & (estate.resource >= int(estate.topics.sum()))
-    rights = np.unique(
-        np.stack([estate.appid[foreign], estate.resource[foreign], estate.kind[foreign]]), axis=1
-    )
+    foreign = (fleet.kind != GROUP) & (fleet.resource >= int(fleet.topics.sum()))
+    rights = np.unique(np.stack([fleet.appid[foreign], fleet.resource[foreign], fleet.kind[foreign]]), axis=1)
     for appid, resource, kind in rights.T:
         if not lacking[appid]:
             operation = {PRODUCE: "WRITE", CONSUME: "READ"}[int(kind)]
             rows.append(
-                ("TOPIC", estate.topic_names[resource], "LITERAL", estate.appid_names[appid], operation)
+                ("TOPIC", fleet.topic_names[resource], "LITERAL", fleet.appid_names[appid], operation)
             )
     kinds, resources, patterns, users, operations = zip(*rows, strict=True)
     return pa.table(
@@ -158,19 +156,19 @@ def _acls(estate: Estate, cluster: str, side: int) -> pa.Table:
     )
 
 
-def _groups(estate: Estate, cluster: str, side: int) -> dict[str, pa.Table]:
+def _groups(fleet: Fleet, cluster: str, side: int) -> dict[str, pa.Table]:
     """A group of each AppID that reads; each member has what Kafka's round-robin would give it."""
-    reads = estate.kind == CONSUME
+    reads = fleet.kind == CONSUME
     groups: list[dict[str, Any]] = []
     members: list[dict[str, Any]] = []
-    joined = estate.kind == GROUP
-    readers = _by(estate.appid[joined], estate.client[joined])
-    read = _by(estate.appid[reads], estate.resource[reads])
+    joined = fleet.kind == GROUP
+    readers = _by(fleet.appid[joined], fleet.client[joined])
+    read = _by(fleet.appid[reads], fleet.resource[reads])
     for appid, clients in readers.items():
         topics = read.get(appid)
-        if estate.side[appid] != side or topics is None:
+        if fleet.side[appid] != side or topics is None:
             continue
-        name = estate.group_names[appid]
+        name = fleet.group_names[appid]
         groups.append(
             {
                 "cluster": cluster,
@@ -180,7 +178,7 @@ def _groups(estate: Estate, cluster: str, side: int) -> dict[str, pa.Table]:
                 "coordinator": appid % BROKERS + 1,
             }
         )
-        subscribed = sorted({estate.topic_names[topic] for topic in topics})
+        subscribed = sorted({fleet.topic_names[topic] for topic in topics})
         partitions = [f"{topic}-0" for topic in subscribed]
         present = sorted({int(client) for client in clients})[:MOST_MEMBERS]
         for place, client in enumerate(present):
@@ -189,7 +187,7 @@ def _groups(estate: Estate, cluster: str, side: int) -> dict[str, pa.Table]:
                     "cluster": cluster,
                     "group": name,
                     "member_id": f"{name}-{place}",
-                    "client_id": estate.client_names[client],
+                    "client_id": fleet.client_names[client],
                     "host": f"10.{client // 250 % 250}.{client % 250}.7",
                     "partitions": partitions[place :: len(present)],
                     "topics": subscribed,

@@ -1,3 +1,3 @@
 """Real clients of many libraries and settings on a demo of their own, whose access reports become the fixture
-of estates (:mod:`spark.estate.recorded`).
+of fleets (:mod:`spark.fleet.recorded`).
 """

@@ -38,7 +38,7 @@ from hadash_sandbox.processes import Process, run
 from hadash_sandbox.recording.ways import PREFIX, TOPIC, Way, ways
 from hadash_sandbox.stack import say, stop_together
 from hadash_sandbox.world import ClientSpec
-from spark.estate.recorded.recording import record
+from spark.fleet.recorded.recording import record
 
 #: Seconds in which a client has to have done what is to be reported of it, and between two looks.
 SEEN_SECONDS, LOOK_SECONDS = 30.0, 0.5

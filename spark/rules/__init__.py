@@ -1,3 +1,3 @@
-"""The rules of governance over a whole estate, one small function each. What they are called and say:
+"""The rules of governance over a whole fleet, one small function each. What they are called and say:
 ``hadash/governance/catalogue/``.
 """

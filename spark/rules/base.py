@@ -18,7 +18,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Inputs:
-    """An estate as it was seen, and as it stands.
+    """A fleet as it was seen, and as it stands.
 
     ``facts`` are those that count as use (:data:`spark.schemas.FACTS`), without what is no use (``listings``:
     who asks for all Topics); ``remembered`` are all uses that facts still know of, however long ago.

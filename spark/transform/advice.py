@@ -1,6 +1,6 @@
 """Which AppIDs' InstanceIDs to register first, so that less moves together. Pure.
 
-Where AppIDs are shared, a few of them hold an estate together; :mod:`spark.transform.cutting` finds them.
+Where AppIDs are shared, a few of them hold a fleet together; :mod:`spark.transform.cutting` finds them.
 What each step brings is then found as the plan of a switch would find it: with what is declared, allowed and
 bound.
 """
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from hadash.radius.closure import AccessGraph, governing_of
-from hadash.radius.fleet import Estate, is_on
+from hadash.radius.fleet import Fleet, is_on
 from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, TOPIC, AccessEdge, Node, group, topic
 from hadash.radius.sizes import islands, radius_sizes
 from spark.transform.cutting import Island, cut
@@ -43,7 +43,7 @@ class Advice:
 
 
 def advise(
-    estate: Estate,
+    fleet: Fleet,
     most: int,
     least_radius: int,
     cannot: Container[str] = (),
@@ -60,7 +60,7 @@ def advise(
     :param critical: AppIDs whose radii matter most.
     """
     found: list[Advice] = []
-    for part in _islands(estate, cannot, critical):
+    for part in _islands(fleet, cannot, critical):
         if len(found) >= most:
             break
         found += _steps(part, most - len(found), least_radius)
@@ -69,27 +69,27 @@ def advise(
 
 @dataclass(slots=True)
 class _Part:
-    """What hangs together now: an estate of its own. ``critical`` are the Topics and groups that critical
+    """What hangs together now: a fleet of its own. ``critical`` are the Topics and groups that critical
     AppIDs use.
     """
 
     island: Island
-    estate: Estate
+    fleet: Fleet
     critical: set[str]
 
 
-def _islands(estate: Estate, cannot: Container[str], critical: Set[str]) -> list[_Part]:
+def _islands(fleet: Fleet, cannot: Container[str], critical: Set[str]) -> list[_Part]:
     """Those that matter most first; only those in which there is something to register."""
     of_appid: dict[str, list[AccessEdge]] = defaultdict(list)
-    for use in sorted(set(estate.uses)):
+    for use in sorted(set(fleet.uses)):
         of_appid[use.appid].append(use)
     parts = []
     for appids in _hanging_together(of_appid):
         own = replace(
-            estate,
+            fleet,
             uses=tuple(use for appid in appids for use in of_appid[appid]),
-            documents=_of(estate.documents, appids),
-            instances=_of(estate.instances, appids),
+            documents=_of(fleet.documents, appids),
+            instances=_of(fleet.instances, appids),
         )
         used = {_resource(use) for use in own.uses if use.appid in critical}
         part = _Part(Island(), own, used)
@@ -97,7 +97,7 @@ def _islands(estate: Estate, cannot: Container[str], critical: Set[str]) -> list
             _add(part.island, appid, of_appid[appid], own, appid in cannot)
         if part.island.shared:
             parts.append(part)
-    return sorted(parts, key=lambda part: (not part.critical, -len(part.estate.uses), part.estate.uses[0]))
+    return sorted(parts, key=lambda part: (not part.critical, -len(part.fleet.uses), part.fleet.uses[0]))
 
 
 def _of(by_appid: Mapping[str, Known], appids: Iterable[str]) -> dict[str, Known]:
@@ -122,10 +122,10 @@ def _hanging_together(of_appid: Mapping[str, list[AccessEdge]]) -> list[list[str
 
 
 def _add(
-    island: Island, appid: str, uses: list[AccessEdge], estate: Estate, cannot_be_registered: bool
+    island: Island, appid: str, uses: list[AccessEdge], fleet: Fleet, cannot_be_registered: bool
 ) -> None:
     """What ties the Topics and groups of one AppID together, and what of it registering its clients would loosen."""
-    document, known = estate.documents.get(appid), estate.instances.get(appid, frozenset())
+    document, known = fleet.documents.get(appid), fleet.instances.get(appid, frozenset())
     tied: dict[Node, set[str]] = defaultdict(set)
     loose: dict[str, set[str]] = defaultdict(set)
     whole: set[str] = set()
@@ -150,7 +150,7 @@ def _add(
 
 def _steps(part: _Part, most: int, least_radius: int) -> list[Advice]:
     """The advice for one island, up to the last step that makes a difference."""
-    now = part.estate
+    now = part.fleet
     before, critical_before = _largest_radii(now, part.critical)
     if before < least_radius:
         return []
@@ -174,17 +174,17 @@ def _steps(part: _Part, most: int, least_radius: int) -> list[Advice]:
     return found[: worth[-1] + 1] if worth else []
 
 
-def _largest_radii(estate: Estate, critical: Set[str]) -> tuple[int, int | None]:
+def _largest_radii(fleet: Fleet, critical: Set[str]) -> tuple[int, int | None]:
     """How many Topics and groups move together at most, whichever way; and how many when one of ``critical``
     does. (InstanceIDs do not count: registering them makes more of them.)
     """
-    graph = AccessGraph(estate.uses, estate.documents, estate.instances, widen=True)
+    graph = AccessGraph(fleet.uses, fleet.documents, fleet.instances, widen=True)
     counts = np.zeros(len(graph.nodes), bool)
     for kind in (TOPIC, GROUP):
         counts[graph.range_of(kind)] = True
     sizes = np.zeros(len(graph.nodes), np.int64)
-    for target in estate.clusters:
-        edges, _ = graph.cut(partial(is_on, estate, target), there_by_default=estate.default == target)
+    for target in fleet.clusters:
+        edges, _ = graph.cut(partial(is_on, fleet, target), there_by_default=fleet.default == target)
         sizes = np.maximum(sizes, radius_sizes(edges, counts))
     matters = counts & _are_in(graph, critical)
     return _most(sizes[counts]), _most(sizes[matters]) if critical else None

@@ -28,7 +28,7 @@ TRIES = 3
 ATTEMPTS = 3
 #: Ties between things up to which an island is looked at so closely. In a larger one fewer ways are followed,
 #: hubs are taken several at a time, and the first cut is kept: else the time would grow with its square, and
-#: an estate of 100,000 AppIDs would take hours.
+#: a fleet of 100,000 AppIDs would take hours.
 LARGE, SAMPLES_OF_LARGE, AT_ONCE_OF_LARGE, ATTEMPTS_OF_LARGE = 200_000, 4, 6, 1
 #: An island is cut until its largest part has at most this share of it.
 SHARE = 0.5

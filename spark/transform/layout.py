@@ -1,4 +1,4 @@
-"""Where each thing of an island is drawn on the map of the estate: relative to the middle of its island,
+"""Where each thing of an island is drawn on the map of the fleet: relative to the middle of its island,
 whose edge is at 1. Pure.
 
 Not every thing is drawn: of an island that has more than :data:`MOST_OF_ISLAND` only those that hang together

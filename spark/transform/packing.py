@@ -1,4 +1,4 @@
-"""Where the islands lie on the map of the estate: circles beside each other, the largest ones in the middle. Pure.
+"""Where the islands lie on the map of the fleet: circles beside each other, the largest ones in the middle. Pure.
 
 An island that was there before stays where it was, unless one that has grown needs the place: people look for
 what they know where it was.

@@ -1,4 +1,4 @@
-"""The blast radius of every node of an estate, as the plan of a switch would find it. Pure; no Spark."""
+"""The blast radius of every node of a fleet, as the plan of a switch would find it. Pure; no Spark."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any
 import numpy as np
 
 from hadash.radius.closure import AccessGraph, Dimension, governing_of
-from hadash.radius.fleet import Estate, is_on
+from hadash.radius.fleet import Fleet, is_on
 from hadash.radius.nodes import GROUP, TOPIC, Node
 from hadash.radius.sizes import islands, radius_sizes
 from spark.transform.layout import Position, drawn_of, neighbours_of
 
 
 def node_rows(
-    estate: Estate, before: Mapping[tuple[str, str, tuple[str, ...]], Position] | None = None
+    fleet: Fleet, before: Mapping[tuple[str, str, tuple[str, ...]], Position] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Rows of :data:`spark.schemas.NODES_DRAWN`, in the order of the nodes.
 
     :param before: where nodes were drawn the last time, by kind, AppID and names.
     """
-    graphs = {d: AccessGraph(estate.uses, estate.documents, estate.instances, d) for d in Dimension}
-    sizes = {d: _sizes(graph, estate) for d, graph in graphs.items()}
+    graphs = {d: AccessGraph(fleet.uses, fleet.documents, fleet.instances, d) for d in Dimension}
+    sizes = {d: _sizes(graph, fleet) for d, graph in graphs.items()}
     main, other = graphs[Dimension.INSTANCE], graphs[Dimension.APPID]
     edges, _ = main.cut()
     _, labels = islands(edges)
     neighbours = neighbours_of(edges)
     were = {n: before[place] for n, place in enumerate(main.nodes) if place in before} if before else {}
     drawn = {each.number: each for each in drawn_of(edges, labels, neighbours, were)}
-    places = {(TOPIC, topic): mirror.source for mirror in estate.mirrors for topic in mirror.topics}
-    places |= {(GROUP, group): cluster for group, cluster in _clusters_of_groups(estate).items()}
+    places = {(TOPIC, topic): mirror.source for mirror in fleet.mirrors for topic in mirror.topics}
+    places |= {(GROUP, group): cluster for group, cluster in _clusters_of_groups(fleet).items()}
     for number, node in enumerate(main.nodes):
-        cluster = _cluster_of(node, estate, places)
-        target = estate.clusters[cluster == estate.clusters[0]]
+        cluster = _cluster_of(node, fleet, places)
+        target = fleet.clusters[cluster == fleet.clusters[0]]
         place = other.number(node)
         on_map = drawn.get(number)
         yield {
-            "pair": estate.pair,
+            "pair": fleet.pair,
             "kind": node.kind,
             "appid": node.appid,
             "names": list(node.names),
@@ -54,30 +54,30 @@ def node_rows(
         }
 
 
-def _sizes(graph: AccessGraph, estate: Estate) -> dict[str, np.ndarray[Any, Any]]:
+def _sizes(graph: AccessGraph, fleet: Fleet) -> dict[str, np.ndarray[Any, Any]]:
     """By target, how many nodes move with each; who is there already pulls in nothing."""
     return {
         target: radius_sizes(
-            graph.cut(partial(is_on, estate, target), there_by_default=estate.default == target)[0]
+            graph.cut(partial(is_on, fleet, target), there_by_default=fleet.default == target)[0]
         )
-        for target in estate.clusters
+        for target in fleet.clusters
     }
 
 
-def _clusters_of_groups(estate: Estate) -> dict[str, str]:
+def _clusters_of_groups(fleet: Fleet) -> dict[str, str]:
     """Where the members of each group are, if all are on one cluster."""
     found: dict[str, set[str]] = {}
-    for use in estate.uses:
+    for use in fleet.uses:
         if use.kind == GROUP:
-            registered = use.client_id in estate.instances.get(use.appid, frozenset())
-            who = governing_of(use, estate.documents.get(use.appid), registered)
-            found.setdefault(use.resource, set()).add(estate.cluster_of(who))
+            registered = use.client_id in fleet.instances.get(use.appid, frozenset())
+            who = governing_of(use, fleet.documents.get(use.appid), registered)
+            found.setdefault(use.resource, set()).add(fleet.cluster_of(who))
     return {group: next(iter(clusters)) for group, clusters in found.items() if len(clusters) == 1}
 
 
-def _cluster_of(node: Node, estate: Estate, places: Mapping[tuple[str, str], str]) -> str:
+def _cluster_of(node: Node, fleet: Fleet, places: Mapping[tuple[str, str], str]) -> str:
     """Where an identity is bound; a Topic is on the cluster that it is mirrored from, a group where its
     members are; else the pair's default.
     """
-    found = places.get((node.kind, node.names[0])) if node.identity is None else estate.cluster_of(node)
-    return found if found in estate.clusters else estate.default
+    found = places.get((node.kind, node.names[0])) if node.identity is None else fleet.cluster_of(node)
+    return found if found in fleet.clusters else fleet.default

@@ -1,4 +1,4 @@
-"""What is known of an estate besides what was seen, as the functions over whole estates take it. Pure."""
+"""What is known of a fleet besides what was seen, as the functions over whole fleets take it. Pure."""
 
 from __future__ import annotations
 

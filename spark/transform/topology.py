@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from hadash.lake.access import LISTING, USES
 from hadash.radius.nodes import GROUP, TOPIC, AccessEdge
 from spark.schemas import EDGES, ISLANDS, MARKS, NODES_DRAWN, SHARING
-from spark.transform.estate import NoPair, estate_of
+from spark.transform.fleet import NoPair, fleet_of
 from spark.transform.layout import Position
 from spark.transform.packing import Before, Circle, Named, packed
 from spark.transform.pairwise import SEEN, by_pair
@@ -102,7 +102,7 @@ def _node_rows(rows: pa.Table, before: Mapping[str, Mapping[Named, Position]]) -
     uses = [AccessEdge(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
     registry = rows.filter(pc.invert(is_seen)).to_pylist()
     try:
-        yield from node_rows(estate_of(pair, uses, registry), before.get(pair))
+        yield from node_rows(fleet_of(pair, uses, registry), before.get(pair))
     except NoPair:
         return
 

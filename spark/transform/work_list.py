@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from hadash.radius.nodes import AccessEdge
 from spark.schemas import ADVICE, CRITICAL
 from spark.transform.advice import advise
-from spark.transform.estate import NoPair, estate_of
+from spark.transform.fleet import NoPair, fleet_of
 from spark.transform.pairwise import SEEN, by_pair
 
 #: Steps for each pair at most: more than anybody does before the next run.
@@ -65,13 +65,13 @@ def _step_rows(rows: pa.Table, most: int, least_radius: int) -> Iterator[dict[st
     registry = rows.filter(pc.invert(is_seen)).to_pylist()
     pair = rows["pair"][0].as_py()
     try:
-        estate = estate_of(pair, uses, registry)
+        fleet = fleet_of(pair, uses, registry)
     except NoPair:
         return
     cannot, critical = (
         frozenset(row["appid"] for row in registry if row["what"] == what) for what in (CHANGING, CRITICAL)
     )
-    for place, step in enumerate(advise(estate, most, least_radius, cannot, critical), 1):
+    for place, step in enumerate(advise(fleet, most, least_radius, cannot, critical), 1):
         yield {
             "pair": pair,
             "place": place,

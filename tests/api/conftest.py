@@ -1,4 +1,4 @@
-"""The estate of the pages, five people with one role each, and programs that come with their tokens."""
+"""The fleet of the pages, five people with one role each, and programs that come with their tokens."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from dashboard.conftest import (
     dialect,
     engines,
-    estate,
     finished,
+    fleet,
     handed,
     make_batch,
     make_change,
@@ -104,7 +104,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     for view in (switches, requests, pages):
         monkeypatch.setattr(view, "proposal_for", lambda *_: PlanProposal(plan))
     monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
-    # A batch is planned from an estate in which five AppIDs share nothing.
+    # A batch is planned from a fleet in which five AppIDs share nothing.
     World().take_over(monkeypatch)
     monkeypatch.setattr("hadash.switching.batches.decisions.changed", lambda batch: [])
 
@@ -132,7 +132,7 @@ def wanted(plan: Plan) -> dict[str, Any]:
 
 @pytest.fixture
 def things(
-    estate: Any,
+    fleet: Any,
     people: SimpleNamespace,
     engines: Any,
     planned: None,
@@ -161,10 +161,10 @@ def things(
     monkeypatch.setattr(gateways, "claimed", lambda client: client)
     switch, change, batch = make_switch(), make_change(), make_batch()
     blackout = Blackout.objects.create(
-        pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
+        pair=fleet.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
     declaration = Declaration.objects.create(
-        appid=estate.shop, kind="produce", resource="orders", source="hand"
+        appid=fleet.shop, kind="produce", resource="orders", source="hand"
     )
     somebody = ensure_user("somebody", PASSWORD, "viewer")
     now = timezone.now()
@@ -198,12 +198,12 @@ def things(
         "change": change.key,
         "batch": batch.key,
         "batch_digest": batch.digest,
-        "way": f"{estate.pair.pk}:west",
+        "way": f"{fleet.pair.pk}:west",
         "change_digest": change.digest,
         "instance": InstanceID.objects.get(name="shop-carts").pk,
-        "appid": estate.shop.pk,
+        "appid": fleet.shop.pk,
         "pair": "main",
-        "pair_pk": estate.pair.pk,
+        "pair_pk": fleet.pair.pk,
         "blackout": blackout.pk,
         "declaration": declaration.pk,
         "gateway": "gateway-9",
@@ -215,7 +215,7 @@ def things(
 
 
 @pytest.fixture
-def json_estate(db: None) -> dict[str, Any]:
+def json_fleet(db: None) -> dict[str, Any]:
     """Another pair beside the one of ``things``."""
     north, south = cluster("north", 3), cluster("south", 4)
     return {"pair": Pair.objects.create(name="other", first=north, second=south, default=north)}

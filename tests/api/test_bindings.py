@@ -32,7 +32,7 @@ def wanted() -> dict[str, Any]:
 
 def test_from_the_preview_to_zookeeper(
     program: Callable[..., Any],
-    estate: Any,
+    fleet: Any,
     dialect: NativeDialect,
     wanted: dict[str, Any],
     handed: list[str],
@@ -65,7 +65,7 @@ def test_from_the_preview_to_zookeeper(
 
 
 def test_a_request_that_is_sent_again(
-    program: Callable[..., Any], estate: Any, dialect: Any, wanted: dict[str, Any]
+    program: Callable[..., Any], fleet: Any, dialect: Any, wanted: dict[str, Any]
 ) -> None:
     olga = program("olga")
     asked = {**wanted, "reason": "One known client"}
@@ -75,7 +75,7 @@ def test_a_request_that_is_sent_again(
     assert BindingChange.objects.count() == 1
 
 
-def test_who_would_move_is_said(program: Callable[..., Any], estate: Any, dialect: NativeDialect) -> None:
+def test_who_would_move_is_said(program: Callable[..., Any], fleet: Any, dialect: NativeDialect) -> None:
     dialect.change([Edit(SHOP, Binding("west"))])
     body = {"pair": "main", "appid": "shop", "unbind": [{}]}
     shown = program("vera").post("binding-changes/preview/", body).json()
@@ -93,7 +93,7 @@ def test_who_would_move_is_said(program: Callable[..., Any], estate: Any, dialec
 
 def test_codes(
     program: Callable[..., Any],
-    estate: Any,
+    fleet: Any,
     dialect: NativeDialect,
     wanted: dict[str, Any],
     make_switch: Any,
@@ -130,17 +130,17 @@ def test_declined_and_cancelled(program: Callable[..., Any], make_change: Any) -
     assert again.json()["reasons"] == ["This change is cancelled: it cannot be changed that way any more."]
 
 
-def test_a_client_id_of_another_appid_is_not_registered(program: Callable[..., Any], estate: Any) -> None:
-    address = f"appids/{estate.shop.pk}/instances/"
+def test_a_client_id_of_another_appid_is_not_registered(program: Callable[..., Any], fleet: Any) -> None:
+    address = f"appids/{fleet.shop.pk}/instances/"
     assert program("olga").post(address, {"name": "HA#crm#people"}).json()["reasons"] == [
         "HA#crm#people names AppID crm: a Gateway refuses it from shop. Register it under crm."
     ]
     assert program("olga").post(address, {"name": "HA#shop#orders"}).status_code == 201
 
 
-def test_what_is_registered_already_is_no_error(program: Callable[..., Any], estate: Any) -> None:
+def test_what_is_registered_already_is_no_error(program: Callable[..., Any], fleet: Any) -> None:
     """A program that registers at each of its starts goes on; nothing has happened that an audit log could tell."""
-    address, olga = f"appids/{estate.shop.pk}/instances/", program("olga")
+    address, olga = f"appids/{fleet.shop.pk}/instances/", program("olga")
     first = olga.post(address, {"name": "web-1", "note": "The first"})
     entries = Entry.objects.count()
     again = olga.post(address, {"name": "web-1", "note": "The second"})
@@ -151,9 +151,9 @@ def test_what_is_registered_already_is_no_error(program: Callable[..., Any], est
 
 
 class TestGenerating:
-    def test_one_for_each_topic(self, program: Callable[..., Any], estate: Any) -> None:
+    def test_one_for_each_topic(self, program: Callable[..., Any], fleet: Any) -> None:
         body = {"topics": ["orders", "carts"], "declare": ["produce"], "note": "asked for by Chen"}
-        answer = program("olga").post(f"appids/{estate.shop.pk}/instances/generate/", body)
+        answer = program("olga").post(f"appids/{fleet.shop.pk}/instances/generate/", body)
         assert answer.status_code == 201
         made = answer.json()
         assert [each["topics"] for each in made] == [["orders"], ["carts"]]
@@ -162,23 +162,23 @@ class TestGenerating:
             assert InstanceID.objects.get(name=each["name"]).note == "asked for by Chen"
             assert Declaration.objects.get(instance_id=each["name"]).resource == topic
 
-    def test_one_for_several(self, program: Callable[..., Any], estate: Any) -> None:
+    def test_one_for_several(self, program: Callable[..., Any], fleet: Any) -> None:
         body = {"topics": ["orders", "carts"], "one": True}
-        (made,) = program("olga").post(f"appids/{estate.shop.pk}/instances/generate/", body).json()
+        (made,) = program("olga").post(f"appids/{fleet.shop.pk}/instances/generate/", body).json()
         assert made["name"].startswith("shop-2-topics-")
         assert InstanceID.objects.get(name=made["name"]).note == "orders, carts"
         assert not Declaration.objects.exists()
 
-    def test_no_such_topic(self, program: Callable[..., Any], estate: Any) -> None:
-        answer = program("olga").post(f"appids/{estate.shop.pk}/instances/generate/", {"topics": ["or ders"]})
+    def test_no_such_topic(self, program: Callable[..., Any], fleet: Any) -> None:
+        answer = program("olga").post(f"appids/{fleet.shop.pk}/instances/generate/", {"topics": ["or ders"]})
         assert answer.status_code == 409
         assert "Kafka has no Topic of the name" in answer.json()["detail"]
 
 
 class TestUnregistering:
     @pytest.fixture
-    def take_back(self, program: Callable[..., Any], estate: Any) -> Callable[[], Any]:
-        return lambda: program("olga").send("DELETE", f"appids/{estate.shop.pk}/instances/?name=shop-carts")
+    def take_back(self, program: Callable[..., Any], fleet: Any) -> Callable[[], Any]:
+        return lambda: program("olga").send("DELETE", f"appids/{fleet.shop.pk}/instances/?name=shop-carts")
 
     def test_one_that_nothing_depends_on(self, take_back: Any, dialect: Any) -> None:
         assert take_back().status_code == 204
@@ -201,9 +201,9 @@ class TestUnregistering:
             f"Change {change.key} of the bindings of shop is about it. Wait for its end or cancel it."
         ]
 
-    def test_one_that_is_declared(self, take_back: Any, dialect: Any, estate: SimpleNamespace) -> None:
+    def test_one_that_is_declared(self, take_back: Any, dialect: Any, fleet: SimpleNamespace) -> None:
         Declaration.objects.create(
-            appid=estate.shop, instance_id="shop-carts", kind="produce", resource="carts", source="hand"
+            appid=fleet.shop, instance_id="shop-carts", kind="produce", resource="carts", source="hand"
         )
         assert take_back().json()["reasons"] == [
             "Relations of shop › shop-carts are declared (1). Withdraw them first."
@@ -211,7 +211,7 @@ class TestUnregistering:
 
 
 def test_what_is_bound_can_be_unbound_as_it_is_listed(
-    program: Any, estate: SimpleNamespace, engines: SimpleNamespace, people: Any, make_change: Any
+    program: Any, fleet: SimpleNamespace, engines: SimpleNamespace, people: Any, make_change: Any
 ) -> None:
     change = make_change("applied", ended_at=timezone.now())
     document = BindingDocument("shop", Binding("east", epoch=2))
@@ -220,7 +220,7 @@ def test_what_is_bound_can_be_unbound_as_it_is_listed(
         Identity("shop", group="readers"), Binding("west", epoch=5, switch=change.key)
     )
     engines.look = Engines({"shop": document}, 7, ())
-    address = f"appids/{estate.shop.pk}/bindings/"
+    address = f"appids/{fleet.shop.pk}/bindings/"
     found = program("vera").get(address).json()
     assert found["count"] == 3
     assert [(b["topics"], b["group"], b["cluster"], b["epoch"]) for b in found["results"]] == [

@@ -19,8 +19,8 @@ HEAD = "appid,instance_id,kind,resource,note\n"
 
 
 @pytest.fixture
-def shop(estate: SimpleNamespace) -> AppID:
-    found: AppID = estate.shop
+def shop(fleet: SimpleNamespace) -> AppID:
+    found: AppID = fleet.shop
     return found
 
 

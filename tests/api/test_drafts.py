@@ -20,8 +20,8 @@ def olga(program: Any) -> Program:
     return made
 
 
-def test_kept_changed_read_and_discarded(olga: Program, estate: SimpleNamespace) -> None:
-    body = {"pair": "main", "appid": estate.shop.pk, "typed": {"reason": "先写着", "scope": "appid"}}
+def test_kept_changed_read_and_discarded(olga: Program, fleet: SimpleNamespace) -> None:
+    body = {"pair": "main", "appid": fleet.shop.pk, "typed": {"reason": "先写着", "scope": "appid"}}
     made = olga.post("drafts/", body)
     assert made.status_code == 201
     address = f"drafts/{made.json()['id']}/"
@@ -35,7 +35,7 @@ def test_kept_changed_read_and_discarded(olga: Program, estate: SimpleNamespace)
 
 
 def test_a_token_that_may_only_read_discards_nothing(
-    olga: Program, program: Any, estate: SimpleNamespace
+    olga: Program, program: Any, fleet: SimpleNamespace
 ) -> None:
     kept = olga.post("drafts/", {"pair": "main", "typed": {"reason": "x"}}).json()["id"]
     reading = program("olga", ["read"])
@@ -54,7 +54,7 @@ def test_a_token_that_may_only_read_discards_nothing(
     ],
 )
 def test_what_nobody_can_mean_is_refused(
-    olga: Program, estate: SimpleNamespace, change: dict[str, Any], field: str
+    olga: Program, fleet: SimpleNamespace, change: dict[str, Any], field: str
 ) -> None:
     answer = olga.post("drafts/", {"pair": "main", "typed": {"reason": "x"}, **change})
     assert answer.status_code == 400
@@ -62,7 +62,7 @@ def test_what_nobody_can_mean_is_refused(
     assert not RequestDraft.objects.exists()
 
 
-def test_one_too_many_is_a_conflict(olga: Program, estate: SimpleNamespace, settings: Any) -> None:
+def test_one_too_many_is_a_conflict(olga: Program, fleet: SimpleNamespace, settings: Any) -> None:
     settings.DRAFTS_PER_USER = 0
     answer = olga.post("drafts/", {"pair": "main", "typed": {"reason": "x"}})
     assert answer.status_code == 409

@@ -32,7 +32,7 @@ def browser(people: SimpleNamespace) -> Client:
 
 
 @pytest.fixture
-def requested(browser: Client, estate: Any, planned: None, wanted: dict[str, Any]) -> Switch:
+def requested(browser: Client, fleet: Any, planned: None, wanted: dict[str, Any]) -> Switch:
     """By olga, in that browser."""
     answer = as_json(browser, "switches/", wanted)
     assert answer.status_code == 201, answer.content

@@ -33,13 +33,13 @@ def only_mirror(answer: Any) -> dict[str, Any]:
     return dict(mirror)
 
 
-def test_nothing_is_known_to_be_wrong(program: Callable[..., Any], estate: SimpleNamespace) -> None:
+def test_nothing_is_known_to_be_wrong(program: Callable[..., Any], fleet: SimpleNamespace) -> None:
     told = only_mirror(program("vera").get("pairs/"))
     assert (told["drift"], told["compared_at"], told["differences"], told["gaps"]) == (None, None, [], [])
     assert told["copied_twice"] == []
 
 
-def test_what_a_side_holds_twice_is_told(program: Callable[..., Any], estate: SimpleNamespace) -> None:
+def test_what_a_side_holds_twice_is_told(program: Callable[..., Any], fleet: SimpleNamespace) -> None:
     """Also on the side that the mirror copied to before it was turned round."""
     mirror = Mirror.objects.get()
     point = {"topic": "orders", "source_offset": 90, "target_offset": 95}
@@ -56,7 +56,7 @@ def test_what_a_side_holds_twice_is_told(program: Callable[..., Any], estate: Si
 
 
 def test_differences_gaps_and_settings_that_were_changed_are_told(
-    program: Callable[..., Any], estate: SimpleNamespace
+    program: Callable[..., Any], fleet: SimpleNamespace
 ) -> None:
     now = timezone.now()
     at = now.isoformat()
@@ -71,7 +71,7 @@ def test_differences_gaps_and_settings_that_were_changed_are_told(
     assert shape.is_valid(), shape.errors
 
 
-def test_more_mirrors_are_no_more_questions(program: Callable[..., Any], estate: SimpleNamespace) -> None:
+def test_more_mirrors_are_no_more_questions(program: Callable[..., Any], fleet: SimpleNamespace) -> None:
     vera, address = program("vera"), "pairs/main/mirrors/"
     assert vera.get(address).status_code == 200
     with CaptureQueriesContext(connection) as of_one:

@@ -26,11 +26,11 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 def test_a_role_on_one_pair_reaches_nothing_of_another(
-    things: dict[str, Any], estate: Any, json_estate: dict[str, Any]
+    things: dict[str, Any], fleet: Any, json_fleet: dict[str, Any]
 ) -> None:
     mara = User.objects.create_user("mara")
     for role in ("operator", "approver", "administrator"):
-        PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_estate["pair"])
+        PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_fleet["pair"])
     program = Program(mara, list(SCOPES))
     for method, address in API:
         if not {"{switch}", "{change}", "{batch}", "{appid}", "{pair}"} & set(address.split("/")):
@@ -54,9 +54,9 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
 
 
 def test_links_that_a_role_on_one_pair_does_not_open_are_not_shown(
-    things: dict[str, Any], json_estate: dict[str, Any]
+    things: dict[str, Any], json_fleet: dict[str, Any]
 ) -> None:
-    client, program = one_pair(json_estate["pair"])
+    client, program = one_pair(json_fleet["pair"])
     text = client.get("/").content.decode()
     for address in ("/audit/", "/people/", "/gateways/exclude/"):
         assert f'href="{address}' not in text
@@ -67,9 +67,9 @@ def test_links_that_a_role_on_one_pair_does_not_open_are_not_shown(
 
 
 def test_a_list_of_runs_asks_once_whose_names_may_be_shown(
-    things: dict[str, Any], json_estate: dict[str, Any]
+    things: dict[str, Any], json_fleet: dict[str, Any]
 ) -> None:
-    client, _ = one_pair(json_estate["pair"])
+    client, _ = one_pair(json_fleet["pair"])
 
     def asked() -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -84,11 +84,11 @@ def test_a_list_of_runs_asks_once_whose_names_may_be_shown(
 
 
 def test_the_same_appid_in_two_pairs_is_two(
-    things: dict[str, Any], engines: Any, json_estate: dict[str, Any]
+    things: dict[str, Any], engines: Any, json_fleet: dict[str, Any]
 ) -> None:
     """Gateways serve all pairs: what they say of ``shop`` is mostly about the other one."""
     engines.look = Engines({}, 7, (gateway(),))
-    other = json_estate["pair"]
+    other = json_fleet["pair"]
     AppID.objects.create(name="shop", pair=other)
     own = {"appid": "shop", "client_id": "shop-north", "cluster": "north", "parked": ""}
     engines.clients.append(own)

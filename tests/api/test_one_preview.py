@@ -43,14 +43,14 @@ def another_tab() -> Iterator[Callable[[User, Pair], Callable[[], None]]]:
 def test_one_person_has_one_preview_of_a_pair_at_a_time(
     program: Callable[..., Any],
     people: SimpleNamespace,
-    estate: SimpleNamespace,
+    fleet: SimpleNamespace,
     planned: None,
     wanted: dict[str, Any],
     another_tab: Callable[[User, Pair], Callable[[], None]],
 ) -> None:
     asked = {name: wanted[name] for name in ("pair", "scope", "target")}
     olga, vera = program("olga"), program("vera")
-    end = another_tab(people.olga, estate.pair)
+    end = another_tab(people.olga, fleet.pair)
     refused = olga.post("plans/", asked)
     assert (refused.status_code, refused.json()["type"]) == (429, "urn:hadash:problem:too-often")
     assert "is still being made, maybe in another tab" in refused.json()["detail"]
@@ -62,14 +62,14 @@ def test_one_person_has_one_preview_of_a_pair_at_a_time(
 
 def test_the_page_says_so(
     people: SimpleNamespace,
-    estate: SimpleNamespace,
+    fleet: SimpleNamespace,
     engines: SimpleNamespace,
     planned: None,
     another_tab: Callable[[User, Pair], Callable[[], None]],
 ) -> None:
     client = signed_in(people.olga)
-    fields = {"appid": estate.shop.pk, "scope": "appid"}
-    end = another_tab(people.olga, estate.pair)
+    fields = {"appid": fleet.shop.pk, "scope": "appid"}
+    end = another_tab(people.olga, fleet.pair)
     assert "Whole" in client.get(reverse("request-switch"), fields).content.decode(), (
         "what would move is shown meanwhile"
     )

@@ -95,7 +95,7 @@ def in_one_transaction() -> Iterator[None]:
 @pytest.fixture
 def secret(
     in_one_transaction: None,
-    estate: Any,
+    fleet: Any,
     people: Any,
     engines: Any,
     planned: None,
@@ -103,7 +103,7 @@ def secret(
     make_switch: Any,
     make_batch: Any,
 ) -> str:
-    """A token of somebody who may do everything; behind it an estate with a switch and a batch that wait."""
+    """A token of somebody who may do everything; behind it a fleet with a switch and a batch that wait."""
     make_switch()
     make_batch()
     people.olga.groups.set(Group.objects.filter(name__in=ROLES))

@@ -20,7 +20,7 @@ from hadash.switching.recovery import gateways
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
-def test_once(program: Any, estate: Any, planned: None, wanted: dict[str, Any]) -> None:
+def test_once(program: Any, fleet: Any, planned: None, wanted: dict[str, Any]) -> None:
     olga = program("olga")
     first = olga.post("switches/", wanted, Idempotency_Key="k1")
     again = olga.post("switches/", wanted, Idempotency_Key="k1")
@@ -34,7 +34,7 @@ def test_once(program: Any, estate: Any, planned: None, wanted: dict[str, Any]) 
 
 
 def test_it_is_known_while_the_installation_s_secret_is_changed(
-    program: Any, estate: Any, planned: None, wanted: dict[str, Any], settings: Any
+    program: Any, fleet: Any, planned: None, wanted: dict[str, Any], settings: Any
 ) -> None:
     olga = program("olga")
     olga.post("switches/", wanted, Idempotency_Key="k1")
@@ -45,7 +45,7 @@ def test_it_is_known_while_the_installation_s_secret_is_changed(
 
 
 def test_the_same_key_for_something_else(
-    program: Any, estate: Any, planned: None, wanted: dict[str, Any]
+    program: Any, fleet: Any, planned: None, wanted: dict[str, Any]
 ) -> None:
     olga = program("olga")
     olga.post("switches/", wanted, Idempotency_Key="k1")
@@ -55,7 +55,7 @@ def test_the_same_key_for_something_else(
 
 
 def test_what_one_token_was_answered_is_nothing_for_another(
-    program: Any, estate: Any, planned: None, wanted: dict[str, Any]
+    program: Any, fleet: Any, planned: None, wanted: dict[str, Any]
 ) -> None:
     program("olga").post("switches/", wanted, Idempotency_Key="k1")
     reader = program("olga", scopes=["read"]).post("switches/", wanted, Idempotency_Key="k1")
@@ -75,7 +75,7 @@ def test_keys_of_others_are_others(program: Any, make_switch: Any) -> None:
 
 
 def test_a_refusal_is_not_kept(
-    program: Any, estate: Any, planned: None, make_switch: Any, wanted: dict[str, Any]
+    program: Any, fleet: Any, planned: None, make_switch: Any, wanted: dict[str, Any]
 ) -> None:
     olga, held = program("olga"), make_switch()
     assert olga.post("switches/", wanted, Idempotency_Key="k1").status_code == 409
@@ -132,7 +132,7 @@ def test_a_body_cannot_be_guessed_from_what_is_kept(program: Any, settings: Any)
 
 @pytest.mark.parametrize("keys", [{}, {"Idempotency_Key": "k1"}])
 def test_more_than_is_read_is_a_problem_like_others(
-    program: Any, estate: Any, settings: Any, keys: dict[str, str]
+    program: Any, fleet: Any, settings: Any, keys: dict[str, str]
 ) -> None:
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     answer = program("olga").post("switches/", {"reason": "x" * 1000}, **keys)

@@ -16,14 +16,14 @@ from hadash.audit.models import Entry
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
-def test_nobody(estate: Any) -> None:
+def test_nobody(fleet: Any) -> None:
     answer = Client().get("/api/v1/switches/")
     assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
     assert answer.json()["type"] == "urn:hadash:problem:not-signed-in"
 
 
 @pytest.mark.parametrize("header", ["Bearer", "Bearer a b", "Bearer hadash_wrong", "Bearer \u00ff"])
-def test_a_token_that_is_none(estate: Any, header: str) -> None:
+def test_a_token_that_is_none(fleet: Any, header: str) -> None:
     answer = Client(headers={"Authorization": header}).get("/api/v1/switches/")
     assert answer.status_code == 401
 
@@ -83,7 +83,7 @@ class TestTokens:
         assert program.delete(f"/api/v1/tokens/{listed['id']}/").status_code == 204
         assert program.get("/api/v1/me/").status_code == 401
 
-    def test_for_one_pair(self, people: SimpleNamespace, estate: Any) -> None:
+    def test_for_one_pair(self, people: SimpleNamespace, fleet: Any) -> None:
         browser = signed_in(people.olga)
         answer = browser.post("/api/v1/tokens/", {"name": "ci", "pair": "main"}, "application/json")
         assert (answer.status_code, answer.json()["pair"]) == (201, "main")

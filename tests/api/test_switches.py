@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 def test_the_plan_says_what_moves_and_why(
-    program: Callable[..., Any], estate: Any, planned: None, plan: Plan, wanted: dict[str, Any]
+    program: Callable[..., Any], fleet: Any, planned: None, plan: Plan, wanted: dict[str, Any]
 ) -> None:
     answer = program("vera").post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")})
     assert answer.status_code == 200
@@ -47,7 +47,7 @@ def test_the_plan_says_what_moves_and_why(
 
 def test_from_the_request_to_its_run(
     program: Callable[..., Any],
-    estate: Any,
+    fleet: Any,
     planned: None,
     plan: Plan,
     wanted: dict[str, Any],
@@ -120,7 +120,7 @@ def test_an_approval_is_answered_as_it_was_however_fast_the_workers_are(
 
 def test_a_read_split_is_planned_approved_and_scheduled_as_what_it_is(
     program: Callable[..., Any],
-    estate: Any,
+    fleet: Any,
     plan: Plan,
     planned: None,
     wanted: dict[str, Any],
@@ -163,7 +163,7 @@ def test_busy(program: Any, planned: None, make_switch: Any, wanted: dict[str, A
 
 
 def test_another_plan_than_the_one_that_was_shown(
-    program: Any, estate: Any, planned: None, wanted: dict[str, Any]
+    program: Any, fleet: Any, planned: None, wanted: dict[str, Any]
 ) -> None:
     answer = program("olga").post("switches/", {**wanted, "plan_digest": "0" * 32})
     assert answer.status_code == 412
@@ -181,7 +181,7 @@ def test_another_plan_than_the_one_that_was_shown(
 )
 def test_what_the_services_say(
     program: Any,
-    estate: Any,
+    fleet: Any,
     planned: None,
     wanted: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -209,7 +209,7 @@ def test_what_the_services_say(
 
 def test_checks_that_take_too_long_are_not_known_to_hold(
     program: Any,
-    estate: Any,
+    fleet: Any,
     planned: None,
     wanted: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -242,7 +242,7 @@ def test_checks_that_take_too_long_are_not_known_to_hold(
     ],
 )
 def test_what_is_not_as_described(
-    program: Any, estate: Any, planned: None, wanted: dict[str, Any], change: dict[str, Any], field: str
+    program: Any, fleet: Any, planned: None, wanted: dict[str, Any], change: dict[str, Any], field: str
 ) -> None:
     answer = program("olga").post("switches/", wanted | change)
     assert answer.status_code == 400
@@ -364,7 +364,7 @@ class TestMigration:
         return finished
 
     def test_its_term_is_asked_for_and_shown(
-        self, program: Callable[..., Any], planned: None, estate: Any, wanted: dict[str, Any]
+        self, program: Callable[..., Any], planned: None, fleet: Any, wanted: dict[str, Any]
     ) -> None:
         olga = program("olga")
         body = {**wanted, "kind": "migration", "retire_after_days": 9}

@@ -15,8 +15,8 @@ from api.conftest import people, planned, started
 from dashboard.conftest import (
     dialect,
     engines,
-    estate,
     finished,
+    fleet,
     handed,
     make_batch,
     make_change,
@@ -102,7 +102,7 @@ def run(people: SimpleNamespace, transport: InProcess) -> Iterator[Run]:
 WANTED = ("--pair", "main", "--appid", "shop", "--to", "west")
 
 
-def test_the_plan(run: Run, estate: Any, planned: None, plan: Plan) -> None:
+def test_the_plan(run: Run, fleet: Any, planned: None, plan: Plan) -> None:
     code, text = run("vera", "plan", *WANTED)
     assert code == 0
     assert f"shop: east → west  {plan.digest}" in text
@@ -114,7 +114,7 @@ def test_the_plan(run: Run, estate: Any, planned: None, plan: Plan) -> None:
     ("refusal", "code"), [(Refused(say("No mirror.")), 1), (EnginesAway(say("Connect is away.")), 3)]
 )
 def test_a_plan_that_could_not_be_checked_is_no_plan_that_is_refused(
-    run: Run, estate: Any, planned: None, monkeypatch: pytest.MonkeyPatch, refusal: Refused, code: int
+    run: Run, fleet: Any, planned: None, monkeypatch: pytest.MonkeyPatch, refusal: Refused, code: int
 ) -> None:
     def check(plan: Plan) -> None:
         raise refusal
@@ -132,7 +132,7 @@ def test_a_plan_that_is_held_says_so(run: Run, planned: None, make_switch: Any) 
 
 def test_from_the_request_to_the_run(
     run: Run,
-    estate: Any,
+    fleet: Any,
     planned: None,
     plan: Plan,
     started: list[str],
@@ -155,7 +155,7 @@ def test_from_the_request_to_the_run(
 
 
 def test_a_read_split(
-    run: Run, estate: Any, planned: None, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    run: Run, fleet: Any, planned: None, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     split = replace(plan, kind=Kind.READ_SPLIT)
     monkeypatch.setattr(
@@ -191,7 +191,7 @@ def test_watching_one_that_has_ended(run: Run, finished: Switch) -> None:
 def test_a_lost_answer_is_asked_for_again(
     run: Run,
     transport: InProcess,
-    estate: Any,
+    fleet: Any,
     planned: None,
 ) -> None:
     transport.lost = 1
@@ -218,7 +218,7 @@ def test_nobody_answers(run: Run, transport: InProcess) -> None:
 )
 def test_what_stands_against_it(
     run: Run,
-    estate: Any,
+    fleet: Any,
     planned: None,
     arguments: tuple[str, ...],
     said: str,
@@ -278,7 +278,7 @@ def test_a_restore_takes_what_a_switch_has_moved_back(
 
 
 def test_a_migration_and_what_becomes_of_the_old_topics(
-    run: Run, estate: SimpleNamespace, planned: None, finished: Switch
+    run: Run, fleet: SimpleNamespace, planned: None, finished: Switch
 ) -> None:
     from hadash.switching.retirement.services import switch_ended
 
@@ -300,7 +300,7 @@ def test_a_migration_and_what_becomes_of_the_old_topics(
 
 
 def test_bindings_by_hand(
-    run: Run, estate: Any, dialect: Any, handed: list[str], django_capture_on_commit_callbacks: Any
+    run: Run, fleet: Any, dialect: Any, handed: list[str], django_capture_on_commit_callbacks: Any
 ) -> None:
     code, text = run("olga", "bind", *WANTED[:4], "--instance", "shop-carts", "--reason", "One known client")
     change = BindingChange.objects.get()
@@ -314,7 +314,7 @@ def test_bindings_by_hand(
     assert (code, handed) == (0, [change.key])
 
 
-def test_what_cannot_be_unbound_says_why(run: Run, estate: Any, dialect: Any) -> None:
+def test_what_cannot_be_unbound_says_why(run: Run, fleet: Any, dialect: Any) -> None:
     code, text = run("olga", "unbind", *WANTED[:4], "--group", "readers", "--reason", "x")
     assert code == 1
     assert "shop##readers has no binding of its own to remove." in text
@@ -329,7 +329,7 @@ def test_a_change_declined_and_another_taken_back(run: Run, make_change: Any) ->
 class TestBatches:
     WEST = ("--pair", "main", "--to", "west")
 
-    def test_the_plan_of_a_whole_cluster(self, run: Run, estate: Any, planned: None) -> None:
+    def test_the_plan_of_a_whole_cluster(self, run: Run, fleet: Any, planned: None) -> None:
         code, text = run("vera", "batch", "plan", *self.WEST, "--wave-size", "2")
         assert code == 0
         assert "5 radii in 3 waves: east → west, at most 4 at once" in text
@@ -339,7 +339,7 @@ class TestBatches:
         self,
         run: Run,
         people: SimpleNamespace,
-        estate: Any,
+        fleet: Any,
         planned: None,
         started: list[str],
         tmp_path: Path,
@@ -383,7 +383,7 @@ class TestBatches:
 
     @pytest.mark.parametrize(("content", "expected"), [(b"ant; two", 1), (b"\xff\xfe", 2)])
     def test_a_list_that_cannot_be_read_is_not_sent(
-        self, run: Run, estate: Any, planned: None, tmp_path: Path, content: bytes, expected: int
+        self, run: Run, fleet: Any, planned: None, tmp_path: Path, content: bytes, expected: int
     ) -> None:
         names = tmp_path / "names.txt"
         names.write_bytes(content)
@@ -393,7 +393,7 @@ class TestBatches:
 
 
 def test_what_a_proxy_answers_is_a_lost_answer(
-    run: Run, transport: InProcess, estate: Any, planned: None
+    run: Run, transport: InProcess, fleet: Any, planned: None
 ) -> None:
     transport.proxied = [502, 504]
     assert run("olga", "request", *WANTED, "--reason", "Upgrade")[0] == 0
@@ -402,7 +402,7 @@ def test_what_a_proxy_answers_is_a_lost_answer(
 
 @pytest.mark.parametrize("code", [500, 502, 504])
 def test_what_a_proxy_answers_again_and_again_is_not_refused(
-    run: Run, transport: InProcess, estate: Any, planned: None, code: int
+    run: Run, transport: InProcess, fleet: Any, planned: None, code: int
 ) -> None:
     transport.proxied = [code] * 3
     assert run("olga", "request", *WANTED, "--reason", "Upgrade")[0] == 3
@@ -414,7 +414,7 @@ def test_watching_outlasts_what_a_proxy_answers(run: Run, transport: InProcess, 
 
 
 def test_names_are_no_markup(
-    run: Run, estate: Any, planned: None, plan: Plan, make_switch: Any, monkeypatch: pytest.MonkeyPatch
+    run: Run, fleet: Any, planned: None, plan: Plan, make_switch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     members = (
         Member("instance:shop:web[blue]", "appid:shop", "instance"),
@@ -457,7 +457,7 @@ def test_changes_say_that_there_are_more(run: Run, make_change: Any) -> None:
         ("declarations", "import", "--pair", "main"),
     ],
 )
-def test_a_file_that_there_is_not(run: Run, estate: Any, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_a_file_that_there_is_not(run: Run, fleet: Any, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     missing = tmp_path / "missing.txt"
     code, text = run("olga", *arguments, str(missing))
     assert (code, f"{missing} cannot be read: No such file" in text.replace("\n", " ")) == (2, True), text

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from api.conftest import people
-from dashboard.conftest import estate, quick
+from dashboard.conftest import fleet, quick
 
 from hadash.inventory.models import Declaration
 from hadash.inventory.relations import Relation
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 OF_SHOP = ("--pair", "main", "--appid", "shop")
 
 
-def test_declared_listed_and_removed(run: Run, estate: SimpleNamespace) -> None:
+def test_declared_listed_and_removed(run: Run, fleet: SimpleNamespace) -> None:
     asked = ("--instance", "shop-carts", "--topic", "carts", "--topic", "orders", "--produce", "--group", "g")
     code, text = run("reka", "declarations", "declare", *OF_SHOP, *asked)
     assert code == 0, text
@@ -32,17 +32,17 @@ def test_declared_listed_and_removed(run: Run, estate: SimpleNamespace) -> None:
     assert "readers" not in text, "only seen"
     one = ("--instance", "shop-carts", "--kind", "produce", "--resource", "orders")
     assert run("reka", "declarations", "remove", *OF_SHOP, *one)[0] == 0
-    assert Relation("shop", "shop-carts", "produce", "orders") not in declared(estate.pair)
+    assert Relation("shop", "shop-carts", "produce", "orders") not in declared(fleet.pair)
     assert run("reka", "declarations", "remove", *OF_SHOP, *one)[0] == 1
 
 
-def test_what_was_seen_of_one_client_is_taken_over(run: Run, estate: SimpleNamespace) -> None:
+def test_what_was_seen_of_one_client_is_taken_over(run: Run, fleet: SimpleNamespace) -> None:
     assert run("reka", "declarations", "adopt", *OF_SHOP, "--client", "购物车")[0] == 0
-    assert {relation.instance_id for relation in declared(estate.pair)} == {"购物车"}
+    assert {relation.instance_id for relation in declared(fleet.pair)} == {"购物车"}
     assert run("reka", "declarations", "adopt", *OF_SHOP, "--whole")[0] == 0
 
 
-def test_a_file_there_and_back(run: Run, estate: SimpleNamespace, tmp_path: Path) -> None:
+def test_a_file_there_and_back(run: Run, fleet: SimpleNamespace, tmp_path: Path) -> None:
     run("reka", "declarations", "declare", *OF_SHOP, "--topic", "orders", "--consume", "--note", "by Chen")
     file = tmp_path / "relations.csv"
     assert run("vera", "declarations", "export", "--pair", "main", str(file))[0] == 0
@@ -66,7 +66,7 @@ def test_a_file_there_and_back(run: Run, estate: SimpleNamespace, tmp_path: Path
     ],
 )
 def test_a_file_that_is_none(
-    run: Run, estate: SimpleNamespace, tmp_path: Path, content: bytes, code: int, said: str
+    run: Run, fleet: SimpleNamespace, tmp_path: Path, content: bytes, code: int, said: str
 ) -> None:
     file = tmp_path / "relations.csv"
     file.write_bytes(content)
@@ -74,7 +74,7 @@ def test_a_file_that_is_none(
     assert (found, said in text) == (code, True), text
 
 
-def test_an_appid_that_there_is_not(run: Run, estate: SimpleNamespace) -> None:
+def test_an_appid_that_there_is_not(run: Run, fleet: SimpleNamespace) -> None:
     code, text = run("reka", "declarations", "adopt", "--pair", "main", "--appid", "sho")
     assert code == 1
     assert "has no AppID sho" in text

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture(scope="module")
-def estate(
+def fleet(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_root: KazooClient, zookeeper_hosts: str
 ) -> Iterator[TlsPair]:
     with running_tls_pair(tmp_path_factory.mktemp("tls"), zookeeper_root, zookeeper_hosts) as running:
@@ -49,12 +49,12 @@ def own_zookeeper(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture
-def register(estate: TlsPair, tmp_path: Path) -> Callable[..., str]:
+def register(fleet: TlsPair, tmp_path: Path) -> Callable[..., str]:
     """``hadash-manage register_pair pair.json``, with changes of south; what it says."""
 
     def run(**south: Any) -> str:
         path = tmp_path / "pair.json"
-        clusters = [estate.described("north"), estate.described("south") | south]
+        clusters = [fleet.described("north"), fleet.described("south") | south]
         path.write_text(json.dumps({"name": "main", "default": "north", "clusters": clusters}))
         out = io.StringIO()
         call_command("register_pair", str(path), stdout=out)
@@ -67,9 +67,9 @@ def client_of(name: str) -> ClusterClient:
     return cluster_client(Cluster.objects.get(name=name))
 
 
-def gateway_settings(estate: TlsPair, folder: Path) -> dict[str, object]:
+def gateway_settings(fleet: TlsPair, folder: Path) -> dict[str, object]:
     """A Gateway whose clients come with certificates, and that knows brokers of both kinds."""
-    authority = estate.authority
+    authority = fleet.authority
     own, shop = authority.issue("lookup"), authority.issue("shop")
     listening = authority.issue("gateway")
     for name in ("certificate", "key"):
@@ -96,10 +96,10 @@ def gateway_settings(estate: TlsPair, folder: Path) -> dict[str, object]:
     }
 
 
-def shown(address: tuple[str, int], estate: TlsPair) -> int:
+def shown(address: tuple[str, int], fleet: TlsPair) -> int:
     """The serial number of the certificate that listens there."""
-    issued = estate.authority.issue("somebody")
-    context = ssl.create_default_context(cafile=estate.authority.certificate)
+    issued = fleet.authority.issue("somebody")
+    context = ssl.create_default_context(cafile=fleet.authority.certificate)
     context.load_cert_chain(issued.certificate, issued.key)
 
     with (
@@ -112,7 +112,7 @@ def shown(address: tuple[str, int], estate: TlsPair) -> int:
 
 
 def test_from_pair_json_to_a_mirror_and_a_gateway(
-    estate: TlsPair,
+    fleet: TlsPair,
     register: Callable[..., str],
     zookeeper: KazooClient,
     chroot: str,
@@ -143,26 +143,26 @@ def test_from_pair_json_to_a_mirror_and_a_gateway(
     await_topics(client_of("north"), ["shop.orders"])
 
     # A mirror by the real Connect, from SASL_SSL to SSL.
-    with override_settings(CONNECT_URL=estate.connect.url):
+    with override_settings(CONNECT_URL=fleet.connect.url):
         call_command("register_mirror", "main", "orders", "shop.orders", source="north", stdout=io.StringIO())
         mirror = Mirror.objects.get()
         try:
-            produce(estate.clusters.described["north"].client_config(), "shop.orders", b"one")
+            produce(fleet.clusters.described["north"].client_config(), "shop.orders", b"one")
             eventually(
-                lambda: estate.clusters.end_offsets("south", "shop.orders") == {0: 1}, "the copy", patience=60
+                lambda: fleet.clusters.end_offsets("south", "shop.orders") == {0: 1}, "the copy", patience=60
             )
         finally:
             connect_client().delete(connector_of(mirror, mirror.source))
-    assert estate.clusters.values("south", "shop.orders") == [b"one"]
+    assert fleet.clusters.values("south", "shop.orders") == [b"one"]
 
     # A Gateway in front, TLS on both sides.
-    shop = estate.authority.issue("shop")
-    settings = gateway_settings(estate, tmp_path)
+    shop = fleet.authority.issue("shop")
+    settings = gateway_settings(fleet, tmp_path)
     with GatewayProcess(chroot, zookeeper_hosts, tmp_path, **settings) as gateway:
         config = {
             "bootstrap.servers": gateway.bootstrap,
             "security.protocol": "SSL",
-            "ssl.ca.location": str(estate.authority.certificate),
+            "ssl.ca.location": str(fleet.authority.certificate),
             "ssl.certificate.location": str(shop.certificate),
             "ssl.key.location": str(shop.key),
             "log_level": 0,
@@ -185,7 +185,7 @@ def test_from_pair_json_to_a_mirror_and_a_gateway(
             epoch = BindingStore(zookeeper).change([Edit(Identity("shop"), Binding("south"))])
             eventually(lambda: all(m.report.has(epoch) for m in members(zookeeper)), "the binding in effect")
             eventually(
-                lambda: sum(estate.clusters.end_offsets("south", "shop.free").values()) > 50,
+                lambda: sum(fleet.clusters.end_offsets("south", "shop.free").values()) > 50,
                 "writes on south",
             )
             writer.stop()
@@ -193,31 +193,31 @@ def test_from_pair_json_to_a_mirror_and_a_gateway(
             assert writer.reported == []
 
         # Its certificate is renewed while it runs.
-        before = shown(gateway.address, estate)
-        renewed = estate.authority.issue("gateway")
+        before = shown(gateway.address, fleet)
+        renewed = fleet.authority.issue("gateway")
         for name in ("certificate", "key"):
             (tmp_path / name).write_bytes(getattr(renewed, name).read_bytes())
         gateway.hang_up()
-        eventually(lambda: shown(gateway.address, estate) != before, "the new certificate")
+        eventually(lambda: shown(gateway.address, fleet) != before, "the new certificate")
         (tmp_path / "key").write_text("broken")
         gateway.hang_up()
         file = f'file="{tmp_path / "certificate"}"'
         unusable = f"hadash_gateway_certificate_unusable{{{file}}}"
         eventually(lambda: gateway.metric(unusable) == 1, "the broken file noticed")
         assert gateway.logged("What was in effect before stays")
-        assert shown(gateway.address, estate) != before
+        assert shown(gateway.address, fleet) != before
         assert gateway.metric(f"hadash_gateway_certificate_expires_seconds{{{file}}}") > 3600
 
 
 def test_what_is_wrong_with_tls_is_said_with_what_to_do(
-    estate: TlsPair, register: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fleet: TlsPair, register: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from support.certificates import Authority
 
     monkeypatch.setattr("hadash.kafka.cluster.REQUEST_SECONDS", 2.0)
     other = Authority(tmp_path, "Other CA")
     stranger = other.issue("admin")
-    _, port = estate.listener["south"].split(":")
+    _, port = fleet.listener["south"].split(":")
     assert "south: 1 brokers" in register()
     assert "is not issued by the cluster's tls_ca" in register(tls_ca=other.certificate.read_text())
     assert "does not accept hadash's certificate" in register(
@@ -228,7 +228,7 @@ def test_what_is_wrong_with_tls_is_said_with_what_to_do(
 
 
 def test_an_account_that_is_refused_is_named_with_what_was_said(
-    estate: TlsPair, register: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    fleet: TlsPair, register: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # librdkafka tries again until the time is over; the groups' client hears it at the first try.
     monkeypatch.setattr("hadash.kafka.cluster.REQUEST_SECONDS", 5.0)

@@ -1,4 +1,4 @@
-"""Three named people, a small estate, and engines that answer without ZooKeeper."""
+"""Three named people, a small fleet, and engines that answer without ZooKeeper."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def as_vera(people: SimpleNamespace) -> Client:
 
 
 @pytest.fixture
-def estate(db: None) -> SimpleNamespace:
+def fleet(db: None) -> SimpleNamespace:
     """A pair, an AppID with four client.ids (one of them nasty, one Chinese), and a mirror."""
     east, west = cluster("east", 1), cluster("west", 2)
     pair = Pair.objects.create(name="main", first=east, second=west, default=east)
@@ -129,16 +129,16 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def make_switch(estate: SimpleNamespace, people: SimpleNamespace, plan: Plan) -> Callable[..., Switch]:
+def make_switch(fleet: SimpleNamespace, people: SimpleNamespace, plan: Plan) -> Callable[..., Switch]:
     """A switch of the whole AppID, asked for by Olga."""
 
     def make(status: str = "awaiting_approval", **values: Any) -> Switch:
         switch = Switch.objects.create(
             **{
-                "pair": estate.pair,
+                "pair": fleet.pair,
                 "appid": "shop",
-                "source": estate.east,
-                "target": estate.west,
+                "source": fleet.east,
+                "target": fleet.west,
                 "asked": plan.scope.to_json(),
                 "plan": plan.to_json(),
                 "plan_digest": plan.digest,
@@ -156,7 +156,7 @@ def make_switch(estate: SimpleNamespace, people: SimpleNamespace, plan: Plan) ->
 
 
 @pytest.fixture
-def make_batch(estate: SimpleNamespace, people: SimpleNamespace) -> Callable[..., Batch]:
+def make_batch(fleet: SimpleNamespace, people: SimpleNamespace) -> Callable[..., Batch]:
     """A batch of Topics that share nothing, asked for by Olga: four of them, two in each wave."""
 
     def make(status: str = "awaiting_approval", count: int = 4, **values: Any) -> Batch:
@@ -180,9 +180,9 @@ def make_batch(estate: SimpleNamespace, people: SimpleNamespace) -> Callable[...
         ]
         batch = Batch.objects.create(
             **{
-                "pair": estate.pair,
-                "source": estate.east,
-                "target": estate.west,
+                "pair": fleet.pair,
+                "source": fleet.east,
+                "target": fleet.west,
                 "reason": "Leaving the old cluster",
                 "parallelism": 2,
                 "digest": digest_of_batch("east", "west", 2, items),
@@ -265,14 +265,14 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def make_change(estate: SimpleNamespace, people: SimpleNamespace) -> Callable[..., BindingChange]:
+def make_change(fleet: SimpleNamespace, people: SimpleNamespace) -> Callable[..., BindingChange]:
     """Olga asks to bind shop-carts to where it is."""
 
     def make(status: str = "awaiting_approval", **values: Any) -> BindingChange:
         edits: dict[Identity, str | None] = {Identity("shop", "shop-carts"): "east"}
         return BindingChange.objects.create(
             **{
-                "pair": estate.pair,
+                "pair": fleet.pair,
                 "appid": "shop",
                 "edits": {identity.key: cluster for identity, cluster in edits.items()},
                 "digest": digest_of("main", "shop", edits),

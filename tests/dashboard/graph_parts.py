@@ -1,4 +1,4 @@
-"""A graph of an estate, as runs of the job Topology publish it."""
+"""A graph of a fleet, as runs of the job Topology publish it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from hadash.governance.models import Edge, Island, Mark, Node, Run
 from hadash.inventory.models import Pair
-from hadash.radius.fleet import Estate
+from hadash.radius.fleet import Fleet
 from hadash.radius.nodes import GROUP, TOPIC, AccessEdge
 from spark.transform.packing import packed
 from spark.transform.radii import node_rows
@@ -26,8 +26,8 @@ def publish_graph(
     used, at = list(uses), at or timezone.now()
     run = Run.objects.create(job=Run.Job.TOPOLOGY, state=Run.State.PUBLISHED, began_at=at, ended_at=at)
     mirrors = (MirrorOf("back", "west", frozenset(west)),) if west else ()
-    estate = Estate(pair.name, ("east", "west"), "east", tuple(used), {}, {}, mirrors)
-    rows = list(node_rows(estate))
+    fleet = Fleet(pair.name, ("east", "west"), "east", tuple(used), {}, {}, mirrors)
+    rows = list(node_rows(fleet))
     for row in rows:
         common = {n: row[n] for n in ("kind", "appid", "names", "cluster", "island", "radius_instance")}
         Node.objects.create(run=run, pair=pair.name, radius_appid=row["radius_appid"], **common)
@@ -96,7 +96,7 @@ def uses_of(
 
 
 #: The shop writes what two others read; a ledger has its own Topic.
-ESTATE = [
+FLEET = [
     *uses_of("shop", produce=["orders", "clicks"]),
     *uses_of("audit", consume=["orders"], group="auditors"),
     *uses_of("search", consume=["clicks"], group="indexers"),

@@ -58,13 +58,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_viewer_cannot_post(
-    as_vera: Client, estate: SimpleNamespace, engines: SimpleNamespace, make_switch: Any
+    as_vera: Client, fleet: SimpleNamespace, engines: SimpleNamespace, make_switch: Any
 ) -> None:
     switch = make_switch()
     posts = [(name, [switch.key]) for name in ("approve", "decline", "cancel", "abort", "retry", "close")]
-    posts += [("request-switch", []), ("register-instance", [estate.shop.pk])]
+    posts += [("request-switch", []), ("register-instance", [fleet.shop.pk])]
     for name, args in posts:
-        values = {"appid": estate.shop.pk, "reason": "x", "name": "x", "plan_digest": switch.plan_digest}
+        values = {"appid": fleet.shop.pk, "reason": "x", "name": "x", "plan_digest": switch.plan_digest}
         response = as_vera.post(reverse(name, args=args), values)
         assert response.status_code == 403, name
         assert "You may not" in response.content.decode()
@@ -111,10 +111,10 @@ def test_the_page_about_forms_is_in_the_language_that_it_says(
 
 
 def test_what_is_wrong_with_a_name_is_said_in_chinese(
-    people: SimpleNamespace, estate: SimpleNamespace, engines: Any
+    people: SimpleNamespace, fleet: SimpleNamespace, engines: Any
 ) -> None:
     chinese = signed_in(people.olga, "zh-hans")
-    response = chinese.post(reverse("register-instance", args=[estate.shop.pk]), {"name": "x" * 201})
+    response = chinese.post(reverse("register-instance", args=[fleet.shop.pk]), {"name": "x" * 201})
     assert response.status_code == 409
     assert "InstanceID 有 201 个字符" in response.content.decode()
 
@@ -129,21 +129,21 @@ def test_only_who_may_cancel_is_offered_to(
         assert ("Cancel the request" in text) is offered
 
 
-def test_request(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
-    page = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk, "instance": "shop-carts"})
+def test_request(as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None) -> None:
+    page = as_olga.get(reverse("request-switch"), {"appid": fleet.shop.pk, "instance": "shop-carts"})
     assert 'value="shop-carts"' in page.content.decode()
     response = as_olga.post(
-        reverse("request-switch"), {"appid": estate.shop.pk, "scope": "appid", "reason": "Upgrade"}
+        reverse("request-switch"), {"appid": fleet.shop.pk, "scope": "appid", "reason": "Upgrade"}
     )
     switch = Switch.objects.get()
     assert response.status_code == 302
     assert response["Location"] == reverse("switch", args=[switch.key])
-    assert (switch.reason, switch.target) == ("Upgrade", estate.west)
+    assert (switch.reason, switch.target) == ("Upgrade", fleet.west)
     assert Entry.objects.get().address == "127.0.0.1"
 
 
 def test_a_refused_request_keeps_what_was_typed(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*args: Any) -> Plan:
         raise Refused(
@@ -156,7 +156,7 @@ def test_a_refused_request_keeps_what_was_typed(
     monkeypatch.setattr(requests, "proposal_for", refuse)
     response = as_olga.post(
         reverse("request-switch"),
-        {"appid": estate.shop.pk, "scope": "instance", "instance": "购物车", "reason": "Because"},
+        {"appid": fleet.shop.pk, "scope": "instance", "instance": "购物车", "reason": "Because"},
     )
     text = response.content.decode()
     assert response.status_code == 409
@@ -165,18 +165,18 @@ def test_a_refused_request_keeps_what_was_typed(
 
 
 def test_a_request_without_a_reason_is_refused(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
 ) -> None:
-    response = as_olga.post(reverse("request-switch"), {"appid": estate.shop.pk, "reason": " "})
+    response = as_olga.post(reverse("request-switch"), {"appid": fleet.shop.pk, "reason": " "})
     assert response.status_code == 409
     assert "Say why: the approver reads it" in response.content.decode()
 
 
 def test_an_instance_must_be_named(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
 ) -> None:
     response = as_olga.post(
-        reverse("request-switch"), {"appid": estate.shop.pk, "scope": "instance", "reason": "x"}
+        reverse("request-switch"), {"appid": fleet.shop.pk, "scope": "instance", "reason": "x"}
     )
     assert response.status_code == 409
     assert "Say which InstanceID." in response.content.decode()
@@ -186,8 +186,8 @@ class TestWhatWasShown:
     """What is asked for is the plan that the page has shown."""
 
     @pytest.fixture
-    def fields(self, estate: SimpleNamespace) -> dict[str, Any]:
-        return {"appid": estate.shop.pk, "scope": "appid", "target": "west", "reason": "It burns"}
+    def fields(self, fleet: SimpleNamespace) -> dict[str, Any]:
+        return {"appid": fleet.shop.pk, "scope": "appid", "target": "west", "reason": "It burns"}
 
     @pytest.fixture
     def asker(self, people: SimpleNamespace, kind: str) -> Client:
@@ -274,22 +274,22 @@ class TestWhatWasShown:
 
 
 def test_nothing_is_requested_while_zookeeper_is_away(
-    as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace
+    as_olga: Client, fleet: SimpleNamespace, engines: SimpleNamespace
 ) -> None:
     engines.look = Engines(fault="gone")
-    response = as_olga.post(reverse("request-switch"), {"appid": estate.shop.pk, "reason": "x"})
+    response = as_olga.post(reverse("request-switch"), {"appid": fleet.shop.pk, "reason": "x"})
     assert response.status_code == 409
     assert "no switch can be planned" in response.content.decode()
 
 
-def test_preview(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
+def test_preview(as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None) -> None:
     text = as_olga.get(
-        reverse("request-preview"), {"appid": estate.shop.pk, "scope": "appid"}
+        reverse("request-preview"), {"appid": fleet.shop.pk, "scope": "appid"}
     ).content.decode()
     for expected in ("carts", "readers", "shop-carts", 'name="target" value="west"'):
         assert expected in text
     text = as_olga.get(
-        reverse("request-preview"), {"appid": estate.shop.pk, "scope": "instance"}
+        reverse("request-preview"), {"appid": fleet.shop.pk, "scope": "instance"}
     ).content.decode()
     assert "Choose or type an InstanceID." in text
 
@@ -299,15 +299,15 @@ def never(*_: Any) -> None:
 
 
 def test_the_form_is_there_though_a_cluster_is_away(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forced switch is asked for when a cluster is lost: the page loads the plan after it is shown."""
     monkeypatch.setattr(requests, "proposal_for", never)
-    text = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk}).content.decode()
+    text = as_olga.get(reverse("request-switch"), {"appid": fleet.shop.pk}).content.decode()
     assert f'hx-get="{reverse("request-preview")}" hx-trigger="load, ' in squeezed(text)
     assert "It is being worked out" in text
     incomplete = as_olga.get(
-        reverse("request-switch"), {"appid": estate.shop.pk, "scope": "instance"}
+        reverse("request-switch"), {"appid": fleet.shop.pk, "scope": "instance"}
     ).content.decode()
     assert "load, " not in incomplete
 
@@ -316,8 +316,8 @@ class TestChecks:
     """What would move is shown at once; whether it can move now is asked of the servers afterwards."""
 
     @pytest.fixture
-    def fields(self, estate: SimpleNamespace) -> dict[str, Any]:
-        return {"appid": estate.shop.pk, "scope": "appid", "target": "west"}
+    def fields(self, fleet: SimpleNamespace) -> dict[str, Any]:
+        return {"appid": fleet.shop.pk, "scope": "appid", "target": "west"}
 
     def found(self, client: Client, fields: dict[str, Any]) -> str:
         return client.get(reverse("request-checks"), fields).content.decode()
@@ -533,16 +533,16 @@ def test_an_act_by_its_address_leads_to_the_switch(as_olga: Client, make_switch:
 
 
 @pytest.mark.parametrize("name", ["订单-服务", "web#1", "<b>bold</b>"])
-def test_register(as_olga: Client, estate: SimpleNamespace, engines: Any, name: str) -> None:
-    response = as_olga.post(reverse("register-instance", args=[estate.shop.pk]), {"name": name, "note": "n"})
+def test_register(as_olga: Client, fleet: SimpleNamespace, engines: Any, name: str) -> None:
+    response = as_olga.post(reverse("register-instance", args=[fleet.shop.pk]), {"name": name, "note": "n"})
     assert response.status_code == 302
-    assert InstanceID.objects.filter(appid=estate.shop, name=name).exists()
+    assert InstanceID.objects.filter(appid=fleet.shop, name=name).exists()
     page = as_olga.get(response["Location"]).content.decode()
     assert "<b>bold</b>" not in page
 
 
-def test_registering_twice_is_no_error(as_olga: Client, estate: SimpleNamespace, engines: Any) -> None:
-    address = reverse("register-instance", args=[estate.shop.pk])
+def test_registering_twice_is_no_error(as_olga: Client, fleet: SimpleNamespace, engines: Any) -> None:
+    address = reverse("register-instance", args=[fleet.shop.pk])
     page = as_olga.post(address, {"name": "shop-carts"}, follow=True).content.decode()
     assert "shop › shop-carts is registered already." in page
     assert InstanceID.objects.count() == 2
@@ -551,9 +551,9 @@ def test_registering_twice_is_no_error(as_olga: Client, estate: SimpleNamespace,
 
 @pytest.mark.parametrize("name", ["", "x" * 300])
 def test_registering_nonsense_is_said_at_the_field(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, name: str
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, name: str
 ) -> None:
-    response = as_olga.post(reverse("register-instance", args=[estate.shop.pk]), {"name": name})
+    response = as_olga.post(reverse("register-instance", args=[fleet.shop.pk]), {"name": name})
     assert response.status_code == 409
     assert 'id="name-error"' in response.content.decode()
     assert InstanceID.objects.count() == 2
@@ -563,17 +563,15 @@ def test_registering_nonsense_is_said_at_the_field(
 
 
 def test_topics_can_be_asked_for(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
 ) -> None:
     choices = as_olga.get(reverse("request-switch")).content.decode()
-    assert f"?pair={estate.pair.pk}&amp;scope=topics" in choices
-    page = as_olga.get(
-        reverse("request-switch"), {"pair": estate.pair.pk, "scope": "topics"}
-    ).content.decode()
+    assert f"?pair={fleet.pair.pk}&amp;scope=topics" in choices
+    page = as_olga.get(reverse("request-switch"), {"pair": fleet.pair.pk, "scope": "topics"}).content.decode()
     assert "Type the names of the Topics." in page
     response = as_olga.post(
         reverse("request-switch"),
-        {"pair": estate.pair.pk, "scope": "topics", "topics": " orders，carts, ", "reason": "Upgrade"},
+        {"pair": fleet.pair.pk, "scope": "topics", "topics": " orders，carts, ", "reason": "Upgrade"},
     )
     assert response.status_code == 302
     switch = Switch.objects.get()
@@ -582,21 +580,21 @@ def test_topics_can_be_asked_for(
         assert "Topic carts, orders" in as_olga.get(address).content.decode()
 
 
-def test_topics_must_be_named(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
+def test_topics_must_be_named(as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None) -> None:
     response = as_olga.post(
-        reverse("request-switch"), {"pair": estate.pair.pk, "scope": "topics", "topics": " , ", "reason": "x"}
+        reverse("request-switch"), {"pair": fleet.pair.pk, "scope": "topics", "topics": " , ", "reason": "x"}
     )
     assert response.status_code == 409
     assert "Say which Topics." in response.content.decode()
 
 
 def test_everything_on_a_cluster_can_be_asked_for(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
 ) -> None:
-    form = {"pair": estate.pair.pk, "scope": "pair", "target": "west", "reason": "Move house"}
+    form = {"pair": fleet.pair.pk, "scope": "pair", "target": "west", "reason": "Move house"}
     assert as_olga.post(reverse("request-switch"), form).status_code == 302
     switch = Switch.objects.get()
-    assert (switch.scope.kind.value, switch.target) == ("pair", estate.west)
+    assert (switch.scope.kind.value, switch.target) == ("pair", fleet.west)
     assert "everything" in as_olga.get(reverse("switches")).content.decode()
 
 
@@ -605,14 +603,14 @@ def test_a_pair_that_does_not_exist(as_olga: Client, engines: Any) -> None:
 
 
 def test_a_window_is_typed_on_the_clock_of_who_types_it(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
 ) -> None:
     """Shanghai is eight hours ahead of UTC; its browsers say -480."""
     tomorrow = timezone.now().date() + timedelta(days=1)
     response = as_olga.post(
         reverse("request-switch"),
         {
-            "appid": estate.shop.pk,
+            "appid": fleet.shop.pk,
             "reason": "At night",
             "start": "window",
             "start_at": f"{tomorrow}T10:00",
@@ -641,9 +639,9 @@ def test_a_window_is_typed_on_the_clock_of_who_types_it(
     ],
 )
 def test_a_window_that_cannot_be_read_is_refused_and_keeps_what_was_typed(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None, times: dict[str, str], why: str
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None, times: dict[str, str], why: str
 ) -> None:
-    form = {"appid": estate.shop.pk, "reason": "Because", "start": "window", **times}
+    form = {"appid": fleet.shop.pk, "reason": "Because", "start": "window", **times}
     response = as_olga.post(reverse("request-switch"), form)
     text = response.content.decode()
     assert response.status_code == 409
@@ -677,12 +675,12 @@ def test_comment(as_arne: Client, as_vera: Client, engines: Any, make_switch: An
 
 
 def test_a_clock_that_changes_with_the_season(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
 ) -> None:
     """Each time has the offset of its own day."""
     day = timezone.now().date() + timedelta(days=30)
     form = {
-        "appid": estate.shop.pk,
+        "appid": fleet.shop.pk,
         "reason": "Over the change",
         "start": "window",
         "start_at": f"{day}T02:00",
@@ -697,9 +695,9 @@ def test_a_clock_that_changes_with_the_season(
 
 @pytest.mark.parametrize("query", [{"scope": "x"}, {"dimension": "x"}, {"scope": "instance"}])
 def test_an_odd_address_shows_the_form(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None, query: dict[str, str]
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None, query: dict[str, str]
 ) -> None:
-    assert as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk, **query}).status_code == 200
+    assert as_olga.get(reverse("request-switch"), {"appid": fleet.shop.pk, **query}).status_code == 200
 
 
 def test_an_approval_counts_only_for_what_was_shown(
@@ -735,7 +733,7 @@ class TestBrowser:
         self,
         as_olga: Client,
         people: SimpleNamespace,
-        estate: SimpleNamespace,
+        fleet: SimpleNamespace,
         engines: Any,
         planned: None,
         started: list[str],
@@ -744,7 +742,7 @@ class TestBrowser:
         browser.get(reverse("overview"))  # now it has a name
         browser.post(
             reverse("request-switch"),
-            {"appid": estate.shop.pk, "scope": "appid", "target": "west", "reason": "Upgrade"},
+            {"appid": fleet.shop.pk, "scope": "appid", "target": "west", "reason": "Upgrade"},
         )
         [switch] = Switch.objects.all()
         browser.post(reverse("sign-out"))
@@ -820,9 +818,9 @@ class TestGoingBack:
         assert "is not on west any more" in as_olga.get(checks, fields).content.decode()
 
     def test_without_a_switch_the_form_does_not_offer_it(
-        self, as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace
+        self, as_olga: Client, fleet: SimpleNamespace, engines: SimpleNamespace
     ) -> None:
-        form = as_olga.get(f"{reverse('request-switch')}?appid={estate.shop.pk}").content.decode()
+        form = as_olga.get(f"{reverse('request-switch')}?appid={fleet.shop.pk}").content.decode()
         assert 'value="restore"' not in form
 
     def test_there_is_no_button_when_it_was_gone_back_from(
@@ -845,9 +843,9 @@ class TestMigration:
         return finished
 
     def test_the_form_and_the_approval_say_what_is_deleted(
-        self, as_olga: Client, as_arne: Client, estate: SimpleNamespace, engines: Any, planned: None
+        self, as_olga: Client, as_arne: Client, fleet: SimpleNamespace, engines: Any, planned: None
     ) -> None:
-        fields = {"appid": estate.shop.pk, "scope": "appid", "target": "west", "kind_of_switch": "migration"}
+        fields = {"appid": fleet.shop.pk, "scope": "appid", "target": "west", "kind_of_switch": "migration"}
         preview = as_olga.get(reverse("request-preview"), {**fields, "retire_after_days": 9}).content.decode()
         assert "1 Topic is deleted on east." in preview
         assert "9 days after it has succeeded" in preview
@@ -858,9 +856,9 @@ class TestMigration:
         assert "Whoever approves the migration approves that." in page
 
     def test_a_term_out_of_its_limits_is_refused(
-        self, as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+        self, as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
     ) -> None:
-        fields = {"appid": estate.shop.pk, "scope": "appid", "target": "west", "kind_of_switch": "migration"}
+        fields = {"appid": fleet.shop.pk, "scope": "appid", "target": "west", "kind_of_switch": "migration"}
         answer = as_olga.post(
             reverse("request-switch"), {**fields, "retire_after_days": 900, "reason": "Newer"}
         )
@@ -869,11 +867,11 @@ class TestMigration:
         assert not Switch.objects.exists()
 
     def test_its_day_stands_on_every_page_that_concerns_it(
-        self, as_vera: Client, migrated: Switch, estate: SimpleNamespace, engines: Any
+        self, as_vera: Client, migrated: Switch, fleet: SimpleNamespace, engines: Any
     ) -> None:
         for address in (
             reverse("overview"),
-            reverse("appid", args=[estate.shop.pk]),
+            reverse("appid", args=[fleet.shop.pk]),
             reverse("switch", args=[migrated.key]),
         ):
             page = as_vera.get(address).content.decode()

@@ -45,8 +45,8 @@ def fail(batch: Batch, position: int = 1) -> None:
 
 class TestAsking:
     @pytest.fixture
-    def form(self, estate: SimpleNamespace) -> dict[str, str]:
-        return {"way": f"{estate.pair.pk}:west", "wave_size": "2", "reason": "Leaving east"}
+    def form(self, fleet: SimpleNamespace) -> dict[str, str]:
+        return {"way": f"{fleet.pair.pk}:west", "wave_size": "2", "reason": "Leaving east"}
 
     def test_the_preview_shows_waves_and_changes_nothing(
         self, as_olga: Client, engines: Any, world: World, form: dict[str, str]

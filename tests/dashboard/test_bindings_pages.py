@@ -31,7 +31,7 @@ def text(answer: Any) -> str:
 
 class TestTheAppID:
     def test_what_is_bound_and_by_whom(
-        self, as_olga: Client, estate: Any, engines: SimpleNamespace, make_switch: Any, make_change: Any
+        self, as_olga: Client, fleet: Any, engines: SimpleNamespace, make_switch: Any, make_change: Any
     ) -> None:
         switch, change = make_switch("succeeded"), make_change("applied")
         document = BindingDocument("shop", Binding("west", switch=switch.key, epoch=5))
@@ -42,36 +42,36 @@ class TestTheAppID:
         ):
             document = document.with_binding(identity, Binding("west", switch=key))
         engines.look = Engines({"shop": document}, 7)
-        page = text(as_olga.get(f"/appids/{estate.shop.pk}/"))
+        page = text(as_olga.get(f"/appids/{fleet.shop.pk}/"))
         section = page.partition('id="bindings"')[2].partition("</section>")[0]
         assert f'href="/switches/{switch.key}/"' in section
         assert f'href="/binding-changes/{change.key}/"' in section
         for words in ("Topic list", "shop#a, b", "shop##readers", "unknown", "?unbind=shop%2Bshop-carts"):
             assert words in section
 
-    def test_nothing_is_bound(self, as_vera: Client, estate: Any, engines: SimpleNamespace) -> None:
+    def test_nothing_is_bound(self, as_vera: Client, fleet: Any, engines: SimpleNamespace) -> None:
         engines.look = Engines({}, 7)
-        answer = as_vera.get(f"/appids/{estate.shop.pk}/")
+        answer = as_vera.get(f"/appids/{fleet.shop.pk}/")
         assert "Nothing is bound: all its clients are on east, the pair's default." in text(answer)
-        assert reverse("bind", args=[estate.shop.pk]) not in answer.content.decode(), "a viewer may not"
+        assert reverse("bind", args=[fleet.shop.pk]) not in answer.content.decode(), "a viewer may not"
 
     def test_a_change_that_is_under_way(
-        self, as_vera: Client, estate: Any, engines: Any, make_change: Any
+        self, as_vera: Client, fleet: Any, engines: Any, make_change: Any
     ) -> None:
         change = make_change()
         make_change("declined")
-        page = text(as_vera.get(f"/appids/{estate.shop.pk}/"))
+        page = text(as_vera.get(f"/appids/{fleet.shop.pk}/"))
         assert f"Change {change.key}" in page
         assert page.count("/binding-changes/") == 1
 
 
 class TestAsking:
     def test_the_preview_says_what_is_written_and_about_whom_it_decides(
-        self, as_olga: Client, estate: Any, engines: Any, dialect: Any
+        self, as_olga: Client, fleet: Any, engines: Any, dialect: Any
     ) -> None:
         shown = text(
             as_olga.get(
-                f"/appids/{estate.shop.pk}/bindings/preview/",
+                f"/appids/{fleet.shop.pk}/bindings/preview/",
                 {"act": "bind", "kind": "instance", "instance": "shop-carts"},
             )
         )
@@ -80,18 +80,18 @@ class TestAsking:
         assert 'name="digest"' in shown
 
     def test_what_would_move_somebody_leads_to_a_switch(
-        self, as_olga: Client, estate: Any, engines: Any, dialect: NativeDialect
+        self, as_olga: Client, fleet: Any, engines: Any, dialect: NativeDialect
     ) -> None:
         dialect.change([Edit(SHOP, Binding("west"))])
-        shown = text(as_olga.get(f"/appids/{estate.shop.pk}/bindings/preview/", {"unbind": "shop"}))
+        shown = text(as_olga.get(f"/appids/{fleet.shop.pk}/bindings/preview/", {"unbind": "shop"}))
         assert "A change by hand moves nobody: request a switch for it." in shown
-        assert f"/switches/request/?appid={estate.shop.pk}&amp;scope=appid&amp;target=east" in shown
+        assert f"/switches/request/?appid={fleet.shop.pk}&amp;scope=appid&amp;target=east" in shown
         assert 'name="digest"' not in shown
 
     def test_from_the_form_to_the_change(
-        self, as_olga: Client, estate: Any, engines: Any, dialect: Any
+        self, as_olga: Client, fleet: Any, engines: Any, dialect: Any
     ) -> None:
-        address = f"/appids/{estate.shop.pk}/bindings/change/"
+        address = f"/appids/{fleet.shop.pk}/bindings/change/"
         form = text(as_olga.get(f"{address}?instance=shop-carts"))
         assert 'value="shop-carts"' in form
         answer = as_olga.post(
@@ -103,9 +103,9 @@ class TestAsking:
         assert change.requested_in, "the browser is noted for four eyes"
 
     def test_a_refusal_keeps_what_was_typed(
-        self, as_olga: Client, estate: Any, engines: Any, dialect: Any
+        self, as_olga: Client, fleet: Any, engines: Any, dialect: Any
     ) -> None:
-        address = f"/appids/{estate.shop.pk}/bindings/change/"
+        address = f"/appids/{fleet.shop.pk}/bindings/change/"
         asked = {"act": "bind", "kind": "instance", "instance": "unknown-one", "reason": "Known"}
         answer = as_olga.post(address, asked)
         assert answer.status_code == 409
@@ -117,10 +117,10 @@ class TestAsking:
         assert "Say what to bind or to unbind." in text(nothing)
 
     def test_without_zookeeper(
-        self, as_olga: Client, estate: Any, engines: SimpleNamespace, dialect: Any
+        self, as_olga: Client, fleet: Any, engines: SimpleNamespace, dialect: Any
     ) -> None:
         engines.look = Engines(fault="the connection is lost")
-        address = f"/appids/{estate.shop.pk}/bindings/change/"
+        address = f"/appids/{fleet.shop.pk}/bindings/change/"
         assert "ZooKeeper does not answer" in text(as_olga.get(f"{address}?instance=shop-carts"))
         answer = as_olga.post(address, {"instance": "shop-carts", "reason": "x"})
         assert "no binding can be changed" in text(answer)
@@ -192,20 +192,20 @@ class TestTheChange:
 
 
 class TestInstanceIDs:
-    def test_generated(self, as_olga: Client, estate: Any, engines: Any) -> None:
+    def test_generated(self, as_olga: Client, fleet: Any, engines: Any) -> None:
         answer = as_olga.post(
-            f"/appids/{estate.shop.pk}/instances/generate/", {"topics": "orders, carts", "one": "each"}
+            f"/appids/{fleet.shop.pk}/instances/generate/", {"topics": "orders, carts", "one": "each"}
         )
         assert answer.status_code == 302
-        assert estate.shop.instances.filter(name__startswith="shop-orders-").count() == 1
-        nothing = as_olga.post(f"/appids/{estate.shop.pk}/instances/generate/", {"topics": " "})
+        assert fleet.shop.instances.filter(name__startswith="shop-orders-").count() == 1
+        nothing = as_olga.post(f"/appids/{fleet.shop.pk}/instances/generate/", {"topics": " "})
         assert (nothing.status_code, "Say for which Topics." in text(nothing)) == (409, True)
 
     def test_unregistered_with_its_name_typed(
-        self, as_olga: Client, estate: Any, engines: Any, dialect: Any
+        self, as_olga: Client, fleet: Any, engines: Any, dialect: Any
     ) -> None:
-        instance = estate.shop.instances.get(name="shop-carts")
-        address = f"/appids/{estate.shop.pk}/instances/{instance.pk}/unregister/"
+        instance = fleet.shop.instances.get(name="shop-carts")
+        address = f"/appids/{fleet.shop.pk}/instances/{instance.pk}/unregister/"
         assert "Unregister shop-carts" in text(as_olga.get(address))
         wrong = as_olga.post(address, {"typed": "shop"})
         assert (wrong.status_code, "Type shop-carts to confirm" in text(wrong)) == (409, True)

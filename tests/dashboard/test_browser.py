@@ -125,7 +125,7 @@ def test_what_came_while_something_was_pressed_is_shown_afterwards(
 
 
 def test_an_overview_that_has_not_changed_is_left_alone(
-    olga: Window, estate: SimpleNamespace, engines: SimpleNamespace
+    olga: Window, fleet: SimpleNamespace, engines: SimpleNamespace
 ) -> None:
     engines.look = Engines({}, 7, (gateway(live=False, excluded=True),))
     page = olga.open()
@@ -160,7 +160,7 @@ def test_retirement_leaves_the_rest_of_the_page_alone(olga: Window, finished: Sw
 
 
 def test_a_schedule_that_is_being_changed_is_left_as_it_is(
-    olga: Window, people: SimpleNamespace, estate: SimpleNamespace, settings: Any, tmp_path: Path
+    olga: Window, people: SimpleNamespace, fleet: SimpleNamespace, settings: Any, tmp_path: Path
 ) -> None:
     settings.LAKE = str(tmp_path)
     people.olga.groups.add(Group.objects.get(name="administrator"))

@@ -19,7 +19,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from support.browser import Window
 
-from dashboard.graph_parts import ESTATE, publish_graph, uses_of
+from dashboard.graph_parts import FLEET, publish_graph, uses_of
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
 from dashboard.test_clusters import TABLES
@@ -89,7 +89,7 @@ APPIDS, DAYS = 500, 30
 
 @pytest.fixture
 def published(
-    estate: SimpleNamespace, engines: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fleet: SimpleNamespace, engines: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> SimpleNamespace:
     """What runs have published of 500 AppIDs, and how the pair has stood for thirty days."""
     now = timezone.now()
@@ -98,7 +98,7 @@ def published(
         for job in (Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.ADVICE, Run.Job.LAG)
     }
     names = ["shop", "购物", *(f"app-{number:03d}" for number in range(APPIDS - 2))]
-    AppID.objects.bulk_create(AppID(name=name, pair=estate.pair) for name in names[1:])
+    AppID.objects.bulk_create(AppID(name=name, pair=fleet.pair) for name in names[1:])
     clients = [1 + 300 // (number + 1) for number in range(APPIDS)]
     Sharing.objects.bulk_create(
         Sharing(
@@ -170,10 +170,10 @@ def published(
                 seconds_most=45.0 if age == 20 else 8.0,
                 records_most=900,
             )
-    _samples(estate.mirror)
-    _graph(estate.pair)
+    _samples(fleet.mirror)
+    _graph(fleet.pair)
     _groups(monkeypatch, tmp_path)
-    _gateways_and_clusters(estate.east, monkeypatch)
+    _gateways_and_clusters(fleet.east, monkeypatch)
     before = Run.objects.filter(job=Run.Job.TOPOLOGY, rows__has_key="edges").order_by("pk").first()
     return SimpleNamespace(
         pages={appid.name: appid.pk for appid in AppID.objects.all()} | {"before": before and before.pk}
@@ -274,8 +274,8 @@ def _graph(pair: Pair) -> None:
             group=f"group-{number}",
         )
     ]
-    publish_graph(pair, [*ESTATE, *crowd], at=timezone.now() - timedelta(days=1))
-    now = publish_graph(pair, [*ESTATE, *crowd[:-8], *uses_of("购物", consume=["orders"])], west=["bookings"])
+    publish_graph(pair, [*FLEET, *crowd], at=timezone.now() - timedelta(days=1))
+    now = publish_graph(pair, [*FLEET, *crowd[:-8], *uses_of("购物", consume=["orders"])], west=["bookings"])
     Sharing.objects.update(run=now)
 
 

@@ -192,7 +192,7 @@ class TestTheSnapshot:
 @pytest.mark.stack
 @pytest.mark.django_db
 class TestPages:
-    def test_what_a_snapshot_says_is_kept(self, estate: SimpleNamespace) -> None:
+    def test_what_a_snapshot_says_is_kept(self, fleet: SimpleNamespace) -> None:
         sampling.note_clusters(AT, TABLES)
         [row] = ClusterState.objects.all()
         assert (row.cluster.name, row.controller_epoch, row.brokers, row.topics, row.partitions) == (
@@ -204,20 +204,20 @@ class TestPages:
         )
         assert (row.leaderless, row.under_replicated, row.under_min_isr) == (1, 2, 2)
 
-    def test_old_samples_are_removed_and_states_stay_longer(self, estate: SimpleNamespace) -> None:
+    def test_old_samples_are_removed_and_states_stay_longer(self, fleet: SimpleNamespace) -> None:
         for age in (timedelta(hours=1), timedelta(days=2), timedelta(days=60)):
-            ClusterSample.objects.create(cluster=estate.east, at=timezone.now() - age)
-            ClusterState.objects.create(cluster=estate.east, at=timezone.now() - age)
+            ClusterSample.objects.create(cluster=fleet.east, at=timezone.now() - age)
+            ClusterState.objects.create(cluster=fleet.east, at=timezone.now() - age)
         sampling.trim()
         assert (ClusterSample.objects.count(), ClusterState.objects.count()) == (1, 2)
 
-    def test_the_list(self, as_arne: Client, estate: SimpleNamespace, lake: Store) -> None:
+    def test_the_list(self, as_arne: Client, fleet: SimpleNamespace, lake: Store) -> None:
         sampling.note_clusters(timezone.now(), TABLES)
         page = as_arne.get(reverse("clusters")).content.decode()
         assert "no snapshot has it yet" in page, "west"
         assert "kraft" in page, "east"
 
-    def test_which_gateways_reach_it(self, as_arne: Client, estate: SimpleNamespace, lake: Store) -> None:
+    def test_which_gateways_reach_it(self, as_arne: Client, fleet: SimpleNamespace, lake: Store) -> None:
         now = timezone.now()
         values = {"started": now, "applied": 1, "parked": 0, "expired": 0, "overflowed": 0}
         for gateway, ago, reached in (
@@ -240,10 +240,10 @@ class TestPages:
         assert (west.reached_by, west.missed_by) == ((), ("gateway-1",)), "that it is configured says nothing"
         assert "gateway-1 does not reach it" in as_arne.get(reverse("clusters")).content.decode()
 
-    def test_one_cluster(self, as_arne: Client, estate: SimpleNamespace, lake: Store) -> None:
+    def test_one_cluster(self, as_arne: Client, fleet: SimpleNamespace, lake: Store) -> None:
         sampling.note_clusters(timezone.now(), TABLES)
-        ClusterSample.objects.create(cluster=estate.east, at=timezone.now(), milliseconds=3.2, brokers=1)
-        ClusterSample.objects.create(cluster=estate.east, at=timezone.now())
+        ClusterSample.objects.create(cluster=fleet.east, at=timezone.now(), milliseconds=3.2, brokers=1)
+        ClusterSample.objects.create(cluster=fleet.east, at=timezone.now())
         page = as_arne.get(reverse("cluster", args=["east"])).content.decode()
         assert "It did not answer 1 of 2 times." in page
         assert "gone" in page and "3 Topics, 3 partitions" in page
@@ -256,14 +256,14 @@ class TestPages:
             assert b"".join(answer.streaming_content).decode().splitlines()[0] == head  # type: ignore[attr-defined]
 
     def test_one_that_was_away_says_that_nothing_is_known(
-        self, as_arne: Client, estate: Any, lake: Store
+        self, as_arne: Client, fleet: Any, lake: Store
     ) -> None:
         page = as_arne.get(reverse("cluster", args=["west"])).content.decode()
         assert "The newest snapshot lacks it: Cluster west did not answer within 10 s." in page
         assert "every partition has a leader" not in page
 
     def test_quotas_are_asked_and_a_cluster_that_is_away_is_no_fault_of_the_page(
-        self, as_arne: Client, estate: Any, monkeypatch: pytest.MonkeyPatch
+        self, as_arne: Client, fleet: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         shop = QuotaEntity(user="shop")
         monkeypatch.setattr(
@@ -282,7 +282,7 @@ class TestPages:
         assert answer.status_code == 200 and "did not answer within 10 s" in answer.content.decode()
 
     def test_another_pairs_clusters_are_not_there(
-        self, people: SimpleNamespace, estate: Any, lake: Store
+        self, people: SimpleNamespace, fleet: Any, lake: Store
     ) -> None:
         north, south = cluster("north", 8), cluster("south", 9)
         other = Pair.objects.create(name="other", first=north, second=south, default=north)

@@ -29,8 +29,8 @@ HEAD = ",".join(COLUMNS) + "\n"
 
 
 @pytest.fixture
-def shop(estate: SimpleNamespace, engines: Any) -> AppID:
-    return estate.shop
+def shop(fleet: SimpleNamespace, engines: Any) -> AppID:
+    return fleet.shop
 
 
 @pytest.fixture

@@ -30,11 +30,11 @@ MINE = "/switches/?inbox=mine"
 
 
 @pytest.fixture
-def keep(as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace, planned: None) -> Any:
+def keep(as_olga: Client, fleet: SimpleNamespace, engines: SimpleNamespace, planned: None) -> Any:
     """Keep what is typed about ``shop``; the answer."""
 
     def act(client: Client = as_olga, **typed: Any) -> Any:
-        return client.post(FORM, {"appid": estate.shop.pk, "keep": "1", **typed})
+        return client.post(FORM, {"appid": fleet.shop.pk, "keep": "1", **typed})
 
     return act
 
@@ -84,11 +84,11 @@ def test_kept_again_it_is_the_same_one(keep: Any) -> None:
     assert RequestDraft.objects.count() == 1
 
 
-def test_what_was_asked_for_is_no_draft_any_more(as_olga: Client, keep: Any, estate: SimpleNamespace) -> None:
+def test_what_was_asked_for_is_no_draft_any_more(as_olga: Client, keep: Any, fleet: SimpleNamespace) -> None:
     keep(reason="Leaving the old cluster")
     draft = RequestDraft.objects.get()
     asked = {
-        "appid": estate.shop.pk,
+        "appid": fleet.shop.pk,
         "draft": draft.pk,
         "scope": "appid",
         "target": "west",
@@ -101,12 +101,12 @@ def test_what_was_asked_for_is_no_draft_any_more(as_olga: Client, keep: Any, est
 
 
 def test_a_rehearsal_is_tried_before_it_is_asked_for(
-    as_olga: Client, keep: Any, estate: SimpleNamespace, started: list[str]
+    as_olga: Client, keep: Any, fleet: SimpleNamespace, started: list[str]
 ) -> None:
     keep(reason="Leaving")
     draft = RequestDraft.objects.get()
     tried = {
-        "appid": estate.shop.pk,
+        "appid": fleet.shop.pk,
         "draft": draft.pk,
         "scope": "appid",
         "target": "west",
@@ -117,22 +117,22 @@ def test_a_rehearsal_is_tried_before_it_is_asked_for(
     assert RequestDraft.objects.filter(pk=draft.pk).exists()
 
 
-def test_the_way_is_proposed_anew_unless_it_was_chosen(keep: Any, estate: SimpleNamespace) -> None:
+def test_the_way_is_proposed_anew_unless_it_was_chosen(keep: Any, fleet: SimpleNamespace) -> None:
     """The AppID may have been switched by somebody else meanwhile."""
     keep(scope="appid", target="west")
-    keep(scope="pair", target="west", appid="", pair=estate.pair.pk)
+    keep(scope="pair", target="west", appid="", pair=fleet.pair.pk)
     assert [draft.fields.get("target") for draft in RequestDraft.objects.order_by("pk")] == [None, "west"]
 
 
 def test_one_that_goes_back_from_what_is_not_there_opens_all_the_same(
-    as_olga: Client, keep: Any, estate: SimpleNamespace
+    as_olga: Client, keep: Any, fleet: SimpleNamespace
 ) -> None:
     keep(restores="s-gone", kind_of_switch="restore", reason="Home again")
     assert "Home again</textarea>" in page(as_olga, RequestDraft.objects.get().get_absolute_url())
 
 
 def test_what_is_refused_stays_one(
-    as_olga: Client, keep: Any, estate: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    as_olga: Client, keep: Any, fleet: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise Refused(say("%(cluster)s does not answer.", cluster="west"))
@@ -140,7 +140,7 @@ def test_what_is_refused_stays_one(
     keep(reason="Leaving")
     draft = RequestDraft.objects.get()
     monkeypatch.setattr(requests, "check_now", refuse)
-    asked = {"appid": estate.shop.pk, "draft": draft.pk, "scope": "appid", "target": "west", "reason": "Now"}
+    asked = {"appid": fleet.shop.pk, "draft": draft.pk, "scope": "appid", "target": "west", "reason": "Now"}
     answer = as_olga.post(FORM, asked)
     assert answer.status_code == 409
     assert f'name="draft" value="{draft.pk}"' in answer.content.decode()

@@ -96,7 +96,7 @@ def test_one_of_an_older_version_gives_no_sample() -> None:
 @pytest.mark.django_db
 class TestPages:
     @pytest.fixture
-    def sampled(self, engines: SimpleNamespace, estate: SimpleNamespace) -> SimpleNamespace:
+    def sampled(self, engines: SimpleNamespace, fleet: SimpleNamespace) -> SimpleNamespace:
         engines.look = Engines({}, 7, (gateway("gateway-1"), gateway("gateway-9", live=False)))
         now = timezone.now()
         for age, fetches in ((30, 100), (15, 400)):
@@ -107,7 +107,7 @@ class TestPages:
         return engines
 
     def test_every_gateway_that_can_be_asked_is_sampled(
-        self, monkeypatch: pytest.MonkeyPatch, estate: Any
+        self, monkeypatch: pytest.MonkeyPatch, fleet: Any
     ) -> None:
         members = [gateway("gateway-1"), gateway("gateway-2"), gateway("gateway-9", live=False)]
         monkeypatch.setattr(sampling, "gateway_members", lambda: members)

@@ -31,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
 
 
 def test_only_one_that_does_not_answer_can_be_excluded(
-    as_olga: Client, as_vera: Client, estate: SimpleNamespace, engines: Any
+    as_olga: Client, as_vera: Client, fleet: SimpleNamespace, engines: Any
 ) -> None:
     offer = reverse("exclude-gateway")
     engines.look = Engines({}, 7, (gateway(),))

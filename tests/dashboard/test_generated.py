@@ -29,7 +29,7 @@ PAGES = (
 
 
 @pytest.fixture
-def fleet(estate: SimpleNamespace) -> Pair:
+def fleet(fleet: SimpleNamespace) -> Pair:
     """Beside a real pair."""
     first, second = (
         Cluster.objects.create(name=f"fleet-{side}", number=900 + place, generated=True)
@@ -55,6 +55,6 @@ def test_who_may_not_see_it_hears_nothing_of_it(engines: SimpleNamespace, fleet:
 
 
 def test_of_real_pairs_nothing_is_said(
-    as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace
+    as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace
 ) -> None:
     assert "generated" not in as_olga.get(reverse("appids")).content.decode()

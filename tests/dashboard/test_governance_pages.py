@@ -49,7 +49,7 @@ def run_of(job: Run.Job) -> Run:
 
 
 @pytest.fixture
-def findings(estate: SimpleNamespace) -> SimpleNamespace:
+def findings(fleet: SimpleNamespace) -> SimpleNamespace:
     run_of(Run.Job.RISK)
     evidence = {"appid": "shop", "client": "购物车", "acks": "1", "topics": "carts", "count": "2"}
     return SimpleNamespace(
@@ -196,7 +196,7 @@ def test_a_role_on_one_pair_shows_nothing_of_another(
     assert client.get(reverse("finding", args=[findings.acks.pk])).status_code == 404
 
 
-def test_a_rule_that_is_not_known_any_more_is_shown_by_its_code(as_olga: Client, estate: Any) -> None:
+def test_a_rule_that_is_not_known_any_more_is_shown_by_its_code(as_olga: Client, fleet: Any) -> None:
     now = timezone.now()
     old = Finding.objects.create(
         pair="main", code="gone-rule", weight=4, first_at=now, opened_at=now, last_run=1
@@ -205,7 +205,7 @@ def test_a_rule_that_is_not_known_any_more_is_shown_by_its_code(as_olga: Client,
     assert "gone-rule" in page(as_olga, "findings")
 
 
-def test_before_the_first_run_it_says_where_to_begin(as_olga: Client, estate: Any) -> None:
+def test_before_the_first_run_it_says_where_to_begin(as_olga: Client, fleet: Any) -> None:
     assert reverse("pipeline") in page(as_olga, "findings").split("<main", 1)[1]
 
 
@@ -223,7 +223,7 @@ def test_the_page_of_rules_has_every_rule(
 
 
 @pytest.fixture
-def tables(estate: SimpleNamespace) -> None:
+def tables(fleet: SimpleNamespace) -> None:
     now = timezone.now()
     topology, coverage, advice, lag = (
         run_of(job) for job in (Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.ADVICE, Run.Job.LAG)
@@ -287,12 +287,12 @@ def test_coverage_of_a_pair_over_time(as_vera: Client, tables: None) -> None:
     assert "75 %" in page(as_vera, "table", "coverage")
 
 
-def test_coverage_of_one_appid_over_time(as_vera: Client, tables: None, estate: Any) -> None:
+def test_coverage_of_one_appid_over_time(as_vera: Client, tables: None, fleet: Any) -> None:
     later = run_of(Run.Job.COVERAGE)
     numbers = dict.fromkeys(("nameless", "new_clients", "days", "duplicates", "bypassing"), 0)
     for appid, clients in (("shop", 8), ("billing", 50)):
         Coverage.objects.create(run=later, pair="main", appid=appid, clients=clients, registered=6, **numbers)
-    text = page(as_vera, "appid", estate.shop.pk).split("Coverage over time", 1)[1]
+    text = page(as_vera, "appid", fleet.shop.pk).split("Coverage over time", 1)[1]
     assert "75 %" in text and '<td class="num">8</td>' in text
     assert '<td class="num">58</td>' not in text, "clients of all AppIDs"
     found = as_vera.get("/api/v1/tables/coverage/over-time/", {"appid": "shop"}).json()
@@ -301,8 +301,8 @@ def test_coverage_of_one_appid_over_time(as_vera: Client, tables: None, estate: 
     assert as_vera.get("/api/v1/tables/coverage/over-time/", {"pair": "other"}).json() == []
 
 
-def test_an_appids_page_has_its_score(as_vera: Client, findings: SimpleNamespace, estate: Any) -> None:
-    text = page(as_vera, "appid", estate.shop.pk)
+def test_an_appids_page_has_its_score(as_vera: Client, findings: SimpleNamespace, fleet: Any) -> None:
+    text = page(as_vera, "appid", fleet.shop.pk)
     assert "Risk score 11" in text
     assert "1 high, 0 medium, 1 low" in text
 
@@ -317,7 +317,7 @@ def test_order_and_search_stand_in_the_address(as_vera: Client, tables: None) ->
     assert "Nothing fits" in page(as_vera, "table", "radii", q="nowhere")
 
 
-def test_the_map_of_coverage_shows_what_is_looked_for(as_vera: Client, estate: Any) -> None:
+def test_the_map_of_coverage_shows_what_is_looked_for(as_vera: Client, fleet: Any) -> None:
     """Of many AppIDs a few are drawn: a search finds the others, by their Topics, too."""
     run = run_of(Run.Job.COVERAGE)
     CoverageCell.objects.bulk_create(
@@ -343,7 +343,7 @@ def test_there_is_no_such_table(as_vera: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["coverage", "radii", "sharing", "edges", "advice", "lag"])
-def test_a_table_that_no_run_has_made_says_so(as_vera: Client, estate: Any, name: str) -> None:
+def test_a_table_that_no_run_has_made_says_so(as_vera: Client, fleet: Any, name: str) -> None:
     assert "has not run yet" in page(as_vera, "table", name)
 
 
@@ -356,19 +356,19 @@ def test_administrators_may_accept_too(findings: SimpleNamespace) -> None:
 
 
 def test_an_operator_calls_an_appid_critical_and_takes_it_back(
-    as_olga: Client, as_vera: Client, estate: SimpleNamespace
+    as_olga: Client, as_vera: Client, fleet: SimpleNamespace
 ) -> None:
-    address = reverse("mark-critical", args=[estate.shop.pk])
+    address = reverse("mark-critical", args=[fleet.shop.pk])
     tag = '<span class="tag">critical</span>'
-    assert tag not in page(as_olga, "appid", estate.shop.pk)
+    assert tag not in page(as_olga, "appid", fleet.shop.pk)
     for _ in range(2):  # a double click
         assert as_olga.post(address, {"critical": "yes"}).status_code == 302
-    assert tag in page(as_olga, "appid", estate.shop.pk) and tag in page(as_vera, "appids")
-    assert "Not critical any more" in page(as_olga, "appid", estate.shop.pk)
-    assert "Not critical any more" not in page(as_vera, "appid", estate.shop.pk)
+    assert tag in page(as_olga, "appid", fleet.shop.pk) and tag in page(as_vera, "appids")
+    assert "Not critical any more" in page(as_olga, "appid", fleet.shop.pk)
+    assert "Not critical any more" not in page(as_vera, "appid", fleet.shop.pk)
     assert as_vera.post(address, {"critical": "no"}).status_code == 403
     answer = as_olga.patch(
-        f"/api/v1/appids/{estate.shop.pk}/",
+        f"/api/v1/appids/{fleet.shop.pk}/",
         {"critical": False},
         "application/json",
         HTTP_IDEMPOTENCY_KEY="k-1",
@@ -393,7 +393,7 @@ def test_the_work_list_tells_both_radii_or_that_nobody_is_critical(as_vera: Clie
     ("language", "said"), [("en", "is used for produce, consume, sarama"), ("zh-hans", "生产, 消费, sarama")]
 )
 def test_kinds_of_clients_are_told_in_the_viewers_words(
-    people: SimpleNamespace, estate: SimpleNamespace, language: str, said: str
+    people: SimpleNamespace, fleet: SimpleNamespace, language: str, said: str
 ) -> None:
     run_of(Run.Job.RISK)
     evidence = {"appid": "shop", "client": "web", "kinds": "produce, consume, sarama"}
@@ -417,12 +417,12 @@ def test_kinds_of_clients_are_told_in_the_viewers_words(
     ],
 )
 def test_a_finding_leads_to_the_very_thing(
-    as_vera: Client, estate: Any, about: About, name: str, leads_to: str | None
+    as_vera: Client, fleet: Any, about: About, name: str, leads_to: str | None
 ) -> None:
     """And not to a list in which it stands somewhere."""
     now = timezone.now()
     Access.objects.update_or_create(
-        pair=estate.pair, appid="shop", client_id="shop-carts", kind="group", resource="cart-readers", cluster="east",
+        pair=fleet.pair, appid="shop", client_id="shop-carts", kind="group", resource="cart-readers", cluster="east",
         defaults={"first_seen": now, "last_seen": now},
     )  # fmt: skip
     code = next(code for code, entry in CATALOGUE.items() if entry.about is about)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.graph_parts import ESTATE, publish_graph, uses_of
+from dashboard.graph_parts import FLEET, publish_graph, uses_of
 from hadash.dashboard.charts import flows
 from hadash.dashboard.charts.flows import APPID, CLIENT, CLUSTER, MOST_NAMED, TOPIC, Flow, Place
 from hadash.dashboard.charts.island_map import Turn
@@ -27,8 +27,8 @@ NOW = timezone.now()
 
 
 @pytest.fixture
-def run(estate: SimpleNamespace) -> Run:
-    return publish_graph(estate.pair, ESTATE)
+def run(fleet: SimpleNamespace) -> Run:
+    return publish_graph(fleet.pair, FLEET)
 
 
 def turns(run: Run, since: Run, pair: Pair) -> dict[str, Turn]:
@@ -36,54 +36,54 @@ def turns(run: Run, since: Run, pair: Pair) -> dict[str, Turn]:
 
 
 class TestTheMap:
-    def test_islands_are_what_hangs_together(self, run: Run, estate: SimpleNamespace) -> None:
-        islands, rest = maps.islands_of(run, estate.pair)
+    def test_islands_are_what_hangs_together(self, run: Run, fleet: SimpleNamespace) -> None:
+        islands, rest = maps.islands_of(run, fleet.pair)
         assert [(i.things, i.appids, i.topics, i.groups) for i in islands] == [(7, 3, 2, 2), (3, 1, 1, 1)]
         assert rest.islands == 0
 
-    def test_those_without_a_place_are_counted_together(self, run: Run, estate: SimpleNamespace) -> None:
+    def test_those_without_a_place_are_counted_together(self, run: Run, fleet: SimpleNamespace) -> None:
         Island.objects.filter(run=run, things=3).update(x=None, y=None, r=None)
         Mark.objects.filter(run=run, appid="ledger").delete()
-        islands, rest = maps.islands_of(run, estate.pair)
+        islands, rest = maps.islands_of(run, fleet.pair)
         assert (len(islands), rest.islands, rest.things, rest.largest) == (1, 1, 3, 3)
 
-    def test_what_is_drawn_lies_within_its_island(self, run: Run, estate: SimpleNamespace) -> None:
-        circles = [(i.x or 0, i.y or 0, i.r or 0) for i in maps.islands_of(run, estate.pair)[0]]
-        for spot in maps.spots_of(run, estate.pair):
+    def test_what_is_drawn_lies_within_its_island(self, run: Run, fleet: SimpleNamespace) -> None:
+        circles = [(i.x or 0, i.y or 0, i.r or 0) for i in maps.islands_of(run, fleet.pair)[0]]
+        for spot in maps.spots_of(run, fleet.pair):
             assert any((spot.x - x) ** 2 + (spot.y - y) ** 2 < r * r for x, y, r in circles)
 
-    def test_another_pairs_are_not_there(self, run: Run, estate: SimpleNamespace) -> None:
-        other = Pair.objects.create(name="other", first=estate.east, second=estate.west, default=estate.east)
+    def test_another_pairs_are_not_there(self, run: Run, fleet: SimpleNamespace) -> None:
+        other = Pair.objects.create(name="other", first=fleet.east, second=fleet.west, default=fleet.east)
         assert maps.spots_of(run, other) == []
 
 
 class TestDifferences:
-    def test_new_gone_and_moved(self, estate: SimpleNamespace) -> None:
-        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
-        after = [use for use in ESTATE if use.appid != "search"] + uses_of("returns", produce=["orders"])
-        now = publish_graph(estate.pair, after, west=["bookings"])
-        found = turns(now, before, estate.pair)
+    def test_new_gone_and_moved(self, fleet: SimpleNamespace) -> None:
+        before = publish_graph(fleet.pair, FLEET, at=NOW - timedelta(hours=2))
+        after = [use for use in FLEET if use.appid != "search"] + uses_of("returns", produce=["orders"])
+        now = publish_graph(fleet.pair, after, west=["bookings"])
+        found = turns(now, before, fleet.pair)
         assert found["returns"] is Turn.NEW
         assert {found["search"], found["indexers"]} == {Turn.GONE}
         assert found["bookings"] is Turn.MOVED
         assert {found["shop"], found["orders"]} == {Turn.SAME}
 
-    def test_what_is_only_not_drawn_any_more_is_not_gone(self, estate: SimpleNamespace) -> None:
-        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
-        now = publish_graph(estate.pair, ESTATE)
+    def test_what_is_only_not_drawn_any_more_is_not_gone(self, fleet: SimpleNamespace) -> None:
+        before = publish_graph(fleet.pair, FLEET, at=NOW - timedelta(hours=2))
+        now = publish_graph(fleet.pair, FLEET)
         Mark.objects.filter(run=now, names=["clicks"]).delete()
-        assert "clicks" not in turns(now, before, estate.pair)
+        assert "clicks" not in turns(now, before, fleet.pair)
 
-    def test_what_was_only_not_drawn_before_is_not_new(self, estate: SimpleNamespace) -> None:
-        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
-        now = publish_graph(estate.pair, ESTATE)
+    def test_what_was_only_not_drawn_before_is_not_new(self, fleet: SimpleNamespace) -> None:
+        before = publish_graph(fleet.pair, FLEET, at=NOW - timedelta(hours=2))
+        now = publish_graph(fleet.pair, FLEET)
         Mark.objects.filter(run=before, names=["clicks"]).delete()
-        assert turns(now, before, estate.pair)["clicks"] is Turn.SAME
+        assert turns(now, before, fleet.pair)["clicks"] is Turn.SAME
 
 
 class TestSurroundings:
     def test_of_an_appid_its_own_come_first_and_those_who_use_the_same(
-        self, run: Run, estate: SimpleNamespace
+        self, run: Run, fleet: SimpleNamespace
     ) -> None:
         found = surroundings_of(run, Focus("main", "appid", "shop"))
         assert {(f.appid, f.resource) for f in found.flows if f.is_own} == {
@@ -93,20 +93,20 @@ class TestSurroundings:
         assert {f.appid for f in found.flows if not f.is_own} == {"audit", "search"}
         assert found.radius == 7
 
-    def test_of_a_topic_what_its_users_use_besides(self, run: Run, estate: SimpleNamespace) -> None:
+    def test_of_a_topic_what_its_users_use_besides(self, run: Run, fleet: SimpleNamespace) -> None:
         found = surroundings_of(run, Focus("main", "topic", name="orders"))
         assert {f.appid for f in found.flows if f.is_own} == {"shop", "audit"}
         assert {f.resource for f in found.flows if not f.is_own} == {"clicks", "auditors"}
 
     def test_of_many_who_use_the_same_the_closest_are_shown(
-        self, run: Run, estate: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+        self, run: Run, fleet: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(surroundings, "MOST_APPIDS", 1)
         found = surroundings_of(run, Focus("main", "appid", "shop"))
         assert {f.appid for f in found.flows} == {"shop", "audit"}
         assert found.appids_left_out == 1
 
-    def test_of_what_nobody_knows_there_is_nothing(self, run: Run, estate: SimpleNamespace) -> None:
+    def test_of_what_nobody_knows_there_is_nothing(self, run: Run, fleet: SimpleNamespace) -> None:
         found = surroundings_of(run, Focus("main", "topic", name="nobody's"))
         assert (found.flows, found.radius) == ([], None)
 
@@ -179,7 +179,7 @@ class TestPages:
         assert "2 islands; 7 things hang together on the largest." in page
         assert "Differences since" not in page, "there is nothing to compare with"
 
-    def test_before_the_first_run_it_says_what_draws_it(self, as_arne: Client, estate: Any) -> None:
+    def test_before_the_first_run_it_says_what_draws_it(self, as_arne: Client, fleet: Any) -> None:
         assert "No run of the job Topology" in as_arne.get(reverse("graph")).content.decode()
 
     def test_one_island(self, as_arne: Client, run: Run) -> None:
@@ -198,9 +198,9 @@ class TestPages:
         answer = as_arne.get(reverse("graph"), {"run": "999999", "since": "999998"})
         assert f"run {run.pk}" in answer.content.decode()
 
-    def test_differences_are_said_and_counted(self, as_arne: Client, estate: SimpleNamespace) -> None:
-        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
-        publish_graph(estate.pair, [*ESTATE, *uses_of("returns", produce=["orders"])])
+    def test_differences_are_said_and_counted(self, as_arne: Client, fleet: SimpleNamespace) -> None:
+        before = publish_graph(fleet.pair, FLEET, at=NOW - timedelta(hours=2))
+        publish_graph(fleet.pair, [*FLEET, *uses_of("returns", produce=["orders"])])
         page = as_arne.get(reverse("graph"), {"since": before.pk}).content.decode()
         assert f"since run {before.pk}: 1 new, 0 gone, 0 moved." in page
         twin = as_arne.get(reverse("graph"), {"since": before.pk, "csv": "map"})
@@ -209,12 +209,12 @@ class TestPages:
         assert [line.split(",")[:3] for line in lines[1:]] == [["new", "AppID", "returns"]]
 
     def test_a_click_opens_a_thing_as_it_was_in_the_run_that_is_shown(
-        self, as_arne: Client, estate: SimpleNamespace
+        self, as_arne: Client, fleet: SimpleNamespace
     ) -> None:
         """Also one that is gone since, and what surrounds it leads on within that run."""
         gone = uses_of("returns", produce=["orders"])
-        before = publish_graph(estate.pair, [*ESTATE, *gone], at=NOW - timedelta(hours=2))
-        now = publish_graph(estate.pair, ESTATE)
+        before = publish_graph(fleet.pair, [*FLEET, *gone], at=NOW - timedelta(hours=2))
+        now = publish_graph(fleet.pair, FLEET)
         map_of = as_arne.get(reverse("graph"), {"since": before.pk}).content.decode()
         assert f"appid=returns&run={before.pk}" in map_of.replace("\\u0026", "&")
         assert f"appid=shop&run={now.pk}" in map_of.replace("\\u0026", "&")
@@ -242,11 +242,11 @@ class TestPages:
         assert as_arne.get(reverse("graph-focus"), {"kind": "topic"})["Location"] == reverse("graph")
         assert as_arne.get(reverse("graph-focus"), {"pair": "no", "appid": "shop"}).status_code == 404
 
-    def test_queries_do_not_grow_with_the_estate(
-        self, as_arne: Client, estate: SimpleNamespace, django_assert_max_num_queries: Any
+    def test_queries_do_not_grow_with_the_fleet(
+        self, as_arne: Client, fleet: SimpleNamespace, django_assert_max_num_queries: Any
     ) -> None:
         publish_graph(
-            estate.pair, [use for n in range(25) for use in uses_of(f"app-{n}", produce=[f"t-{n}", "all"])]
+            fleet.pair, [use for n in range(25) for use in uses_of(f"app-{n}", produce=[f"t-{n}", "all"])]
         )
         for address, asked, limit in [
             ("graph", {}, 16),

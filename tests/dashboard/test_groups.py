@@ -141,7 +141,7 @@ class TestPages:
         return Store(settings.LAKE)
 
     @pytest.fixture
-    def listed(self, lake: Store, estate: SimpleNamespace) -> None:
+    def listed(self, lake: Store, fleet: SimpleNamespace) -> None:
         groups = [
             {"cluster": cluster, "group": name, "state": "Stable", "protocol": "range", "coordinator": 1}
             for cluster, name in (
@@ -166,7 +166,7 @@ class TestPages:
         snapshots.write(lake, datetime.now(UTC), {"groups": groups, "members": members})
 
     def test_before_the_first_snapshot_it_says_where_groups_come_from(
-        self, as_vera: Client, lake: Store, estate: Any, engines: Any
+        self, as_vera: Client, lake: Store, fleet: Any, engines: Any
     ) -> None:
         assert "No snapshot has been taken yet." in as_vera.get(reverse("groups")).content.decode()
 
@@ -190,13 +190,13 @@ class TestPages:
         assert lines[1] == "east,readers,Stable,range,2,2,2,3,1,2"
 
     def test_a_lake_that_cannot_be_read_is_said(
-        self, as_vera: Client, estate: Any, engines: Any, settings: Any, tmp_path: Path
+        self, as_vera: Client, fleet: Any, engines: Any, settings: Any, tmp_path: Path
     ) -> None:
         settings.LAKE = "strange://nowhere"
         assert "The lake cannot be read" in as_vera.get(reverse("groups")).content.decode()
 
     @pytest.fixture
-    def told(self, monkeypatch: pytest.MonkeyPatch, estate: Any, engines: Any) -> None:
+    def told(self, monkeypatch: pytest.MonkeyPatch, fleet: Any, engines: Any) -> None:
         monkeypatch.setattr(views, "look_at", lambda cluster, name: TWO if name == "readers" else None)
 
     def test_a_group_with_its_members_and_lag(self, as_vera: Client, told: None) -> None:
@@ -220,7 +220,7 @@ class TestPages:
         assert as_vera.get(reverse("group", args=address)).status_code == 404
 
     def test_a_cluster_that_does_not_answer_is_said(
-        self, as_vera: Client, estate: Any, engines: Any, monkeypatch: pytest.MonkeyPatch
+        self, as_vera: Client, fleet: Any, engines: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def away(cluster: Any, name: str) -> None:
             raise KafkaError("east cannot be reached")

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 def test_a_fault_is_shown(
-    people: SimpleNamespace, estate: SimpleNamespace, engines: Any, language: str
+    people: SimpleNamespace, fleet: SimpleNamespace, engines: Any, language: str
 ) -> None:
     for _ in range(2):
         counting.count(Work.STAGE, Way.NEVER_TAKEN)
@@ -39,7 +39,7 @@ def test_a_fault_is_shown(
 
 
 def test_without_a_fault_nothing_is_shown(
-    people: SimpleNamespace, estate: SimpleNamespace, engines: Any
+    people: SimpleNamespace, fleet: SimpleNamespace, engines: Any
 ) -> None:
     counting.count(Work.STAGE, Way.HANDED_OVER)
     counting.count(Work.STAGE, Way.RETRIED)

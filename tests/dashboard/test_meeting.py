@@ -97,38 +97,36 @@ def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.stack
 @pytest.mark.django_db
 class TestThePage:
-    def text(self, client: Client, estate: SimpleNamespace) -> str:
+    def text(self, client: Client, fleet: SimpleNamespace) -> str:
         """Of the page with all parts that come after it."""
-        page = client.get(reverse("appid", args=[estate.shop.pk])).content.decode()
-        parts = [reverse(name, args=[estate.shop.pk]) for name, _heading in PARTS]
+        page = client.get(reverse("appid", args=[fleet.shop.pk])).content.decode()
+        parts = [reverse(name, args=[fleet.shop.pk]) for name, _heading in PARTS]
         assert all(f'hx-get="{address}"' in page for address in parts)
         return page + "".join(client.get(address).content.decode() for address in parts)
 
-    def test_a_topic_without_a_mirror_stands_out(self, as_arne: Client, estate: Any, engines: Any) -> None:
-        assert "no mirror: it cannot be switched" not in self.text(as_arne, estate)
+    def test_a_topic_without_a_mirror_stands_out(self, as_arne: Client, fleet: Any, engines: Any) -> None:
+        assert "no mirror: it cannot be switched" not in self.text(as_arne, fleet)
         Mirror.objects.update(topics=["other"])
-        assert "no mirror: it cannot be switched" in self.text(as_arne, estate)
+        assert "no mirror: it cannot be switched" in self.text(as_arne, fleet)
 
     def test_what_would_move_is_as_the_last_run_has_counted(
-        self, as_arne: Client, estate: Any, engines: Any
+        self, as_arne: Client, fleet: Any, engines: Any
     ) -> None:
-        assert "not known" in self.text(as_arne, estate)
-        publish_graph(
-            estate.pair, [*uses_of("shop", produce=["carts"]), *uses_of("audit", consume=["carts"])]
-        )
-        page = self.text(as_arne, estate)
+        assert "not known" in self.text(as_arne, fleet)
+        publish_graph(fleet.pair, [*uses_of("shop", produce=["carts"]), *uses_of("audit", consume=["carts"])])
+        page = self.text(as_arne, fleet)
         assert "up to 3 things with one of its clients, 3 with all of it" in page
         assert "Who uses what" in page
 
-    def test_its_graph_can_be_had_as_a_table(self, as_arne: Client, estate: Any, engines: Any) -> None:
+    def test_its_graph_can_be_had_as_a_table(self, as_arne: Client, fleet: Any, engines: Any) -> None:
         """The part that shows it comes later; its button leads to the page."""
-        publish_graph(estate.pair, [*uses_of("shop", produce=["carts"])])
-        answer = as_arne.get(reverse("appid", args=[estate.shop.pk]), {"csv": "flows"})
+        publish_graph(fleet.pair, [*uses_of("shop", produce=["carts"])])
+        answer = as_arne.get(reverse("appid", args=[fleet.shop.pk]), {"csv": "flows"})
         assert answer["Content-Type"].startswith("text/csv")
         assert "carts" in b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
 
     def test_switches_of_something_else_that_it_came_along_with_are_its_own(
-        self, as_arne: Client, estate: Any, engines: Any, make_switch: Any
+        self, as_arne: Client, fleet: Any, engines: Any, make_switch: Any
     ) -> None:
         for appid, moved in (
             ("crm", ["crm", "shop+shop-carts"]),
@@ -137,18 +135,18 @@ class TestThePage:
         ):
             switch = make_switch("succeeded", appid=appid)
             Switch.objects.filter(pk=switch.pk).update(plan={**switch.plan, "identities": moved})
-        found = history_of(User.objects.get(username="arne"), estate.shop)
+        found = history_of(User.objects.get(username="arne"), fleet.shop)
         assert {switch.appid for switch in found} == {"crm", ""}
 
     def test_rules_of_a_cluster_that_was_away_are_not_known(
-        self, as_arne: Client, estate: Any, engines: Any, lake: None
+        self, as_arne: Client, fleet: Any, engines: Any, lake: None
     ) -> None:
-        rights = meeting.rights_of(estate.shop)
+        rights = meeting.rights_of(fleet.shop)
         assert (len(rights.rows), rights.known) == (1, (True, False))
-        page = self.text(as_arne, estate)
+        page = self.text(as_arne, fleet)
         assert "missing" not in page, "nobody knows whether west has it"
 
-    def test_its_findings(self, as_arne: Client, estate: Any, engines: Any) -> None:
+    def test_its_findings(self, as_arne: Client, fleet: Any, engines: Any) -> None:
         now = timezone.now()
         values = {
             "pair": "main",
@@ -160,35 +158,35 @@ class TestThePage:
         }
         Finding.objects.create(appid="shop", name="web", **values)
         Finding.objects.create(appid="other", name="strange", **values)
-        page = self.text(as_arne, estate)
+        page = self.text(as_arne, fleet)
         assert "open: 1" in page and "strange" not in page
 
     def test_queries_do_not_grow_with_what_it_uses(
-        self, as_arne: Client, estate: Any, engines: Any, django_assert_max_num_queries: Any
+        self, as_arne: Client, fleet: Any, engines: Any, django_assert_max_num_queries: Any
     ) -> None:
         now = timezone.now()
         for number in range(30):
             Access.objects.create(
-                pair=estate.pair, appid="shop", client_id="web", kind="produce", resource=f"t-{number}", cluster="east",
+                pair=fleet.pair, appid="shop", client_id="web", kind="produce", resource=f"t-{number}", cluster="east",
                 first_seen=now, last_seen=now,
             )  # fmt: skip
-        publish_graph(estate.pair, uses_of("shop", produce=["carts"]))
+        publish_graph(fleet.pair, uses_of("shop", produce=["carts"]))
         with django_assert_max_num_queries(54):  # of the page and its three parts
-            self.text(as_arne, estate)
+            self.text(as_arne, fleet)
 
 
 @pytest.mark.stack
 @pytest.mark.django_db
 class TestLags:
     def test_groups_are_asked_after_the_page_is_there(
-        self, as_arne: Client, estate: Any, engines: Any, lake: None, monkeypatch: Any
+        self, as_arne: Client, fleet: Any, engines: Any, lake: None, monkeypatch: Any
     ) -> None:
         look = SimpleNamespace(info=SimpleNamespace(members=(1, 2)), total=77)
         monkeypatch.setattr(meeting, "look_at", lambda cluster, group: look)
-        page = as_arne.get(reverse("appid-lags", args=[estate.shop.pk])).content.decode()
+        page = as_arne.get(reverse("appid-lags", args=[fleet.shop.pk])).content.decode()
         assert "readers" in page and ">77<" in squeezed(page)
 
-    def test_a_cluster_that_is_away_is_asked_once(self, estate: Any, lake: None, monkeypatch: Any) -> None:
+    def test_a_cluster_that_is_away_is_asked_once(self, fleet: Any, lake: None, monkeypatch: Any) -> None:
         asked = []
 
         def away(cluster: Any, group: str) -> None:
@@ -199,7 +197,7 @@ class TestLags:
         rows = [SimpleNamespace(cluster="east"), SimpleNamespace(cluster="east")]
         uses = [meeting.GroupUse("readers", 1, tuple(rows))]  # type: ignore[arg-type]
         monkeypatch.setattr(meeting, "uses_of", lambda found: ([], uses))
-        lags, left_out = meeting.lags_of(estate.shop)
+        lags, left_out = meeting.lags_of(fleet.shop)
         assert (len(lags), len(asked), left_out) == (2, 1, 0)
         assert {lag.fault for lag in lags} == {"Cluster east did not answer within 10 s."}
 
@@ -221,30 +219,30 @@ class TestLags:
         ],
     )
     def test_each_table_can_be_had_as_csv(
-        self, as_arne: Client, estate: Any, engines: Any, page: str, query: dict[str, str], head: str, shown: str
+        self, as_arne: Client, fleet: Any, engines: Any, page: str, query: dict[str, str], head: str, shown: str
     ) -> None:  # fmt: skip
-        answer = as_arne.get(reverse(page, args=[estate.shop.pk]), query)
+        answer = as_arne.get(reverse(page, args=[fleet.shop.pk]), query)
         text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
         assert text.splitlines()[0] == head
         assert shown in text
 
     @pytest.mark.parametrize("name", ["购物车", 'a"b', "plain"])
     def test_the_file_is_called_after_the_appid_whatever_its_name(
-        self, as_arne: Client, estate: Any, engines: Any, name: str
+        self, as_arne: Client, fleet: Any, engines: Any, name: str
     ) -> None:
-        AppID.objects.filter(pk=estate.shop.pk).update(name=name)
-        answer = as_arne.get(reverse("appid", args=[estate.shop.pk]), {"csv": "instances"})
+        AppID.objects.filter(pk=fleet.shop.pk).update(name=name)
+        answer = as_arne.get(reverse("appid", args=[fleet.shop.pk]), {"csv": "instances"})
         message = Message()
         message["Content-Disposition"] = answer["Content-Disposition"]
         assert collapse_rfc2231_value(message.get_filename() or "").startswith(f"hadash-{name}-instances-")
 
     def test_the_csv_has_what_is_looked_for_of_all_pages(
-        self, as_arne: Client, estate: Any, engines: Any
+        self, as_arne: Client, fleet: Any, engines: Any
     ) -> None:
         InstanceID.objects.bulk_create(
-            InstanceID(appid=estate.shop, name=f"web-{number:03d}") for number in range(ROWS_SHOWN + 1)
+            InstanceID(appid=fleet.shop, name=f"web-{number:03d}") for number in range(ROWS_SHOWN + 1)
         )
-        address = reverse("appid", args=[estate.shop.pk])
+        address = reverse("appid", args=[fleet.shop.pk])
         answer = as_arne.get(address, {"csv": "instances", "client": "WEB"})
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
         assert len(lines) == 1 + ROWS_SHOWN + 1, "all of them, and none of another name"

@@ -147,28 +147,28 @@ class TestPartitionsOverTime:
 @pytest.mark.stack
 @pytest.mark.django_db
 class TestHistory:
-    def test_of_each_step_the_worst_sample_is_shown(self, estate: SimpleNamespace) -> None:
+    def test_of_each_step_the_worst_sample_is_shown(self, fleet: SimpleNamespace) -> None:
         LagSample.objects.all().delete()
         for second, records, partitions in [
             (0, 5, {"a-b-0": 5}), (4, 9, {"a-b-0": 2, "a-b-1": 7}), (8, None, {}), (12, None, {}),
         ]:  # fmt: skip
             at = AT + timedelta(seconds=second)
-            LagSample.objects.create(mirror=estate.mirror, at=at, records=records, partitions=partitions)
-        first, unknown = moments_of(estate.mirror, AT, AT + timedelta(minutes=1), STEP)
+            LagSample.objects.create(mirror=fleet.mirror, at=at, records=records, partitions=partitions)
+        first, unknown = moments_of(fleet.mirror, AT, AT + timedelta(minutes=1), STEP)
         assert (first.at, first.records) == (AT, named({"a-b-0": 2, "a-b-1": 7}))
         assert (unknown.at, unknown.records) == (AT + STEP, {})
 
-    def test_single_partitions_are_not_kept_for_a_month(self, as_arne: Client, estate: Any) -> None:
-        assert over_time_of(estate.mirror, WINDOWS["month"], timezone.now()) is None
+    def test_single_partitions_are_not_kept_for_a_month(self, as_arne: Client, fleet: Any) -> None:
+        assert over_time_of(fleet.mirror, WINDOWS["month"], timezone.now()) is None
         page = as_arne.get(reverse("mirror", args=["main", "shop"]), {"window": "month"}).content.decode()
         assert "Of single partitions the last 24 hours are kept." in page
 
-    def test_each_topic_leads_to_its_partitions(self, as_arne: Client, estate: Any) -> None:
+    def test_each_topic_leads_to_its_partitions(self, as_arne: Client, fleet: Any) -> None:
         LagSample.objects.all().delete()
         now = timezone.now()
         for age, name in ((30, "carts-0"), (20, "stock-0")):
             LagSample.objects.create(
-                mirror=estate.mirror, at=now - timedelta(seconds=age), records=7, partitions={name: 7}
+                mirror=fleet.mirror, at=now - timedelta(seconds=age), records=7, partitions={name: 7}
             )
         address = reverse("mirror", args=["main", "shop"])
         page = as_arne.get(address).content.decode()
@@ -177,18 +177,18 @@ class TestHistory:
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
         assert [line.split(",")[1] for line in lines[1:]] == ["stock"]
 
-    def test_samples_are_added_up_by_steps(self, estate: SimpleNamespace) -> None:
+    def test_samples_are_added_up_by_steps(self, fleet: SimpleNamespace) -> None:
         LagSample.objects.all().delete()
         for second, records, seconds in [(0, 5, 1.0), (4, 9, 0.5), (8, None, None), (12, 1, 0.1)]:
             at = AT + timedelta(seconds=second)
             LagSample.objects.create(
-                mirror=estate.mirror, at=at, records=records, seconds=seconds, state="running"
+                mirror=fleet.mirror, at=at, records=records, seconds=seconds, state="running"
             )
-        first, second = buckets_of(estate.mirror, AT, AT + timedelta(minutes=1), STEP)
+        first, second = buckets_of(fleet.mirror, AT, AT + timedelta(minutes=1), STEP)
         assert first == Bucket(AT, 9, 1.0, 3, 1, ("running",))
         assert (second.at, second.records, second.unknown) == (AT + STEP, 1, 0)
 
-    def test_a_month_is_what_the_job_has_counted(self, estate: SimpleNamespace) -> None:
+    def test_a_month_is_what_the_job_has_counted(self, fleet: SimpleNamespace) -> None:
         now = timezone.now()
         run = Run.objects.create(job=Run.Job.LAG, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
         for age, worst in ((3, 12.0), (2, 44.0)):
@@ -197,14 +197,14 @@ class TestHistory:
                 run=run, pair="main", mirror="shop", date=day, samples=9, unknown=0, over_rpo=0,
                 seconds_p95=worst, seconds_most=60.0, records_most=7,
             )  # fmt: skip
-        shown = shown_of(estate.mirror, WINDOWS["month"], now)
+        shown = shown_of(fleet.mirror, WINDOWS["month"], now)
         assert [b.seconds for b in shown.buckets] == [60.0, 60.0], (
             "as far as it was at its worst, not in 19 of 20 samples"
         )
         assert Kind.LATE in {each.kind for each in shown.incidents}
         assert "It was up to 60.0 s behind" in str(shown.chart.says)
 
-    def test_a_day_that_has_just_begun_is_no_silence(self, estate: SimpleNamespace) -> None:
+    def test_a_day_that_has_just_begun_is_no_silence(self, fleet: SimpleNamespace) -> None:
         """The job counts at five past each hour: shortly after midnight there is nothing of today."""
         midnight = timezone.now().replace(hour=0, minute=30, second=0, microsecond=0)
         run = Run.objects.create(
@@ -215,31 +215,31 @@ class TestHistory:
                 run=run, pair="main", mirror="shop", date=(midnight - timedelta(days=age)).date(), samples=9, unknown=0,
                 over_rpo=0, seconds_p95=1.0, seconds_most=2.0, records_most=7,
             )  # fmt: skip
-        assert shown_of(estate.mirror, WINDOWS["month"], midnight).incidents == []
-        (silent,) = shown_of(estate.mirror, WINDOWS["month"], midnight + timedelta(hours=6)).incidents
+        assert shown_of(fleet.mirror, WINDOWS["month"], midnight).incidents == []
+        (silent,) = shown_of(fleet.mirror, WINDOWS["month"], midnight + timedelta(hours=6)).incidents
         assert (silent.kind, silent.until) == (Kind.SILENT, None)
 
     def test_partitions_that_nobody_knows_come_first_then_those_furthest_behind(
-        self, estate: SimpleNamespace
+        self, fleet: SimpleNamespace
     ) -> None:
-        estate.mirror.sighted = [["a-b", 0, 90], ["a-b", 1, 95], ["a-b", 2, 80]]
+        fleet.mirror.sighted = [["a-b", 0, 90], ["a-b", 1, 95], ["a-b", 2, 80]]
         LagSample.objects.create(
-            mirror=estate.mirror, at=timezone.now(), records=12, partitions={"a-b-0": 2, "a-b-2": 10}
+            mirror=fleet.mirror, at=timezone.now(), records=12, partitions={"a-b-0": 2, "a-b-2": 10}
         )
-        rows = partitions_of(estate.mirror)
+        rows = partitions_of(fleet.mirror)
         assert [(row.partition, row.records, row.source_end) for row in rows] == [
             (1, None, 95),
             (2, 10, 80),
             (0, 2, 90),
         ]
 
-    def test_a_switch_that_used_it_is_marked(self, estate: SimpleNamespace, finished: Switch) -> None:
+    def test_a_switch_that_used_it_is_marked(self, fleet: SimpleNamespace, finished: Switch) -> None:
         now = timezone.now()
         Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["shop"]})
-        chart = shown_of(estate.mirror, WINDOWS["day"], now).chart
+        chart = shown_of(fleet.mirror, WINDOWS["day"], now).chart
         assert "switch to west" in {note["text"] for note in chart.layout["annotations"]}
         Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["other"]})
-        chart = shown_of(estate.mirror, WINDOWS["day"], now).chart
+        chart = shown_of(fleet.mirror, WINDOWS["day"], now).chart
         assert "switch to west" not in {note["text"] for note in chart.layout["annotations"]}
 
 
@@ -249,32 +249,32 @@ class TestPages:
     def text(self, client: Client, **asked: str) -> str:
         return client.get(reverse("mirrors"), asked).content.decode()
 
-    def test_the_list_is_searched_by_names_and_topics(self, as_arne: Client, estate: Any) -> None:
+    def test_the_list_is_searched_by_names_and_topics(self, as_arne: Client, fleet: Any) -> None:
         assert "carts" in self.text(as_arne, q="CART")
         assert "Nothing fits." in self.text(as_arne, q="nobody")
         assert "Nothing fits." in self.text(as_arne, state="failed")
 
     def test_one_that_is_late_says_so_and_not_by_colour_alone(
-        self, as_arne: Client, estate: SimpleNamespace
+        self, as_arne: Client, fleet: SimpleNamespace
     ) -> None:
         Mirror.objects.update(lag_seconds=99.0, looked_at=timezone.now())
         assert "more than the RPO of 30 s" in self.text(as_arne)
 
-    def test_what_was_looked_at_long_ago_is_not_known(self, as_arne: Client, estate: Any) -> None:
+    def test_what_was_looked_at_long_ago_is_not_known(self, as_arne: Client, fleet: Any) -> None:
         Mirror.objects.update(looked_at=timezone.now() - timedelta(hours=1), lag_seconds=0.5)
         assert "not looked at lately" in self.text(as_arne)
         assert not rows_of(Mirror.objects.all())[0].is_known
 
     def test_queries_do_not_grow_with_mirrors(
-        self, as_arne: Client, estate: SimpleNamespace, django_assert_max_num_queries: Any
+        self, as_arne: Client, fleet: SimpleNamespace, django_assert_max_num_queries: Any
     ) -> None:
         for number in range(20):
-            Mirror.objects.create(pair=estate.pair, name=f"m-{number}", topics=[], source=estate.east)
+            Mirror.objects.create(pair=fleet.pair, name=f"m-{number}", topics=[], source=fleet.east)
         with django_assert_max_num_queries(17):
             as_arne.get(reverse("mirrors"))
 
     @pytest.mark.parametrize("window", [*WINDOWS, "nonsense"])
-    def test_one_mirror(self, as_arne: Client, estate: SimpleNamespace, window: str) -> None:
+    def test_one_mirror(self, as_arne: Client, fleet: SimpleNamespace, window: str) -> None:
         Mirror.objects.update(
             tasks=[
                 {
@@ -293,7 +293,7 @@ class TestPages:
         page = as_arne.get(reverse("mirror", args=["main", "shop"]), {"window": window}).content.decode()
         assert "No space left on device" in page and "w1:8083" in page and ">7<" in page
 
-    def test_what_it_shows_can_be_taken_along(self, as_arne: Client, estate: SimpleNamespace) -> None:
+    def test_what_it_shows_can_be_taken_along(self, as_arne: Client, fleet: SimpleNamespace) -> None:
         address = reverse("mirror", args=["main", "shop"])
         for name, head in [
             ("lag", "at,seconds,records,samples,unknown"),
@@ -306,10 +306,10 @@ class TestPages:
             assert lines[0] == head
 
     def test_another_pairs_mirrors_are_not_there(
-        self, people: SimpleNamespace, estate: SimpleNamespace
+        self, people: SimpleNamespace, fleet: SimpleNamespace
     ) -> None:
-        other = Pair.objects.create(name="other", first=estate.east, second=estate.west, default=estate.east)
-        Mirror.objects.create(pair=other, name="hidden", topics=[], source=estate.east)
+        other = Pair.objects.create(name="other", first=fleet.east, second=fleet.west, default=fleet.east)
+        Mirror.objects.create(pair=other, name="hidden", topics=[], source=fleet.east)
         client = signed_in(ensure_user("pia", PASSWORD, "viewer", pair=other))
         assert "hidden" in self.text(client) and "carts" not in self.text(client)
         assert client.get(reverse("mirror", args=["main", "shop"])).status_code == 404
@@ -330,25 +330,25 @@ class TestTheStream:
         return {name: data for name, _id, data in events}
 
     def test_new_points_are_told_once(
-        self, people: SimpleNamespace, estate: SimpleNamespace, one_thread: Any
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
     ) -> None:
         feed = self.feed(people.vera)
         first = self.look(feed)
         assert set(first) == {"lag", "state", "tasks", "topics", "incidents", "over-time"}
         assert first["lag"]["at"] == sorted(first["lag"]["at"])
         LagSample.objects.create(
-            mirror=estate.mirror, at=timezone.now() - timedelta(seconds=4), records=77, seconds=1.5
+            mirror=fleet.mirror, at=timezone.now() - timedelta(seconds=4), records=77, seconds=1.5
         )
         again = self.look(feed)
         assert again["lag"]["records"][-1] == 77
         assert not set(again["lag"]["at"]) & set(first["lag"]["at"])
 
     def test_partitions_over_time_are_told_once_a_step(
-        self, people: SimpleNamespace, estate: SimpleNamespace, one_thread: Any, monkeypatch: Any
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any, monkeypatch: Any
     ) -> None:
         now = timezone.now()
         LagSample.objects.create(
-            mirror=estate.mirror, at=now - timedelta(seconds=30), records=7, partitions={"carts-0": 7}
+            mirror=fleet.mirror, at=now - timedelta(seconds=30), records=7, partitions={"carts-0": 7}
         )
         monkeypatch.setattr(views.timezone, "now", lambda: now)
         feed = self.feed(people.vera)
@@ -358,7 +358,7 @@ class TestTheStream:
         assert "carts-0" in self.look(feed)["over-time"]["over-time"]
 
     def test_whoever_may_not_see_the_pair_is_told_nothing(
-        self, people: SimpleNamespace, estate: SimpleNamespace, one_thread: Any
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
     ) -> None:
         people.vera.groups.clear()
         assert self.look(self.feed(type(people.vera).objects.get(pk=people.vera.pk))) == {}

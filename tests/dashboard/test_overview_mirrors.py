@@ -24,17 +24,17 @@ RPO = 30.0
 
 
 @pytest.fixture
-def mirrors(estate: SimpleNamespace) -> list[Mirror]:
+def mirrors(fleet: SimpleNamespace) -> list[Mirror]:
     """One of each: every state, looked at lately, long ago or never, with every kind of lag."""
     Mirror.objects.all().delete()
     now = timezone.now()
     looks = (now, now - timedelta(hours=1), None)
     made = [
         Mirror(
-            pair=estate.pair,
+            pair=fleet.pair,
             name=f"m-{number}",
             topics=[],
-            source=estate.east,
+            source=fleet.east,
             state=state,
             looked_at=looked_at,
             lag_seconds=seconds,
@@ -52,7 +52,7 @@ def said(mirrors: list[MirrorFacts]) -> list[str]:
     return [fill(each.text, each.values) for each in sentences]
 
 
-def test_it_is_what_is_said_of_each_of_them(estate: SimpleNamespace, mirrors: list[Mirror]) -> None:
+def test_it_is_what_is_said_of_each_of_them(fleet: SimpleNamespace, mirrors: list[Mirror]) -> None:
     def one(mirror: Mirror) -> MirrorFacts:
         look = badges.of_mirror(mirror).look
         fine = None if look == "unknown" else look == "fine"
@@ -63,7 +63,7 @@ def test_it_is_what_is_said_of_each_of_them(estate: SimpleNamespace, mirrors: li
     # (One that is turned round and was not looked at lately is told of as turning either way.)
     of_each = [one(mirror) for mirror in mirrors if mirror.state != "turning"]
     Mirror.objects.filter(state="turning").delete()
-    together = pair_verdicts._mirrors({estate.pair.pk: RPO})[estate.pair.pk]
+    together = pair_verdicts._mirrors({fleet.pair.pk: RPO})[fleet.pair.pk]
     assert sum(each.count for each in together) == len(of_each)
     assert len(together) < len(of_each)
     counts = [text for text in said(of_each) if "among them" not in text]
@@ -71,48 +71,48 @@ def test_it_is_what_is_said_of_each_of_them(estate: SimpleNamespace, mirrors: li
     assert [text.split(",")[0] for text in said(together)] == [text.split(",")[0] for text in said(of_each)]
 
 
-def test_the_one_furthest_behind_is_named(estate: SimpleNamespace, mirrors: list[Mirror]) -> None:
+def test_the_one_furthest_behind_is_named(fleet: SimpleNamespace, mirrors: list[Mirror]) -> None:
     Mirror.objects.all().delete()
     now = timezone.now()
     for name, seconds in (("near", 31.0), ("far", 95.0), ("fine", 1.0)):
         Mirror.objects.create(
-            pair=estate.pair,
+            pair=fleet.pair,
             name=name,
             topics=[],
-            source=estate.east,
+            source=fleet.east,
             state="running",
             looked_at=now,
             lag_seconds=seconds,
         )
-    together = pair_verdicts._mirrors({estate.pair.pk: RPO})[estate.pair.pk]
+    together = pair_verdicts._mirrors({fleet.pair.pk: RPO})[fleet.pair.pk]
     assert said(together) == ["2 of 3 mirrors are further behind than the RPO of 30 s, far most: 95 s."]
 
 
-def test_each_pair_against_its_own_rpo_with_its_own_worst(estate: SimpleNamespace) -> None:
+def test_each_pair_against_its_own_rpo_with_its_own_worst(fleet: SimpleNamespace) -> None:
     Mirror.objects.all().delete()
-    other = Pair.objects.create(name="other", first=estate.east, second=estate.west, default=estate.east)
-    for pair, number in product((estate.pair, other), range(pair_verdicts.MIRRORS_SHOWN + 2)):
+    other = Pair.objects.create(name="other", first=fleet.east, second=fleet.west, default=fleet.east)
+    for pair, number in product((fleet.pair, other), range(pair_verdicts.MIRRORS_SHOWN + 2)):
         Mirror.objects.create(
             pair=pair,
             name=f"m-{number}",
             topics=[],
-            source=estate.east,
+            source=fleet.east,
             state="running",
             looked_at=timezone.now(),
             lag_seconds=number,
         )
-    facts = pair_verdicts._mirrors({estate.pair.pk: 2.5, other.pk: 100.0})
+    facts = pair_verdicts._mirrors({fleet.pair.pk: 2.5, other.pk: 100.0})
     late = {pair: sum(each.count for each in own if (each.seconds or 0) > 2.5) for pair, own in facts.items()}
-    assert late[estate.pair.pk] == pair_verdicts.MIRRORS_SHOWN + 2 - 3
+    assert late[fleet.pair.pk] == pair_verdicts.MIRRORS_SHOWN + 2 - 3
     assert [each.count for each in facts[other.pk]] == [pair_verdicts.MIRRORS_SHOWN + 2]
-    worst = pair_verdicts._worst([estate.pair.pk, other.pk])
+    worst = pair_verdicts._worst([fleet.pair.pk, other.pk])
     names = [Mirror.objects.get(pk=key).name for key in worst[other.pk]]
     assert names == [f"m-{number}" for number in range(pair_verdicts.MIRRORS_SHOWN + 1, 1, -1)]
 
 
-def test_those_of_which_nobody_knows_come_first(estate: SimpleNamespace) -> None:
+def test_those_of_which_nobody_knows_come_first(fleet: SimpleNamespace) -> None:
     Mirror.objects.all().delete()
-    values: dict[str, Any] = {"pair": estate.pair, "topics": [], "source": estate.east}
+    values: dict[str, Any] = {"pair": fleet.pair, "topics": [], "source": fleet.east}
     Mirror.objects.create(name="late", lag_seconds=99.0, **values)
     unknown = Mirror.objects.create(name="unknown", lag_seconds=None, **values)
-    assert pair_verdicts._worst([estate.pair.pk])[estate.pair.pk][0] == unknown.pk
+    assert pair_verdicts._worst([fleet.pair.pk])[fleet.pair.pk][0] == unknown.pk

@@ -25,47 +25,47 @@ def owner_of(appid: AppID) -> str:
 
 class TestSaying:
     def test_it_is_kept_without_blanks_around_it_and_stands_in_the_audit_log(
-        self, people: SimpleNamespace, estate: SimpleNamespace
+        self, people: SimpleNamespace, fleet: SimpleNamespace
     ) -> None:
         for _ in range(2):  # a double click
-            owners.set_owner(people.olga, estate.shop, "  交易  平台 ")
-        assert owner_of(estate.shop) == "交易 平台"
+            owners.set_owner(people.olga, fleet.shop, "  交易  平台 ")
+        assert owner_of(fleet.shop) == "交易 平台"
         (entry,) = Entry.objects.filter(verb="owner said")
         assert (entry.subject, entry.details["owner"]) == ("AppID shop of pair main", "交易 平台")
 
-    def test_who_may_not_changes_nothing(self, people: SimpleNamespace, estate: SimpleNamespace) -> None:
-        before = owner_of(estate.shop)
+    def test_who_may_not_changes_nothing(self, people: SimpleNamespace, fleet: SimpleNamespace) -> None:
+        before = owner_of(fleet.shop)
         with pytest.raises(PermissionDenied):
-            owners.set_owner(people.vera, estate.shop, "Trade")
-        assert owner_of(estate.shop) == before
+            owners.set_owner(people.vera, fleet.shop, "Trade")
+        assert owner_of(fleet.shop) == before
 
     @pytest.mark.parametrize("name", ["x" * 201, "bell \a"])
     def test_what_is_no_name_is_refused(
-        self, people: SimpleNamespace, estate: SimpleNamespace, name: str
+        self, people: SimpleNamespace, fleet: SimpleNamespace, name: str
     ) -> None:
         with pytest.raises(OwnerRefused):
-            owners.set_owner(people.olga, estate.shop, name)
+            owners.set_owner(people.olga, fleet.shop, name)
 
 
 class TestFiles:
     def test_what_it_names_is_changed_and_all_else_stays(
-        self, people: SimpleNamespace, estate: SimpleNamespace
+        self, people: SimpleNamespace, fleet: SimpleNamespace
     ) -> None:
-        AppID.objects.create(pair=estate.pair, name="billing", owner="Finance")
+        AppID.objects.create(pair=fleet.pair, name="billing", owner="Finance")
         content = (
             "pair,appid,owner,critical\nmain,shop,交易,yes\nmain,nobody,Trade,no\nelsewhere,shop,Trade,\n"
         )
         done = owners.import_owners(people.olga, content.encode("utf-8-sig"))
         assert (done.changed, done.same, done.left_out) == (1, 0, 2)
         assert done.unknown == ("elsewhere › shop", "main › nobody")
-        assert owner_of(estate.shop) == "交易"
+        assert owner_of(fleet.shop) == "交易"
         assert AppID.objects.get(name="billing").owner == "Finance"
         again = owners.import_owners(people.olga, content.encode())
         assert (again.changed, again.same) == (0, 1)
         assert Entry.objects.filter(verb="owners imported").count() == 1
 
     def test_the_export_of_all_appids_can_be_read_again(
-        self, as_olga: Client, people: SimpleNamespace, estate: SimpleNamespace, engines: Any
+        self, as_olga: Client, people: SimpleNamespace, fleet: SimpleNamespace, engines: Any
     ) -> None:
         answer = as_olga.get(reverse("appids") + "?format=csv")
         exported = b"".join(answer.streaming_content)  # type: ignore[arg-type]
@@ -85,12 +85,12 @@ class TestFiles:
         ],
     )
     def test_what_is_wrong_is_said_with_its_line_and_nothing_is_changed(
-        self, people: SimpleNamespace, estate: SimpleNamespace, content: bytes, said: str
+        self, people: SimpleNamespace, fleet: SimpleNamespace, content: bytes, said: str
     ) -> None:
-        before = owner_of(estate.shop)
+        before = owner_of(fleet.shop)
         with pytest.raises(OwnerRefused, match=said):
             owners.import_owners(people.olga, content)
-        assert owner_of(estate.shop) == before
+        assert owner_of(fleet.shop) == before
 
     def test_a_short_line_says_nobodys(self) -> None:
         assert owners_of(b"pair,appid,owner\nmain,shop\n\n") == {("main", "shop"): ""}
@@ -98,18 +98,18 @@ class TestFiles:
 
 class TestPages:
     def test_it_is_said_on_the_page_of_the_appid(
-        self, as_olga: Client, as_vera: Client, estate: SimpleNamespace, engines: Any
+        self, as_olga: Client, as_vera: Client, fleet: SimpleNamespace, engines: Any
     ) -> None:
-        address = reverse("set-owner", args=[estate.shop.pk])
+        address = reverse("set-owner", args=[fleet.shop.pk])
         assert as_olga.post(address, {"owner": "Trade"}).status_code == 302
-        text = as_vera.get(reverse("appid", args=[estate.shop.pk])).content.decode()
+        text = as_vera.get(reverse("appid", args=[fleet.shop.pk])).content.decode()
         assert "Owner: Trade" in text and address not in text
         refused = as_olga.post(address, {"owner": "x" * 201})
         assert refused.status_code == 409
         assert "at most 200 characters" in refused.content.decode() and "x" * 201 in refused.content.decode()
 
     def test_a_file_is_read_from_the_list(
-        self, as_olga: Client, as_vera: Client, estate: SimpleNamespace, engines: Any
+        self, as_olga: Client, as_vera: Client, fleet: SimpleNamespace, engines: Any
     ) -> None:
         address = reverse("import-owners")
 
@@ -124,8 +124,8 @@ class TestPages:
         assert sent(as_vera, b"pair,appid,owner\n").status_code == 403
         assert 'id="owners"' not in as_vera.get(reverse("appids")).content.decode()
 
-    def test_programs_say_it_too(self, as_olga: Client, estate: SimpleNamespace, engines: Any) -> None:
-        address = f"/api/v1/appids/{estate.shop.pk}/"
+    def test_programs_say_it_too(self, as_olga: Client, fleet: SimpleNamespace, engines: Any) -> None:
+        address = f"/api/v1/appids/{fleet.shop.pk}/"
         answer = as_olga.patch(address, {"owner": "Trade"}, "application/json", HTTP_IDEMPOTENCY_KEY="k1")
         assert (answer.status_code, answer.json()["owner"]) == (200, "Trade")
         assert as_olga.patch(address, {}, "application/json", HTTP_IDEMPOTENCY_KEY="k2").status_code == 400

@@ -28,19 +28,19 @@ from hadash.switching.retirement.services import switch_ended
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
-def addresses(estate: SimpleNamespace, switch: Switch) -> list[str]:
+def addresses(fleet: SimpleNamespace, switch: Switch) -> list[str]:
     return [
         reverse("overview"),
         reverse("appids"),
-        reverse("appid", args=[estate.shop.pk]),
+        reverse("appid", args=[fleet.shop.pk]),
         reverse("switches"),
         reverse("switches") + "?inbox=waiting&status=running&q=shop&page=99",
         reverse("switches") + "?inbox=mine",
         reverse("switch", args=[switch.key]),
         reverse("switch-state", args=[switch.key]),
         reverse("audit"),
-        reverse("declarations", args=[estate.pair.pk]),
-        reverse("declarations", args=[estate.pair.pk]) + "?q=shop&state=undeclared&page=99",
+        reverse("declarations", args=[fleet.pair.pk]),
+        reverse("declarations", args=[fleet.pair.pk]) + "?q=shop&state=undeclared&page=99",
     ]
 
 
@@ -48,14 +48,14 @@ def addresses(estate: SimpleNamespace, switch: Switch) -> list[str]:
 @pytest.mark.parametrize("who", ["olga", "arne", "vera"])
 def test_every_page_is_shown(
     people: SimpleNamespace,
-    estate: SimpleNamespace,
+    fleet: SimpleNamespace,
     engines: SimpleNamespace,
     finished: Switch,
     who: str,
     language: str,
 ) -> None:
     client = signed_in(getattr(people, who), language)
-    for address in addresses(estate, finished):
+    for address in addresses(fleet, finished):
         response = client.get(address)
         assert response.status_code == 200, address
         text = response.content.decode()
@@ -78,8 +78,8 @@ def test_a_switch_in_every_state(
         assert signed_in(user, language).get(reverse("switch", args=[switch.key])).status_code == 200
 
 
-def test_strangers_are_sent_to_sign_in(estate: SimpleNamespace, finished: Switch) -> None:
-    for address in [*addresses(estate, finished), reverse("request-switch")]:
+def test_strangers_are_sent_to_sign_in(fleet: SimpleNamespace, finished: Switch) -> None:
+    for address in [*addresses(fleet, finished), reverse("request-switch")]:
         response = Client().get(address)
         assert response.status_code == 302, address
         assert response["Location"].startswith(reverse("sign-in"))
@@ -116,7 +116,7 @@ def test_unknown_things_have_a_page_that_helps(as_vera: Client) -> None:
 
 
 def test_zookeeper_away_is_said_and_nothing_is_made_up(
-    as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace, make_switch: Any
+    as_olga: Client, fleet: SimpleNamespace, engines: SimpleNamespace, make_switch: Any
 ) -> None:
     engines.look = Engines(fault="no answer within 1.5 s")
     switch = make_switch()
@@ -124,18 +124,18 @@ def test_zookeeper_away_is_said_and_nothing_is_made_up(
     assert "ZooKeeper does not answer." in text
     assert "Gateways go on with what they last applied" in text
     assert "not known" in text
-    for address in (reverse("appid", args=[estate.shop.pk]), reverse("switch", args=[switch.key])):
+    for address in (reverse("appid", args=[fleet.shop.pk]), reverse("switch", args=[switch.key])):
         assert as_olga.get(address).status_code == 200
 
 
 def test_a_gateway_that_does_not_answer_is_named(
-    as_vera: Client, engines: SimpleNamespace, estate: Any
+    as_vera: Client, engines: SimpleNamespace, fleet: Any
 ) -> None:
     engines.silent = ["gateway-1"]
     assert "gateway-1 did not answer" in as_vera.get(reverse("overview")).content.decode()
 
 
-def test_gateway_states(as_vera: Client, engines: SimpleNamespace, estate: Any) -> None:
+def test_gateway_states(as_vera: Client, engines: SimpleNamespace, fleet: Any) -> None:
     engines.look = Engines(
         {}, 7, (gateway("a", live=False), gateway("b", applied=6), gateway("c", excluded=True), gateway("d"))
     )
@@ -145,7 +145,7 @@ def test_gateway_states(as_vera: Client, engines: SimpleNamespace, estate: Any) 
 
 
 def test_the_overview_refreshes_its_content_only(
-    as_vera: Client, engines: SimpleNamespace, estate: Any
+    as_vera: Client, engines: SimpleNamespace, fleet: Any
 ) -> None:
     text = as_vera.get(reverse("overview"), headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in text
@@ -160,26 +160,26 @@ def test_an_empty_hadash_says_what_to_do(as_olga: Client, engines: SimpleNamespa
     assert "No Gateway is a member. Start one" in text
 
 
-def test_queries_do_not_grow_with_the_estate(
+def test_queries_do_not_grow_with_the_fleet(
     as_arne: Client,
     engines: SimpleNamespace,
-    estate: SimpleNamespace,
+    fleet: SimpleNamespace,
     finished: Switch,
     django_assert_max_num_queries: Any,
 ) -> None:
     for number in range(30):
-        appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
+        appid = AppID.objects.create(name=f"app-{number}", pair=fleet.pair)
         InstanceID.objects.create(appid=appid, name="one")
     for address, limit in [
         (reverse("overview"), 39),
         (reverse("appids"), 16),
-        (reverse("appid", args=[estate.shop.pk]), 29),
+        (reverse("appid", args=[fleet.shop.pk]), 29),
         (reverse("switches"), 18),
         (reverse("batches"), 11),
         (reverse("switch", args=[finished.key]), 26),
         (reverse("switch-state", args=[finished.key]), 8),
         (reverse("audit"), 12),
-        (reverse("declarations", args=[estate.pair.pk]), 16),
+        (reverse("declarations", args=[fleet.pair.pk]), 16),
     ]:
         with django_assert_max_num_queries(limit):
             as_arne.get(address)
@@ -236,13 +236,13 @@ class TestManyClients:
     COUNT = 1000
 
     @pytest.fixture
-    def names(self, estate: SimpleNamespace) -> list[str]:
+    def names(self, fleet: SimpleNamespace) -> list[str]:
         found = [f"web-{number:04}" for number in range(self.COUNT)]
-        InstanceID.objects.bulk_create(InstanceID(appid=estate.shop, name=name) for name in found)
+        InstanceID.objects.bulk_create(InstanceID(appid=fleet.shop, name=name) for name in found)
         now = timezone.now()
         Access.objects.bulk_create(
             Access(
-                pair=estate.pair,
+                pair=fleet.pair,
                 appid="shop",
                 client_id=name,
                 kind="produce",
@@ -256,7 +256,7 @@ class TestManyClients:
         return found
 
     def test_their_page_stays_small(
-        self, as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace, names: list[str]
+        self, as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace, names: list[str]
     ) -> None:
         engines.clients = [
             {"appid": "shop", "client_id": name, "cluster": "east", "parked": "", "library": "x", "host": "h"}
@@ -264,7 +264,7 @@ class TestManyClients:
         ]
         bindings = {name: Binding("east", epoch=3) for name in names}
         engines.look = Engines({"shop": BindingDocument("shop", None, bindings)}, 7, (gateway(),))
-        address = reverse("appid", args=[estate.shop.pk])
+        address = reverse("appid", args=[fleet.shop.pk])
         whole = text(as_olga, address)
         live = as_olga.get(address, headers={"HX-Request": "true"}).content.decode()
         assert live.count("<tr") < 5 + 3 * ROWS_SHOWN
@@ -276,22 +276,22 @@ class TestManyClients:
         assert "web-0070" in as_olga.get(f"{address}?seen=2").content.decode()
 
     def test_what_a_moved_client_has_left_open_is_told_apart(
-        self, as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace
+        self, as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace
     ) -> None:
         there = {"appid": "shop", "client_id": "web-1", "parked": "", "library": "x", "host": "h"}
         engines.clients = [
             {**there, "cluster": "east", "away": True},
             {**there, "cluster": "east", "away": True},
         ]
-        address = reverse("appid", args=[estate.shop.pk])
+        address = reverse("appid", args=[fleet.shop.pk])
         assert "left open" not in text(as_olga, address), "it is nowhere else yet"
         engines.clients.append({**there, "cluster": "west", "away": False})
         assert "+ 2 left open to east" in text(as_olga, address)
 
     def test_they_are_searched(
-        self, as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace, names: list[str]
+        self, as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace, names: list[str]
     ) -> None:
-        address = reverse("appid", args=[estate.shop.pk])
+        address = reverse("appid", args=[fleet.shop.pk])
         found = text(as_olga, f"{address}?client=WEB-0999")
         live = as_olga.get(f"{address}?client=WEB-0999", headers={"HX-Request": "true"}).content.decode()
         assert 'name="client" value="WEB-0999"' in found
@@ -308,16 +308,16 @@ class TestManyClients:
     ) -> None:
         InstanceID.objects.filter(name="web-0000").delete()
         with django_assert_max_num_queries(8) as asked:
-            assert selectors.estate_coverage(people.vera) == (self.COUNT + 3, self.COUNT + 1)
+            assert selectors.fleet_coverage(people.vera) == (self.COUNT + 3, self.COUNT + 1)
         of_access = [query["sql"] for query in asked.captured_queries if "inventory_access" in query["sql"]]
         assert len(of_access) == 2
         assert all(sql.startswith("SELECT COUNT(") for sql in of_access), "a row each"
 
 
 def test_whose_switch_it_is_to_be_is_searched_in_pages(
-    as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace
+    as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace
 ) -> None:
-    AppID.objects.bulk_create(AppID(name=f"app-{number:04}", pair=estate.pair) for number in range(60))
+    AppID.objects.bulk_create(AppID(name=f"app-{number:04}", pair=fleet.pair) for number in range(60))
     address = reverse("request-switch")
     found = text(as_olga, address)
     assert found.count("?appid=") == PAGE_SIZE
@@ -329,11 +329,11 @@ def test_whose_switch_it_is_to_be_is_searched_in_pages(
 
 
 def test_appids_are_searched_and_ordered_by_owner(
-    as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace
+    as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace
 ) -> None:
     AppID.objects.all().update(owner="")
-    AppID.objects.create(name="app-1", pair=estate.pair, owner="物流")
-    AppID.objects.create(name="app-2", pair=estate.pair, owner="Billing team")
+    AppID.objects.create(name="app-1", pair=fleet.pair, owner="物流")
+    AppID.objects.create(name="app-2", pair=fleet.pair, owner="Billing team")
     address = reverse("appids")
     assert [row[1] for row in _csv(as_olga, f"{address}?q=billing&format=csv")] == ["app-2"]
     assert [row[1] for row in _csv(as_olga, f"{address}?q=%E7%89%A9&format=csv")] == ["app-1"]

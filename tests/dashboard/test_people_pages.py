@@ -31,7 +31,7 @@ def text_of(answer: Any) -> str:
 
 
 class TestPeople:
-    def test_a_new_person_has_no_role(self, ada: Client, estate: Any) -> None:
+    def test_a_new_person_has_no_role(self, ada: Client, fleet: Any) -> None:
         answer = ada.post(
             reverse("people"),
             {"username": "wei", "name": "王伟", "password": "correct horse battery"},
@@ -43,13 +43,13 @@ class TestPeople:
         assert wei.check_password("correct horse battery")
         assert "correct horse" not in str(list(Entry.objects.values_list()))
 
-    def test_roles_come_and_go(self, ada: Client, estate: Any, people: SimpleNamespace) -> None:
+    def test_roles_come_and_go(self, ada: Client, fleet: Any, people: SimpleNamespace) -> None:
         vera, address = people.vera, reverse("change-role", args=[people.vera.pk])
         page = text_of(ada.post(address, {"act": "give", "role": "operator", "pair": "main"}, follow=True))
         assert "operator · main" in squeezed(page)
-        assert may(User.objects.get(pk=vera.pk), REQUEST, estate.pair)
+        assert may(User.objects.get(pk=vera.pk), REQUEST, fleet.pair)
         ada.post(address, {"act": "take", "role": "operator", "pair": "main"})
-        assert not may(User.objects.get(pk=vera.pk), REQUEST, estate.pair)
+        assert not may(User.objects.get(pk=vera.pk), REQUEST, fleet.pair)
         assert [e.verb for e in Entry.objects.order_by("number")] == ["role given", "role taken"]
 
     def test_a_pair_that_does_not_exist_changes_nothing(self, ada: Client, people: SimpleNamespace) -> None:
@@ -89,14 +89,14 @@ class TestPeople:
 
 
 class TestTokens:
-    def test_it_is_shown_once(self, as_olga: Client, estate: Any) -> None:
-        values = {"name": "night jobs", "scopes": ["request"], "days": "30", "pair": estate.pair.pk}
+    def test_it_is_shown_once(self, as_olga: Client, fleet: Any) -> None:
+        values = {"name": "night jobs", "scopes": ["request"], "days": "30", "pair": fleet.pair.pk}
         answer = as_olga.post(reverse("tokens"), values)
         [secret] = re.findall(r'class="secret">(hadash_[\w-]+)<', text_of(answer))
         assert answer["Cache-Control"] == "no-store"
         assert secret not in text_of(as_olga.get(reverse("tokens")))
         token = ApiToken.objects.get()
-        assert (token.scopes, token.pair) == (["read", "request"], estate.pair)
+        assert (token.scopes, token.pair) == (["read", "request"], fleet.pair)
         program = Client(headers={"Authorization": f"Bearer {secret}"})
         assert program.get("/api/v1/me/").json()["username"] == "olga"
         as_olga.post(reverse("revoke-token", args=[token.pk]))

@@ -56,7 +56,7 @@ def page(client: Client, name: str = "pipeline", *args: Any, **query: Any) -> st
     return answer.content.decode()
 
 
-def test_every_job_stands_there_with_its_schedule(as_vera: Client, estate: Any) -> None:
+def test_every_job_stands_there_with_its_schedule(as_vera: Client, fleet: Any) -> None:
     text = page(as_vera)
     for about in offered().values():
         assert about.cron in text
@@ -65,7 +65,7 @@ def test_every_job_stands_there_with_its_schedule(as_vera: Client, estate: Any) 
 
 
 def test_run_now_leads_to_the_run_and_a_second_one_is_refused(
-    as_olga: Client, estate: Any, handed: list[Run]
+    as_olga: Client, fleet: Any, handed: list[Run]
 ) -> None:
     answer = as_olga.post(reverse("run-job", args=["risk"]))
     (run,) = handed
@@ -76,7 +76,7 @@ def test_run_now_leads_to_the_run_and_a_second_one_is_refused(
     assert "under way already" in again.content.decode()
 
 
-def test_a_schedule_is_changed_and_a_wrong_one_stays_in_its_field(as_ada: Client, estate: Any) -> None:
+def test_a_schedule_is_changed_and_a_wrong_one_stays_in_its_field(as_ada: Client, fleet: Any) -> None:
     address = reverse("change-schedule", args=["risk"])
     assert as_ada.post(address, {"cron": "0 6 * * mon", "enabled": "on"}).status_code == 302
     assert Schedule.objects.get(job="risk").cron == "0 6 * * mon"
@@ -89,7 +89,7 @@ def test_a_schedule_is_changed_and_a_wrong_one_stays_in_its_field(as_ada: Client
 
 
 def test_progress_is_shown_while_it_runs_and_stops_asking_when_it_has_ended(
-    as_vera: Client, estate: Any
+    as_vera: Client, fleet: Any
 ) -> None:
     run = Run.objects.create(
         job=Job.TOPOLOGY, state="running", began_at=timezone.now(),
@@ -104,7 +104,7 @@ def test_progress_is_shown_while_it_runs_and_stops_asking_when_it_has_ended(
     assert "uses" in over
 
 
-def test_a_failed_one_says_why_and_what_is_shown_instead(as_vera: Client, estate: Any) -> None:
+def test_a_failed_one_says_why_and_what_is_shown_instead(as_vera: Client, fleet: Any) -> None:
     schedules.known()
     Schedule.objects.update(looked_at=timezone.now())  # beat has looked a moment ago
     good = ended(Job.RISK)
@@ -119,14 +119,14 @@ def test_a_failed_one_says_why_and_what_is_shown_instead(as_vera: Client, estate
     assert 'class="count bad"' not in page(as_vera)
 
 
-def test_without_a_lake_it_says_what_to_set(as_olga: Client, estate: Any, settings: Any) -> None:
+def test_without_a_lake_it_says_what_to_set(as_olga: Client, fleet: Any, settings: Any) -> None:
     settings.LAKE = ""
     text = page(as_olga)
     assert "HADASH_LAKE" in text
     assert "Run now" not in text
 
 
-def test_what_went_wrong_with_its_input_is_counted(as_vera: Client, estate: Any) -> None:
+def test_what_went_wrong_with_its_input_is_counted(as_vera: Client, fleet: Any) -> None:
     quality = {
         "reports": 1200, "malformed": {"no AppID": 7, "of a later version": 1}, "unreadable": 2,
         "unreadable_reasons": ["It is no batch."], "lines_put_aside": 1, "lines_reasons": ["A Topic has no list."],
@@ -141,7 +141,7 @@ def test_what_went_wrong_with_its_input_is_counted(as_vera: Client, estate: Any)
         assert shown in text
 
 
-def test_a_role_on_one_pair_names_no_cluster_of_another(estate: Any, mara: Client) -> None:
+def test_a_role_on_one_pair_names_no_cluster_of_another(fleet: Any, mara: Client) -> None:
     """Runs are of all pairs: what they name is not."""
     schedules.known()
     Schedule.objects.update(looked_at=timezone.now())
@@ -162,7 +162,7 @@ def test_a_role_on_one_pair_names_no_cluster_of_another(estate: Any, mara: Clien
 
 
 @pytest.fixture
-def mara(people: SimpleNamespace, estate: Any) -> Client:
+def mara(people: SimpleNamespace, fleet: Any) -> Client:
     """She may see the pair of north and nothing else."""
     second = Pair.objects.create(
         name="other", first=(north := cluster("north", 21)), second=cluster("north-2", 22), default=north
@@ -191,7 +191,7 @@ def compared(client: Client, now: Run, before: Run, table: str) -> str:
     return answer.content.decode()
 
 
-def test_what_has_changed_since_another_run(as_vera: Client, estate: Any) -> None:
+def test_what_has_changed_since_another_run(as_vera: Client, fleet: Any) -> None:
     monday, today = ended(Job.COVERAGE), ended(Job.COVERAGE)
     for run, appid, clients in (
         (monday, "shop", 4), (monday, "gone", 1), (monday, "same", 2),
@@ -206,7 +206,7 @@ def test_what_has_changed_since_another_run(as_vera: Client, estate: Any) -> Non
     assert compared(as_vera, monday, today, "coverage") == body
 
 
-def test_names_that_nobody_has_given_are_alike(as_vera: Client, estate: Any) -> None:
+def test_names_that_nobody_has_given_are_alike(as_vera: Client, fleet: Any) -> None:
     before, now = ended(Job.TOPOLOGY), ended(Job.TOPOLOGY)
     seen = timezone.now()
     for run, moved in ((before, seen - timedelta(days=1)), (now, seen)):
@@ -222,7 +222,7 @@ def test_names_that_nobody_has_given_are_alike(as_vera: Client, estate: Any) -> 
         assert "Nothing has changed." in compared(as_vera, now, before, table)
 
 
-def test_runs_of_different_jobs_or_unfinished_ones_are_not_compared(as_vera: Client, estate: Any) -> None:
+def test_runs_of_different_jobs_or_unfinished_ones_are_not_compared(as_vera: Client, fleet: Any) -> None:
     run, other = ended(Job.COVERAGE), ended(Job.ADVICE)
     failed = ended(Job.COVERAGE, "failed")
     address = reverse("compare-runs", args=[run.pk])
@@ -234,7 +234,7 @@ def test_runs_of_different_jobs_or_unfinished_ones_are_not_compared(as_vera: Cli
         assert answer.status_code == 404
 
 
-def test_the_api_says_the_same(as_olga: Client, estate: Any) -> None:
+def test_the_api_says_the_same(as_olga: Client, fleet: Any) -> None:
     before, now = ended(Job.COVERAGE), ended(Job.COVERAGE)
     coverage(before, "shop", 4)
     coverage(now, "shop", 4, registered=1)

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(tran
 
 @pytest.fixture
 def pages(
-    estate: SimpleNamespace,
+    fleet: SimpleNamespace,
     people: SimpleNamespace,
     engines: SimpleNamespace,
     plan: Plan,
@@ -92,14 +92,14 @@ def pages(
         last_run=run.pk, evidence={"appid": "shop", "client": "购物车", "acks": "1", "topics": "carts"},
     )  # fmt: skip
     record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
-    appid = estate.shop.pk
+    appid = fleet.shop.pk
     return {
         "appids": reverse("appids"),
         "bind": reverse("bind", args=[appid]),
-        "unregister": reverse("unregister-instance", args=[appid, estate.shop.instances.first().pk]),
+        "unregister": reverse("unregister-instance", args=[appid, fleet.shop.instances.first().pk]),
         "binding-change": reverse("binding-change", args=[make_change().key]),
-        "declarations": reverse("declarations", args=[estate.pair.pk]),
-        "rules": reverse("rules", args=[estate.pair.pk]),
+        "declarations": reverse("declarations", args=[fleet.pair.pk]),
+        "rules": reverse("rules", args=[fleet.pair.pk]),
         "switches": reverse("switches"),
         "inbox": f"{reverse('switches')}?inbox=waiting",
         "request": f"{reverse('request-switch')}?appid={appid}",

@@ -65,12 +65,12 @@ def test_what_has_changed_since_the_request(shop: Plan) -> None:
 @pytest.mark.django_db
 class TestPages:
     def test_the_preview_can_be_taken_along(
-        self, as_olga: Client, estate: SimpleNamespace, engines: Any, shop: Plan, monkeypatch: Any
+        self, as_olga: Client, fleet: SimpleNamespace, engines: Any, shop: Plan, monkeypatch: Any
     ) -> None:
         from hadash.dashboard.views import requests
 
         monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(shop))
-        asked = {"appid": estate.shop.pk, "scope": "appid"}
+        asked = {"appid": fleet.shop.pk, "scope": "appid"}
         page = as_olga.get(reverse("request-preview"), asked).content.decode()
         assert "1 of 3 was asked for" in page
         answer = as_olga.get(reverse("request-preview"), {**asked, "csv": "blast-radius"})
@@ -78,9 +78,9 @@ class TestPages:
         assert lines[0] == "name,kind,why,chain,turn" and len(lines) == 4
 
     def test_without_a_plan_there_is_nothing_to_take_along(
-        self, as_olga: Client, estate: SimpleNamespace, engines: Any
+        self, as_olga: Client, fleet: SimpleNamespace, engines: Any
     ) -> None:
-        asked = {"appid": estate.shop.pk, "scope": "instance", "csv": "blast-radius"}
+        asked = {"appid": fleet.shop.pk, "scope": "instance", "csv": "blast-radius"}
         assert as_olga.get(reverse("request-preview"), asked).status_code == 404
 
     def test_what_has_changed_is_shown_to_whoever_decides(

@@ -113,14 +113,14 @@ def text_of(client: Client, switch: Switch) -> str:
 
 
 def test_it_is_asked_for_in_the_form(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: list[Kind]
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: list[Kind]
 ) -> None:
-    form = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk}).content.decode()
+    form = as_olga.get(reverse("request-switch"), {"appid": fleet.shop.pk}).content.decode()
     assert 'name="kind_of_switch" value="read-split"' in form
     answer = as_olga.post(
         reverse("request-switch"),
         {
-            "appid": estate.shop.pk,
+            "appid": fleet.shop.pk,
             "scope": "instance",
             "instance": "购物车",
             "kind_of_switch": "read-split",
@@ -137,7 +137,7 @@ def test_it_is_asked_for_in_the_form(
 
 def test_while_a_gateway_does_not_answer_it_is_not_asked_for(
     as_olga: Client,
-    estate: SimpleNamespace,
+    fleet: SimpleNamespace,
     engines: Any,
     planned: list[Kind],
     monkeypatch: pytest.MonkeyPatch,
@@ -152,7 +152,7 @@ def test_while_a_gateway_does_not_answer_it_is_not_asked_for(
     answer = as_olga.post(
         reverse("request-switch"),
         {
-            "appid": estate.shop.pk,
+            "appid": fleet.shop.pk,
             "scope": "instance",
             "instance": "购物车",
             "kind_of_switch": "read-split",
@@ -166,9 +166,9 @@ def test_while_a_gateway_does_not_answer_it_is_not_asked_for(
 
 
 def test_the_preview_says_what_readers_get_and_that_nobody_else_waits(
-    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: list[Kind]
+    as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: list[Kind]
 ) -> None:
-    asked = {"appid": estate.shop.pk, "scope": "instance", "instance": "购物车"}
+    asked = {"appid": fleet.shop.pk, "scope": "instance", "instance": "购物车"}
     text = as_olga.get(reverse("request-preview"), {**asked, "kind_of_switch": "read-split"}).content.decode()
     assert "Readers see records up to the mirror's lag later: on west they read the copy." in text
     assert "Nobody's writes wait." in text
@@ -212,7 +212,7 @@ def test_when_they_came_home(as_olga: Client, engines: Any, done: Switch, home: 
     assert "lag later" not in text, "at home there is no mirror between"
 
 
-def test_whether_they_read_from_a_mirror(estate: SimpleNamespace, split: Plan, home: Plan) -> None:
+def test_whether_they_read_from_a_mirror(fleet: SimpleNamespace, split: Plan, home: Plan) -> None:
     """The mirror copies from east: on west its readers have the copy."""
     assert radius.reads_from_mirrors(split)
     assert not radius.reads_from_mirrors(home)

@@ -17,10 +17,10 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture
-def appids(estate: SimpleNamespace) -> list[str]:
+def appids(fleet: SimpleNamespace) -> list[str]:
     """Thirty AppIDs whose names hold "app"."""
     names = [f"app-{number:02d}" for number in range(30)]
-    AppID.objects.bulk_create(AppID(name=name, pair=estate.pair) for name in reversed(names))
+    AppID.objects.bulk_create(AppID(name=name, pair=fleet.pair) for name in reversed(names))
     return names
 
 
@@ -60,6 +60,6 @@ def test_a_page_of_what_was_searched_is_any_other_page(
     assert (page.number, page[0].name) == (number, appids[first])
 
 
-def test_nothing_found_is_a_page_without_rows(as_arne: Client, estate: Any, engines: Any) -> None:
+def test_nothing_found_is_a_page_without_rows(as_arne: Client, fleet: Any, engines: Any) -> None:
     page = as_arne.get(reverse("appids"), {"q": "nobody"})
     assert page.status_code == 200 and len(page.context["page"]) == 0

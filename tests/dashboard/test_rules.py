@@ -24,8 +24,8 @@ def as_ada(people: SimpleNamespace) -> Client:
 
 
 @pytest.fixture
-def address(estate: SimpleNamespace, engines: Any) -> str:
-    return reverse("rules", args=[estate.pair.pk])
+def address(fleet: SimpleNamespace, engines: Any) -> str:
+    return reverse("rules", args=[fleet.pair.pk])
 
 
 def soon(hours: float) -> str:
@@ -68,10 +68,8 @@ def test_what_is_out_of_bounds_is_said_beside_its_field(
     assert not Policy.objects.exists()
 
 
-def test_a_blackout_is_announced_and_taken_back(
-    as_ada: Client, address: str, estate: SimpleNamespace
-) -> None:
-    add = reverse("add-blackout", args=[estate.pair.pk])
+def test_a_blackout_is_announced_and_taken_back(as_ada: Client, address: str, fleet: SimpleNamespace) -> None:
+    add = reverse("add-blackout", args=[fleet.pair.pk])
     text = as_ada.post(
         add, {"begins": soon(1), "ends": soon(5), "reason": "年终结算"}, follow=True
     ).content.decode()
@@ -93,19 +91,19 @@ def test_a_blackout_is_announced_and_taken_back(
 def test_a_blackout_that_makes_no_sense_is_refused(
     as_ada: Client,
     address: str,
-    estate: SimpleNamespace,
+    fleet: SimpleNamespace,
     begins: float | None,
     ends: float,
     reason: str,
     why: str,
 ) -> None:
     values = {"begins": "" if begins is None else soon(begins), "ends": soon(ends), "reason": reason}
-    answer = as_ada.post(reverse("add-blackout", args=[estate.pair.pk]), values)
+    answer = as_ada.post(reverse("add-blackout", args=[fleet.pair.pk]), values)
     assert answer.status_code == 409
     assert why in answer.content.decode()
     assert not Blackout.objects.exists()
 
 
-def test_others_announce_none(as_olga: Client, address: str, estate: SimpleNamespace) -> None:
+def test_others_announce_none(as_olga: Client, address: str, fleet: SimpleNamespace) -> None:
     values = {"begins": soon(1), "ends": soon(2), "reason": "x"}
-    assert as_olga.post(reverse("add-blackout", args=[estate.pair.pk]), values).status_code == 403
+    assert as_olga.post(reverse("add-blackout", args=[fleet.pair.pk]), values).status_code == 403

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.graph_parts import ESTATE, publish_graph
+from dashboard.graph_parts import FLEET, publish_graph
 from dashboard.parts import NASTY, PASSWORD, cluster
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard import searching
@@ -27,8 +27,8 @@ def names(user: Any, text: str) -> dict[str, list[str]]:
 
 
 class TestWhatIsFound:
-    def test_things_of_every_kind(self, people: Any, estate: SimpleNamespace, finished: Switch) -> None:
-        publish_graph(estate.pair, ESTATE)
+    def test_things_of_every_kind(self, people: Any, fleet: SimpleNamespace, finished: Switch) -> None:
+        publish_graph(fleet.pair, FLEET)
         now = timezone.now()
         Finding.objects.create(
             pair="main",
@@ -50,30 +50,30 @@ class TestWhatIsFound:
         assert names(people.vera, "AUDITORS") == {"Consumer groups": ["auditors"]}
         assert names(people.vera, "wes") == {"Clusters": ["west"]}
 
-    def test_a_name_in_chinese(self, people: Any, estate: SimpleNamespace) -> None:
+    def test_a_name_in_chinese(self, people: Any, fleet: SimpleNamespace) -> None:
         assert names(people.vera, "购物") == {"InstanceIDs": ["购物车"]}
 
     @pytest.mark.parametrize("text", ["%", "_", "\\", "'", NASTY, "\x00", "(" * 300])
     def test_whatever_somebody_types_is_a_name_and_nothing_else(
-        self, as_arne: Client, estate: Any, text: str
+        self, as_arne: Client, fleet: Any, text: str
     ) -> None:
         assert as_arne.get(reverse("search"), {"q": text * 2}).status_code in (200, 302)
         assert as_arne.get(reverse("search"), {"q": "__"}).content.decode().count('class="row"') == 0
 
     def test_what_begins_so_comes_first_and_what_is_exactly_so_before_all(
-        self, people: Any, estate: Any
+        self, people: Any, fleet: Any
     ) -> None:
         for name in ("my-shop", "shopping", "shop-2"):
-            AppID.objects.create(name=name, pair=estate.pair)
+            AppID.objects.create(name=name, pair=fleet.pair)
         assert names(people.vera, "shop")["AppIDs"] == ["shop", "shop-2", "shopping", "my-shop"]
 
-    def test_of_many_a_few_are_shown(self, people: Any, estate: Any) -> None:
-        InstanceID.objects.bulk_create(InstanceID(appid=estate.shop, name=f"many-{n:02d}") for n in range(30))
+    def test_of_many_a_few_are_shown(self, people: Any, fleet: Any) -> None:
+        InstanceID.objects.bulk_create(InstanceID(appid=fleet.shop, name=f"many-{n:02d}") for n in range(30))
         [hits] = search(people.vera, "many")
         assert (len(hits.hits), hits.left_out) == (searching.SHOWN, True)
 
-    def test_what_somebody_may_not_see_is_not_found(self, people: Any, estate: Any, finished: Switch) -> None:
-        publish_graph(estate.pair, ESTATE)
+    def test_what_somebody_may_not_see_is_not_found(self, people: Any, fleet: Any, finished: Switch) -> None:
+        publish_graph(fleet.pair, FLEET)
         north, south = cluster("north", 8), cluster("south", 9)
         other = Pair.objects.create(name="other", first=north, second=south, default=north)
         pia = ensure_user("pia", PASSWORD, "viewer", pair=other)
@@ -82,29 +82,27 @@ class TestWhatIsFound:
         assert names(pia, "nort") == {"Clusters": ["north"]}
 
     def test_queries_do_not_grow_with_what_is_found(
-        self, people: Any, estate: Any, django_assert_max_num_queries: Any
+        self, people: Any, fleet: Any, django_assert_max_num_queries: Any
     ) -> None:
         for number in range(30):
-            AppID.objects.create(name=f"shop-{number}", pair=estate.pair)
-        publish_graph(estate.pair, ESTATE)
+            AppID.objects.create(name=f"shop-{number}", pair=fleet.pair)
+        publish_graph(fleet.pair, FLEET)
         with django_assert_max_num_queries(17):
             search(people.vera, "shop")
 
 
 class TestThePage:
-    def test_what_has_exactly_that_name_is_opened(self, as_arne: Client, estate: SimpleNamespace) -> None:
+    def test_what_has_exactly_that_name_is_opened(self, as_arne: Client, fleet: SimpleNamespace) -> None:
         answer = as_arne.get(reverse("search"), {"q": "shop-carts"})
         assert answer.status_code == 302 and "kind=instance" in answer["Location"]
         assert as_arne.get(reverse("search"), {"q": "shop-carts", "list": "1"}).status_code == 200
 
-    def test_of_several_with_that_name_a_list_is_shown(
-        self, as_arne: Client, estate: SimpleNamespace
-    ) -> None:
+    def test_of_several_with_that_name_a_list_is_shown(self, as_arne: Client, fleet: SimpleNamespace) -> None:
         assert as_arne.get(reverse("search"), {"q": "shop"}).status_code == 200, "the AppID and a mirror"
 
-    def test_nothing_found_says_so(self, as_arne: Client, estate: Any) -> None:
+    def test_nothing_found_says_so(self, as_arne: Client, fleet: Any) -> None:
         page = as_arne.get(reverse("search"), {"q": "<b>nobody"}).content.decode()
         assert "Nothing that you may see has “&lt;b&gt;nobody” in its name." in page
 
-    def test_a_single_letter_is_too_little(self, as_arne: Client, estate: Any) -> None:
+    def test_a_single_letter_is_too_little(self, as_arne: Client, fleet: Any) -> None:
         assert "Type at least 2 letters." in as_arne.get(reverse("search"), {"q": "s"}).content.decode()

@@ -23,7 +23,7 @@ def test_every_page_is_below_an_entry() -> None:
 
 @pytest.mark.stack
 @pytest.mark.django_db
-def test_the_entry_is_marked(estate: SimpleNamespace) -> None:
+def test_the_entry_is_marked(fleet: SimpleNamespace) -> None:
     ada = signed_in(ensure_user("ada", PASSWORD, "administrator", "Ada Admin"))
 
     def marked(address: str) -> list[str]:
@@ -33,6 +33,6 @@ def test_the_entry_is_marked(estate: SimpleNamespace) -> None:
 
     for entry in set(SECTIONS.values()):
         assert marked(reverse(entry)) == [reverse(entry)]
-    assert marked(reverse("rules", args=[estate.pair.pk])) == [reverse("overview")]
+    assert marked(reverse("rules", args=[fleet.pair.pk])) == [reverse("overview")]
     assert marked(reverse("tokens")) == []
     assert marked("/nowhere/") == []

@@ -82,7 +82,7 @@ class TestPages:
     def test_every_head_of_a_list_leads_to_that_order(
         self,
         admin_client: Client,
-        estate: SimpleNamespace,
+        fleet: SimpleNamespace,
         finished: Switch,
         engines: SimpleNamespace,
         name: str,
@@ -111,22 +111,22 @@ class TestPages:
                 assert found.count("aria-sort=") == 1, address
 
     def test_the_parts_of_an_appid(
-        self, admin_client: Client, estate: SimpleNamespace, engines: SimpleNamespace
+        self, admin_client: Client, fleet: SimpleNamespace, engines: SimpleNamespace
     ) -> None:
         engines.connections = [
             {"appid": "shop", "client_id": name, "cluster": "east", "peer": "10.0.0.7:1"}
             for name in ("b", "a")
         ]
-        page = reverse("appid", args=[estate.shop.pk])
+        page = reverse("appid", args=[fleet.shop.pk])
         heads = links(text_of(admin_client, page))
         assert {link.split("-sort=")[0].split("?")[-1] for link in heads} >= {"connected", "instances"}
         for link in heads:
             assert text_of(admin_client, link).count("aria-sort=") == 1, link
 
     def test_appids_by_name_both_ways(
-        self, as_vera: Client, estate: SimpleNamespace, engines: SimpleNamespace
+        self, as_vera: Client, fleet: SimpleNamespace, engines: SimpleNamespace
     ) -> None:
-        AppID.objects.create(name="aaa", pair=estate.pair)
+        AppID.objects.create(name="aaa", pair=fleet.pair)
         for sort, first in (("name", "aaa"), ("-name", "shop")):
             page = as_vera.get(reverse("appids"), {"sort": sort})
             assert page.context["appids"][0].appid.name == first
@@ -146,9 +146,9 @@ class TestCsv:
         assert answer["Content-Type"].startswith("text/csv")
         return b"".join(answer.streaming_content).decode().splitlines()
 
-    def test_of_appids(self, as_vera: Client, estate: SimpleNamespace, engines: SimpleNamespace) -> None:
+    def test_of_appids(self, as_vera: Client, fleet: SimpleNamespace, engines: SimpleNamespace) -> None:
         Access.objects.all().delete()
-        AppID.objects.create(name="=1+1", pair=estate.pair, owner="购物组")
+        AppID.objects.create(name="=1+1", pair=fleet.pair, owner="购物组")
         head, first, *_more = self.lines(as_vera, reverse("appids") + "?format=csv&sort=name&q=1")
         assert head == "pair,appid,owner,critical,bound_to,binding,epoch,clients_seen,of_these_registered"
         assert first == "main,'=1+1,购物组,False,east,the pair's default,,0,0", (
@@ -156,7 +156,7 @@ class TestCsv:
         )
 
     def test_of_appids_while_zookeeper_is_away(
-        self, as_vera: Client, estate: SimpleNamespace, engines: SimpleNamespace
+        self, as_vera: Client, fleet: SimpleNamespace, engines: SimpleNamespace
     ) -> None:
         engines.look = Engines(fault="no answer")
         assert all(",,,," in line for line in self.lines(as_vera, reverse("appids") + "?format=csv")[1:])
@@ -173,7 +173,7 @@ class TestCsv:
         assert head == "number,at,actor,verb,subject,address,details"
         assert line.endswith(',olga,switch.requested,shop,10.0.0.7,"{""reason"": ""升级""}"')
 
-    def test_of_clusters(self, as_vera: Client, estate: SimpleNamespace) -> None:
+    def test_of_clusters(self, as_vera: Client, fleet: SimpleNamespace) -> None:
         head, *lines = self.lines(as_vera, reverse("clusters") + "?format=csv&sort=-cluster")
         assert head.startswith("pair,cluster,state,milliseconds,brokers")
         assert [line.split(",")[1] for line in lines] == ["west", "east"]

@@ -45,13 +45,13 @@ class TestTheText:
 
 
 @pytest.fixture
-def published(estate: SimpleNamespace) -> None:
+def published(fleet: SimpleNamespace) -> None:
     now = timezone.now()
     runs = {
         job: Run.objects.create(job=job, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
         for job in (Run.Job.COVERAGE, Run.Job.ADVICE)
     }
-    AppID.objects.create(name="known", pair=estate.pair)
+    AppID.objects.create(name="known", pair=fleet.pair)
     for name, clients, registered in [("shop", 3, 1), ("known", 2, 2), ("购物", 9, 0)]:
         Coverage.objects.create(
             run=runs[Run.Job.COVERAGE],
@@ -69,7 +69,7 @@ def published(estate: SimpleNamespace) -> None:
         run=runs[Run.Job.ADVICE], pair="main", place=1, appid="shop", before=40, after=7
     )
     uses = [AccessEdge("shop", name, "produce", "carts") for name in ("shop-carts", "web-2", "")]
-    publish_graph(estate.pair, [*uses, *(AccessEdge("购物", f"c-{n}", "consume", "carts") for n in range(9))])
+    publish_graph(fleet.pair, [*uses, *(AccessEdge("购物", f"c-{n}", "consume", "carts") for n in range(9))])
 
 
 @pytest.mark.stack

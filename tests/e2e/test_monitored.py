@@ -86,7 +86,7 @@ def test_a_server_that_hangs_is_named_by_everybody_and_nobody_is_to_be_started_a
             assert status == (503 if is_needed else 200), (process, found)
         for process in demo.health_pages:
             assert ask(demo, process, "/healthz")[0] == 200, process
-        up = metric(demo, "web", f'hadash_estate_up{{server="{server}"}}')
+        up = metric(demo, "web", f'hadash_fleet_up{{server="{server}"}}')
         assert up == 0
         if server == "zookeeper":
             eventually(

@@ -30,7 +30,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
 
 
 def uses(appid: AppID) -> set[AccessEdge]:
-    return set(proposals.estate_of(appid.pair, appid.pair.first).uses)
+    return set(proposals.fleet_of(appid.pair, appid.pair.first).uses)
 
 
 def test_what_was_declared_counts_where_it_was_not_seen(

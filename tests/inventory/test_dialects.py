@@ -65,7 +65,7 @@ def test_didis_is_one_for_the_process_and_connects_when_it_is_used(clusters: lis
     dialect = dialect_of(pair)
     assert isinstance(dialect, DidiDialect)
     assert dialect_of(Pair.objects.get()) is dialect
-    assert [(tree.name, tree.cluster_id) for tree in dialect.estate.trees] == [
+    assert [(tree.name, tree.cluster_id) for tree in dialect.fleet.trees] == [
         ("east", "1"),
         ("west", "2"),
         ("gateway", ""),
@@ -152,7 +152,7 @@ def test_pairing_uses_the_mirrors_account_and_shows_it_nobody(
     call_command("didi_pairing", "main", remove=True, stdout=out)
     assert zookeeper.get("/east/config/ha-clusters/2")[0] == b'{"version":1,"config":{}}'
     assert [entry.verb for entry in Entry.objects.order_by("pk")] == ["pair", "unpair"]
-    for tree in dialect_of(Pair.objects.get()).estate.trees:  # type: ignore[attr-defined]
+    for tree in dialect_of(Pair.objects.get()).fleet.trees:  # type: ignore[attr-defined]
         tree.client.stop()
 
 

@@ -1,7 +1,7 @@
-"""The estate of the pages."""
+"""The fleet of the pages."""
 
 from __future__ import annotations
 
-from dashboard.conftest import estate, make_batch, make_switch, people, plan, quick
+from dashboard.conftest import fleet, make_batch, make_switch, people, plan, quick
 
-__all__ = ["estate", "make_batch", "make_switch", "people", "plan", "quick"]
+__all__ = ["fleet", "make_batch", "make_switch", "people", "plan", "quick"]

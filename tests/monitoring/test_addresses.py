@@ -101,7 +101,7 @@ class TestMetrics:
         families = {
             family.name: family for family in text_string_to_metric_families(response.content.decode())
         }
-        up = {sample.labels["server"]: sample.value for sample in families["hadash_estate_up"].samples}
+        up = {sample.labels["server"]: sample.value for sample in families["hadash_fleet_up"].samples}
         assert up == {"postgresql": 1, "redis": 1, "zookeeper": 1}
         views = {sample.labels["view"] for sample in families["hadash_http_requests"].samples}
         assert "appids" in views

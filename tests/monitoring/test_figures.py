@@ -15,7 +15,7 @@ from prometheus_client.core import Metric
 
 from hadash.governance.models import Posture, Run
 from hadash.inventory.models import Worker
-from hadash.monitoring import estate as figures
+from hadash.monitoring import fleet as figures
 from hadash.monitoring import metrics
 from hadash.outbox.models import Content, Delivery
 from hadash.outbox.states import State
@@ -61,16 +61,16 @@ class TestSwitches:
 class TestMirrors:
     LABELS = ("main", "shop", "east")
 
-    def test_what_is_known(self, estate: SimpleNamespace) -> None:
+    def test_what_is_known(self, fleet: SimpleNamespace) -> None:
         found = read()
         assert found["hadash_mirror_running", self.LABELS] == 1
         assert found["hadash_mirror_lag_records", self.LABELS] == 7
         assert found["hadash_rpo_seconds", ("main",)] > 0
 
-    def test_what_is_not_known_is_missing_and_not_zero(self, estate: SimpleNamespace) -> None:
-        estate.mirror.lag_records = estate.mirror.looked_at = None
-        estate.mirror.state = "unknown"
-        estate.mirror.save()
+    def test_what_is_not_known_is_missing_and_not_zero(self, fleet: SimpleNamespace) -> None:
+        fleet.mirror.lag_records = fleet.mirror.looked_at = None
+        fleet.mirror.state = "unknown"
+        fleet.mirror.save()
         found = read()
         assert found["hadash_mirror_running", self.LABELS] == 0
         for name in (
@@ -80,8 +80,8 @@ class TestMirrors:
         ):
             assert (name, self.LABELS) not in found
 
-    def test_a_generated_estate_is_none_of_ours(self, estate: SimpleNamespace) -> None:
-        for cluster in (estate.east, estate.west):
+    def test_a_generated_fleet_is_none_of_ours(self, fleet: SimpleNamespace) -> None:
+        for cluster in (fleet.east, fleet.west):
             cluster.generated = True
             cluster.save()
         found = read()
@@ -90,16 +90,16 @@ class TestMirrors:
         ]
 
 
-def test_clusters_that_answered_and_others(estate: SimpleNamespace) -> None:
-    estate.east.looked_at = estate.west.looked_at = timezone.now()
-    estate.east.save()
-    estate.west.fault = "Cluster west does not answer."
-    estate.west.save()
+def test_clusters_that_answered_and_others(fleet: SimpleNamespace) -> None:
+    fleet.east.looked_at = fleet.west.looked_at = timezone.now()
+    fleet.east.save()
+    fleet.west.fault = "Cluster west does not answer."
+    fleet.west.save()
     found = read()
     assert (found["hadash_cluster_up", ("east",)], found["hadash_cluster_up", ("west",)]) == (1, 0)
 
 
-def test_risks_of_the_last_day_only(estate: SimpleNamespace) -> None:
+def test_risks_of_the_last_day_only(fleet: SimpleNamespace) -> None:
     today = timezone.now().date()
     Posture.objects.create(pair="main", day=today - timedelta(days=1), high=9, appids=4)
     Posture.objects.create(pair="main", day=today, high=2, medium=0, appids=5, mirrored_appids=3)
@@ -110,7 +110,7 @@ def test_risks_of_the_last_day_only(estate: SimpleNamespace) -> None:
     assert (found["hadash_appids", ("main",)], found["hadash_appids_mirrored", ("main",)]) == (5, 3)
 
 
-def test_a_job_has_failed_until_it_has_published_again(estate: SimpleNamespace) -> None:
+def test_a_job_has_failed_until_it_has_published_again(fleet: SimpleNamespace) -> None:
     now = timezone.now()
     Run.objects.create(job="risk", state="published", ended_at=now - timedelta(hours=3))
     failed = Run.objects.create(job="risk", state="failed", ended_at=now - timedelta(hours=2))
@@ -121,7 +121,7 @@ def test_a_job_has_failed_until_it_has_published_again(estate: SimpleNamespace) 
     assert read()["hadash_pipeline_failed", ("risk",)] == 0
 
 
-def test_mail_that_should_have_been_sent(estate: SimpleNamespace, settings: Any) -> None:
+def test_mail_that_should_have_been_sent(fleet: SimpleNamespace, settings: Any) -> None:
     settings.SMTP_HOST = "127.0.0.1"
     now = timezone.now()
     content = Content.objects.create(subject="s", text="t")
@@ -143,7 +143,7 @@ def test_mail_that_should_have_been_sent(estate: SimpleNamespace, settings: Any)
 
 
 def test_mail_is_as_late_as_it_is_however_often_no_server_was_there(
-    estate: SimpleNamespace, settings: Any
+    fleet: SimpleNamespace, settings: Any
 ) -> None:
     """Each look puts it off by a minute. One that a server has put off itself is no outage."""
     settings.SMTP_HOST = "127.0.0.1"
@@ -157,7 +157,7 @@ def test_mail_is_as_late_as_it_is_however_often_no_server_was_there(
     assert 7200 <= read()["hadash_outbox_late_seconds", ()] < 7500
 
 
-def test_workers_by_queue_with_none_as_zero(estate: SimpleNamespace) -> None:
+def test_workers_by_queue_with_none_as_zero(fleet: SimpleNamespace) -> None:
     found = read()
     assert found["hadash_workers", ("celery",)] == 1
     assert found["hadash_workers", ("outbox",)] == 0
@@ -167,14 +167,14 @@ def test_workers_by_queue_with_none_as_zero(estate: SimpleNamespace) -> None:
 
 @pytest.mark.parametrize(("lake", "jobs"), [("/lake", {"pipeline"}), ("", set())])
 def test_queues_are_read_from_redis_that_of_jobs_where_there_is_a_lake(
-    estate: SimpleNamespace, settings: Any, lake: str, jobs: set[str]
+    fleet: SimpleNamespace, settings: Any, lake: str, jobs: set[str]
 ) -> None:
     settings.LAKE = lake
     found = {key[1][0] for key in read("redis") if key[0] == "hadash_queue_length"}
     assert found == {"celery", "outbox"} | jobs
 
 
-def test_gateways_are_read_from_zookeeper(estate: SimpleNamespace) -> None:
+def test_gateways_are_read_from_zookeeper(fleet: SimpleNamespace) -> None:
     assert {key[1][0] for key in read("zookeeper")} == {"live", "away", "excluded"}
 
 

@@ -14,16 +14,16 @@ import httpx
 import promql_parser as promql
 import pytest
 import yaml
-from dashboard.conftest import estate
+from dashboard.conftest import fleet
 from gateway.conftest import control, gateway, gateway_chroot
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.parser import text_string_to_metric_families
 from support.gateway import GatewayProcess
 
-from hadash.monitoring import estate as figures
+from hadash.monitoring import fleet as figures
 from hadash.monitoring import metrics
 
-__all__ = ["control", "estate", "gateway", "gateway_chroot"]
+__all__ = ["control", "fleet", "gateway", "gateway_chroot"]
 ROOT = Path(__file__).resolve().parents[2]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yaml"
 DASHBOARD = ROOT / "deploy" / "grafana" / "hadash.json"
@@ -89,7 +89,7 @@ def test_every_expression_can_be_parsed_and_reads_something(where: str, expressi
 @pytest.mark.stack
 @pytest.mark.django_db
 def test_they_read_figures_that_exist_with_labels_that_they_have(
-    estate: object, gateway: GatewayProcess
+    fleet: object, gateway: GatewayProcess
 ) -> None:
     declared = {family.name: set() for family in metrics.REGISTRY.collect()}
     declared |= {
@@ -99,7 +99,7 @@ def test_they_read_figures_that_exist_with_labels_that_they_have(
     }
     for read in figures.SOURCES.values():
         declared |= {family.name: set(family._labelnames) for family in read()}
-    declared |= {"hadash_estate_up": {"server"}, "hadash_estate_read_seconds": {"server"}}
+    declared |= {"hadash_fleet_up": {"server"}, "hadash_fleet_read_seconds": {"server"}}
     declared |= known_names(httpx.get(f"http://127.0.0.1:{gateway.admin_port}/metrics").text)
     for name, labels in LABELS_WITHOUT_SERIES.items():
         declared[name] |= labels  # (a KeyError: there is no such figure)

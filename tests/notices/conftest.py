@@ -1,4 +1,4 @@
-"""The estate of the pages, with addresses for its people."""
+"""The fleet of the pages, with addresses for its people."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from dashboard.conftest import (
     engines,
-    estate,
     finished,
+    fleet,
     handed,
     make_batch,
     make_change,

@@ -32,12 +32,12 @@ PLAN = RetryPlan((5, 300))
 
 
 @pytest.fixture
-def as_ada(people: SimpleNamespace, estate: Any, engines: Any) -> Client:
+def as_ada(people: SimpleNamespace, fleet: Any, engines: Any) -> Client:
     return signed_in(people.ada)
 
 
 @pytest.fixture
-def as_vera(people: SimpleNamespace, estate: Any, engines: Any) -> Client:
+def as_vera(people: SimpleNamespace, fleet: Any, engines: Any) -> Client:
     return signed_in(people.vera)
 
 
@@ -76,7 +76,7 @@ def test_how_somebody_is_told(as_vera: Client, people: SimpleNamespace) -> None:
     assert 'value="22:00"' in page
 
 
-def test_of_whose_doings_and_of_which_pairs(as_vera: Client, people: SimpleNamespace, estate: Any) -> None:
+def test_of_whose_doings_and_of_which_pairs(as_vera: Client, people: SimpleNamespace, fleet: Any) -> None:
     chosen = {"by_mail": "on", "kinds": ["switch-ended"], "everybodys": ["switch-ended"], "pairs": ["main"]}
     as_vera.post(reverse("notices"), chosen)
     wish = PersonalWish.objects.get(user=people.vera)

@@ -208,7 +208,7 @@ class TestHow:
 
 class TestWatching:
     def test_a_mirror_that_lasts_late_is_told_and_one_that_was_late_for_a_moment_is_not(
-        self, estate: Any, people: Any
+        self, fleet: Any, people: Any
     ) -> None:
         now = timezone.now()
         Mirror.objects.update(lag_seconds=10_000)
@@ -224,7 +224,7 @@ class TestWatching:
         assert watching.look(now + timedelta(seconds=260)) == 1, "late again is told again"
         assert kinds() == ["mirror-late", "mirror-late"]
 
-    def test_one_that_swings_around_its_rpo_is_one_incident(self, estate: Any, people: Any) -> None:
+    def test_one_that_swings_around_its_rpo_is_one_incident(self, fleet: Any, people: Any) -> None:
         now = timezone.now()
         for quarter_minutes in range(40):
             Mirror.objects.update(lag_seconds=10_000 if quarter_minutes % 3 else 1)
@@ -240,7 +240,7 @@ class TestWatching:
             watching.look(now + timedelta(seconds=seconds))
         assert kinds().count("mirror-late") == 1
 
-    def test_one_whose_lag_nobody_knows_for_a_while_is_the_same_incident(self, estate: Any) -> None:
+    def test_one_whose_lag_nobody_knows_for_a_while_is_the_same_incident(self, fleet: Any) -> None:
         mirror = Mirror.objects.first()
         assert mirror is not None
         now = timezone.now()
@@ -249,7 +249,7 @@ class TestWatching:
             watching.look(now + timedelta(minutes=minutes))
         assert kinds().count("mirror-late") == 1
 
-    def test_a_mirror_that_has_failed(self, estate: Any) -> None:
+    def test_a_mirror_that_has_failed(self, fleet: Any) -> None:
         now = timezone.now()
         Mirror.objects.update(state="failed", fault="Task 0: no such topic\nat org.apache…")
         watching.look(now)
@@ -257,7 +257,7 @@ class TestWatching:
         (notice,) = Notice.objects.all()
         assert notice.sentence["values"]["fault"] == "Task 0: no such topic"
 
-    def test_one_that_had_failed_is_the_same_incident_while_connect_is_away(self, estate: Any) -> None:
+    def test_one_that_had_failed_is_the_same_incident_while_connect_is_away(self, fleet: Any) -> None:
         now = timezone.now()
         Mirror.objects.update(state="failed", fault="Task 0: no such topic")
         watching.look(now)
@@ -270,7 +270,7 @@ class TestWatching:
         assert Notice.objects.filter(kind="mirror-failed").count() == 1
 
     def test_a_gateway_that_is_away_is_told_to_those_of_its_pair(
-        self, estate: Any, monkeypatch: pytest.MonkeyPatch
+        self, fleet: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
             watching,
@@ -281,11 +281,11 @@ class TestWatching:
         watching.look(now)
         watching.look(now + timedelta(seconds=61))
         told = {notice.path: notice.pair for notice in Notice.objects.all()}
-        assert told == {"/gateways/gateway-1/": estate.pair, "/gateways/gateway-2/": None}, (
+        assert told == {"/gateways/gateway-1/": fleet.pair, "/gateways/gateway-2/": None}, (
             "one of before does not tell"
         )
 
-    def test_what_cannot_be_looked_at_is_not_over(self, estate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_cannot_be_looked_at_is_not_over(self, fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         Incident.objects.create(key="gateways:gateway-1", since=timezone.now(), is_told=True)
 
         def away() -> Any:
@@ -295,7 +295,7 @@ class TestWatching:
         watching.look(timezone.now())
         assert Incident.objects.filter(key="gateways:gateway-1").exists()
 
-    def test_jobs_that_have_failed_and_new_risks(self, estate: Any) -> None:
+    def test_jobs_that_have_failed_and_new_risks(self, fleet: Any) -> None:
         now = timezone.now()
         Run.objects.create(job="lag", state="failed", ended_at=now, fault="No lake.\nTraceback")
         run = Run.objects.create(
@@ -311,7 +311,7 @@ class TestWatching:
         assert (said["findings-new"]["count"], said["findings-new"]["high"]) == (2, 1)
 
     def test_risks_that_got_worse_and_not_those_that_somebody_has_accepted(
-        self, estate: Any, people: SimpleNamespace
+        self, fleet: Any, people: SimpleNamespace
     ) -> None:
         now = timezone.now()
         earlier = now - timedelta(days=1)
@@ -368,16 +368,16 @@ class TestChannels:
         }  # fmt: skip
         return WantedChannel(**{**values, **more})
 
-    def test_it_is_told_of_its_pair(self, make_switch: Any, people: SimpleNamespace, estate: Any) -> None:
-        made = channels.save(people.ada, self.wanted(pair=estate.pair))
+    def test_it_is_told_of_its_pair(self, make_switch: Any, people: SimpleNamespace, fleet: Any) -> None:
+        made = channels.save(people.ada, self.wanted(pair=fleet.pair))
         make_switch()
         assert "ops" in tell()
         delivery = Delivery.objects.get(address="ops")
         assert (delivery.transport, delivery.endpoint) == ("webhook", made.endpoint)
         assert delivery.content.data["items"][0]["url"].startswith("http")
 
-    def test_what_is_no_pair_s_is_told_to_each(self, people: SimpleNamespace, estate: Any) -> None:
-        channels.save(people.ada, self.wanted(pair=estate.pair))
+    def test_what_is_no_pair_s_is_told_to_each(self, people: SimpleNamespace, fleet: Any) -> None:
+        channels.save(people.ada, self.wanted(pair=fleet.pair))
         Run.objects.create(job="lag", state="failed", ended_at=timezone.now(), fault="No lake.")
         watching.look(timezone.now())
         assert "ops" in tell()

@@ -1,11 +1,11 @@
-"""The estate of the pages, with addresses for its people."""
+"""The fleet of the pages, with addresses for its people."""
 
 from __future__ import annotations
 
 from dashboard.conftest import (
     engines,
-    estate,
     finished,
+    fleet,
     handed,
     make_batch,
     make_change,

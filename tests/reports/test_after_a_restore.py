@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 def test_what_may_have_been_sent_is_not_sent_by_itself(
     people: SimpleNamespace,
-    estate: Any,
+    fleet: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -65,7 +65,7 @@ def test_what_may_have_been_sent_is_not_sent_by_itself(
     assert outbox.send_again(people.ada, delivery, now), "a person sends again what is missing"
 
 
-def test_not_while_workers_send(estate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_while_workers_send(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "known", lambda: [SimpleNamespace(name="outbox@a")])
     monkeypatch.setattr(workers, "is_there", lambda worker, now: True)
     with pytest.raises(CommandError, match="outbox@a"):

@@ -44,7 +44,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(tran
 
 
 @pytest.fixture
-def published(estate: SimpleNamespace) -> None:
+def published(fleet: SimpleNamespace) -> None:
     """What jobs have said within thirty days."""
     now = timezone.now()
     runs = {
@@ -97,7 +97,7 @@ def published(estate: SimpleNamespace) -> None:
 
 
 @pytest.fixture
-def pages(published: None, people: SimpleNamespace, engines: Any, estate: SimpleNamespace) -> dict[str, str]:
+def pages(published: None, people: SimpleNamespace, engines: Any, fleet: SimpleNamespace) -> dict[str, str]:
     edition, _delivery = sent(preview(Kind.POSTURE, "en"))
     Unsubscription.objects.create(address="ada@example.org", topic="notices")
     path = "/mirrors/main/shop/"

@@ -39,7 +39,7 @@ schedules.make_waiting(timezone.now())
 """
 
 
-def test_none_is_left_out_and_none_comes_twice(people: SimpleNamespace, estate: SimpleNamespace) -> None:
+def test_none_is_left_out_and_none_comes_twice(people: SimpleNamespace, fleet: SimpleNamespace) -> None:
     MailPreference.objects.create(user=people.bea, language="zh-hans", zone="Asia/Shanghai")
     schedule = schedules.save(
         people.ada,

@@ -143,7 +143,7 @@ class TestAddressesThatDifferInCapitals:
         assert not Delivery.objects.exists()
 
 
-def test_reports_to_many_owners_hide_no_other_from_a_viewer(people: SimpleNamespace, estate: Any) -> None:
+def test_reports_to_many_owners_hide_no_other_from_a_viewer(people: SimpleNamespace, fleet: Any) -> None:
     schedule = schedules.save(people.ada, wanted())
     issue = ReportIssue.objects.create(schedule=schedule, due_at=timezone.now())
     mine = ReportEdition.objects.create(issue=issue, pairs=["main"], report={})

@@ -26,12 +26,12 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture
-def as_ada(people: SimpleNamespace, estate: Any, engines: Any) -> Client:
+def as_ada(people: SimpleNamespace, fleet: Any, engines: Any) -> Client:
     return signed_in(people.ada)
 
 
 @pytest.fixture
-def as_vera(people: SimpleNamespace, estate: Any, engines: Any) -> Client:
+def as_vera(people: SimpleNamespace, fleet: Any, engines: Any) -> Client:
     return signed_in(people.vera)
 
 

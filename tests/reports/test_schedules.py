@@ -52,7 +52,7 @@ def wanted(kind: Kind = Kind.POSTURE, **more: Any) -> Wanted:
 
 
 @pytest.fixture
-def published(estate: SimpleNamespace) -> None:
+def published(fleet: SimpleNamespace) -> None:
     """What jobs have said of a day ago and of today."""
     now = timezone.now()
     runs = {
@@ -171,7 +171,7 @@ class TestItsTime:
         schedules.pause(people.ada, schedule, enabled=False)
         assert schedules.announce_due(datetime(2100, 1, 1, tzinfo=UTC)) == []
 
-    def test_send_now_waits_no_longer_for_figures(self, people: SimpleNamespace, estate: Any) -> None:
+    def test_send_now_waits_no_longer_for_figures(self, people: SimpleNamespace, fleet: Any) -> None:
         schedule = schedules.save(people.ada, wanted())
         minute = timezone.now().replace(second=0, microsecond=0)
         for due_at in (minute, minute + timedelta(minutes=1)):  # (whichever minute it is by then)
@@ -235,7 +235,7 @@ class TestReaders:
         schedules.make_waiting(timezone.now())
         assert said(ReportIssue.objects.get()) == ["No AppID that it tells of belongs to Chekout."]
 
-    def test_what_waits_when_it_is_paused_is_left_out(self, people: SimpleNamespace, estate: Any) -> None:
+    def test_what_waits_when_it_is_paused_is_left_out(self, people: SimpleNamespace, fleet: Any) -> None:
         schedule = schedules.save(people.ada, wanted(Kind.RISKS))
         now = timezone.now()
         ReportIssue.objects.create(schedule=schedule, due_at=now)
@@ -252,7 +252,7 @@ class TestReaders:
         assert (made_now, made_now.state) == (asked, "queued")
 
     def test_without_a_pipeline_nothing_is_waited_for(
-        self, people: SimpleNamespace, estate: Any, settings: Any
+        self, people: SimpleNamespace, fleet: Any, settings: Any
     ) -> None:
         settings.LAKE = ""
         issue = ReportIssue.objects.create(
@@ -261,7 +261,7 @@ class TestReaders:
         assert not schedules.awaits_figures(issue, timezone.now())
 
     def test_it_waits_for_figures_of_today_and_not_for_ever(
-        self, people: SimpleNamespace, estate: Any, engines: Any, settings: Any
+        self, people: SimpleNamespace, fleet: Any, engines: Any, settings: Any
     ) -> None:
         settings.LAKE = "/srv/lake"
         schedule = schedules.save(people.ada, wanted(Kind.RISKS))
@@ -362,7 +362,7 @@ class TestKinds:
         assert report.subject.startswith("[old figures] main:") and "30 hours ago" in report.stale
 
     def test_without_any_run_it_says_what_is_not_known(
-        self, people: SimpleNamespace, estate: Any, engines: Any
+        self, people: SimpleNamespace, fleet: Any, engines: Any
     ) -> None:
         report = self.report(Kind.POSTURE, people)
         assert report.subject == "[old figures] main: no new risk"

@@ -14,7 +14,7 @@ from hadash.bindings.member import Member
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.planning.radius import build_plan
@@ -53,8 +53,8 @@ def test_none_moves_without_all_others() -> None:
     ]
     mirrors = tuple(MirrorOf(name, "east", frozenset(topics)) for name, topics in world.mirrors.items())
     instances = {appid: frozenset(names) for appid, names in world.instances.items()}
-    estate = Estate("main", ("east", "west"), "east", tuple(uses), {}, instances, mirrors)
-    draft = build_plan(Scope(ScopeKind.INSTANCE, "shop", till(50)), "east", "west", estate)
+    fleet = Fleet("main", ("east", "west"), "east", tuple(uses), {}, instances, mirrors)
+    draft = build_plan(Scope(ScopeKind.INSTANCE, "shop", till(50)), "east", "west", fleet)
     assert draft.blockers == ()
     assert [i.instance_id for i in draft.plan.identities] == list(world.instances["shop"])
 

@@ -48,7 +48,7 @@ def test_manage_runs_in_it(held: Path, capfd: pytest.CaptureFixture[str]) -> Non
     assert main(["manage", "--data", str(held), "no-such-command"]) == 1
 
 
-def test_the_large_estates_demo_is_meant_where_only_that_one_runs(
+def test_the_large_fleets_demo_is_meant_where_only_that_one_runs(
     held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The line that ``make demo-fleet`` prints is ``make manage …``, as of the other demo."""

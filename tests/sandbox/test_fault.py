@@ -142,11 +142,11 @@ class TestTries:
     def test_a_cell_that_breaks_is_judged_too(self) -> None:
         class Broken(Cells):
             def _switch(self, fault: Fault, stage: str) -> Row:
-                raise SandboxError("the estate is gone")
+                raise SandboxError("the fleet is gone")
 
         found = Broken(None, Losing(), print).run(FAULTS["redis"], "block")  # type: ignore[arg-type]
         assert (found.outcome, found.duplicated) == (Outcome.NEVER, 2)
-        assert "the estate is gone" in found.manual
+        assert "the fleet is gone" in found.manual
 
 
 class TestPoints:

@@ -1,4 +1,4 @@
-"""A generated estate: shaped as large estates are, marked wherever it is shown, and nothing that anybody
+"""A generated fleet: shaped as large fleets are, marked wherever it is shown, and nothing that anybody
 could take for clusters.
 """
 
@@ -30,62 +30,62 @@ from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.planning import proposals
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fleet import database, lags, reports, servers
-from hadash_sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side, Size
 from hadash_sandbox.fleet.filling import take
+from hadash_sandbox.fleet.model import GROUP, PRODUCE, Fleet, Side, Size
 
 SIDE = Side()
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def estate() -> Estate:
-    return Estate(Size(2_000))
+def fleet() -> Fleet:
+    return Fleet(Size(2_000))
 
 
 class TestItsShape:
-    def test_the_same_seed_makes_the_same(self, estate: Estate) -> None:
-        again = Estate(Size(2_000))
-        assert again.table(SIDE).equals(estate.table(SIDE)) and again.mirrors.keys() == estate.mirrors.keys()
+    def test_the_same_seed_makes_the_same(self, fleet: Fleet) -> None:
+        again = Fleet(Size(2_000))
+        assert again.table(SIDE).equals(fleet.table(SIDE)) and again.mirrors.keys() == fleet.mirrors.keys()
 
-    def test_by_appids_half_of_it_is_one_island(self, estate: Estate) -> None:
-        """As in a trial with real estates (docs/pipeline.md)."""
-        topics, appids = len(estate.topic_names), estate.size.appids
-        resource = appids + np.where(estate.kind == GROUP, topics + estate.resource, estate.resource)
-        count = appids + topics + len(estate.group_names)
-        edges = coo_array((np.ones(len(resource)), (estate.appid, resource)), shape=(count, count))
+    def test_by_appids_half_of_it_is_one_island(self, fleet: Fleet) -> None:
+        """As in a trial with real fleets (docs/pipeline.md)."""
+        topics, appids = len(fleet.topic_names), fleet.size.appids
+        resource = appids + np.where(fleet.kind == GROUP, topics + fleet.resource, fleet.resource)
+        count = appids + topics + len(fleet.group_names)
+        edges = coo_array((np.ones(len(resource)), (fleet.appid, resource)), shape=(count, count))
         _, labels = connected_components(edges, directed=False)
-        used = np.union1d(estate.appid, resource)
+        used = np.union1d(fleet.appid, resource)
         assert 0.4 < Counter(labels[used]).most_common(1)[0][1] / len(used) < 0.65
 
-    def test_most_appids_have_few_clients_and_a_few_have_very_many(self, estate: Estate) -> None:
-        assert np.median(estate.clients) <= 2 and estate.clients.max() >= 50
+    def test_most_appids_have_few_clients_and_a_few_have_very_many(self, fleet: Fleet) -> None:
+        assert np.median(fleet.clients) <= 2 and fleet.clients.max() >= 50
 
-    def test_what_is_shared_is_written_by_somebody(self, estate: Estate) -> None:
-        shared = estate.resource >= int(estate.topics.sum())
-        topics = shared & (estate.kind != GROUP)
-        assert set(estate.resource[topics]) == set(estate.resource[topics & (estate.kind == PRODUCE)])
+    def test_what_is_shared_is_written_by_somebody(self, fleet: Fleet) -> None:
+        shared = fleet.resource >= int(fleet.topics.sum())
+        topics = shared & (fleet.kind != GROUP)
+        assert set(fleet.resource[topics]) == set(fleet.resource[topics & (fleet.kind == PRODUCE)])
 
-    def test_only_who_shares_nothing_is_on_the_second_cluster(self, estate: Estate) -> None:
-        assert estate.side.any() and not (estate.shares & (estate.side == 1)).any()
+    def test_only_who_shares_nothing_is_on_the_second_cluster(self, fleet: Fleet) -> None:
+        assert fleet.side.any() and not (fleet.shares & (fleet.side == 1)).any()
 
-    def test_a_client_begins_and_ends_with_all_that_it_does(self, estate: Estate) -> None:
-        known = dict(zip(estate.client.tolist(), estate.since.tolist(), strict=True))
-        assert all(known[client] == since for client, since in zip(estate.client, estate.since, strict=True))
+    def test_a_client_begins_and_ends_with_all_that_it_does(self, fleet: Fleet) -> None:
+        known = dict(zip(fleet.client.tolist(), fleet.since.tolist(), strict=True))
+        assert all(known[client] == since for client, since in zip(fleet.client, fleet.since, strict=True))
 
     @pytest.mark.parametrize("side", [0, 1])
-    def test_what_its_servers_would_say_fits_a_snapshot(self, estate: Estate, side: int) -> None:
-        for name, rows in servers.tables_of(estate, SIDE, side).items():
+    def test_what_its_servers_would_say_fits_a_snapshot(self, fleet: Fleet, side: int) -> None:
+        for name, rows in servers.tables_of(fleet, SIDE, side).items():
             assert rows.cast(TABLES[name]).num_rows > 0, name
 
-    def test_mirrors_are_late_sometimes_and_not_always_known(self, estate: Estate) -> None:
-        found = lags.samples(estate, SIDE, NOW - timedelta(days=30), NOW, 30)
-        assert len(found) == len(estate.mirrors) * 30 * 48
+    def test_mirrors_are_late_sometimes_and_not_always_known(self, fleet: Fleet) -> None:
+        found = lags.samples(fleet, SIDE, NOW - timedelta(days=30), NOW, 30)
+        assert len(found) == len(fleet.mirrors) * 30 * 48
         assert pc.max(found["seconds"]).as_py() > 60 > 10 > pc.mean(found["seconds"]).as_py()
         assert 0 < found["seconds"].null_count < len(found) / 100
 
-    def test_reports_are_access_reports(self, estate: Estate, tmp_path: Path) -> None:
+    def test_reports_are_access_reports(self, fleet: Fleet, tmp_path: Path) -> None:
         store = Store(str(tmp_path))
-        count = reports.write_day(store, estate, SIDE, NOW.date(), 3)
+        count = reports.write_day(store, fleet, SIDE, NOW.date(), 3)
         (name,) = store.files("access", deep=True)
         with store.open(name) as source:
             table = pq.read_table(source)
@@ -96,20 +96,20 @@ class TestItsShape:
 @pytest.mark.django_db
 class TestInTheTables:
     @pytest.fixture
-    def pair(self, estate: Estate) -> Pair:
+    def pair(self, fleet: Fleet) -> Pair:
         pair = database.add_pair(SIDE)
-        database.fill(estate, SIDE, timezone.now())
+        database.fill(fleet, SIDE, timezone.now())
         return pair
 
-    def test_everything_is_there(self, estate: Estate, pair: Pair) -> None:
+    def test_everything_is_there(self, fleet: Fleet, pair: Pair) -> None:
         assert AppID.objects.filter(pair=pair).count() == 2_000
         assert Access.objects.filter(pair=pair, client_id="").exists(), "clients without a name are one"
-        assert InstanceID.objects.filter(appid__pair=pair).count() == len(reports.registered(estate, 0))
-        assert Mirror.objects.filter(pair=pair).count() == len(estate.mirrors)
+        assert InstanceID.objects.filter(appid__pair=pair).count() == len(reports.registered(fleet, 0))
+        assert Mirror.objects.filter(pair=pair).count() == len(fleet.mirrors)
 
-    def test_samples_and_a_row_for_each_day(self, estate: Estate, pair: Pair) -> None:
-        database.add_samples(estate, SIDE, timezone.now())
-        assert LagSample.objects.count() == len(estate.mirrors) * 24 * 12
+    def test_samples_and_a_row_for_each_day(self, fleet: Fleet, pair: Pair) -> None:
+        database.add_samples(fleet, SIDE, timezone.now())
+        assert LagSample.objects.count() == len(fleet.mirrors) * 24 * 12
         assert not Mirror.objects.filter(looked_at=None).exists()
         known = {NOW.date() - timedelta(days=14): Posture(pair=pair.name, day=NOW.date(), appids=100)}
         known[NOW.date()] = Posture(pair=pair.name, day=NOW.date(), appids=200)
@@ -121,16 +121,16 @@ class TestInTheTables:
         with pytest.raises(ClusterUnavailable, match="generated"):
             cluster_client(pair.first)
 
-    def test_a_switch_is_drawn_up_and_refused(self, estate: Estate, pair: Pair) -> None:
-        appid = estate.appid_names[int(np.flatnonzero(~estate.shares & (estate.side == 0))[0])]
+    def test_a_switch_is_drawn_up_and_refused(self, fleet: Fleet, pair: Pair) -> None:
+        appid = fleet.appid_names[int(np.flatnonzero(~fleet.shares & (fleet.side == 0))[0])]
         draft = proposals.proposal_for(pair, Scope(ScopeKind.APPID, appid), pair.second)
         assert draft.plan.topics and "generated" in str(draft.blockers[-1])
 
     def test_a_snapshot_has_what_its_clusters_would_say(
-        self, estate: Estate, pair: Pair, tmp_path: Path
+        self, fleet: Fleet, pair: Pair, tmp_path: Path
     ) -> None:
         store = Store(str(tmp_path))
-        reports.put_servers(store, estate, SIDE)
+        reports.put_servers(store, fleet, SIDE)
         taken = collecting.take(store)
         assert taken.away == []
         newest = snapshots.newest(store)

@@ -126,7 +126,7 @@ class TestRecords:
         ids=str,
     )
     def test_each_count_has_a_goal(self, found: dict[str, Any]) -> None:
-        """Of one estate among several."""
+        """Of one fleet among several."""
         report = Report()
         judge_records(report, [verdict(), verdict(**found)])
         assert len(missed(report)) == 1

@@ -16,7 +16,7 @@ from spark import session
 def spark() -> Iterator[SparkSession]:
     settings = session.SparkSettings(master="local[2]", memory="1g", partitions=4)
     started = session.start("hadash tests", settings)
-    session.fit(started, 0)  # as for every small estate
+    session.fit(started, 0)  # as for every small fleet
     yield started
     started.stop()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.radius.closure import AccessGraph
-from hadash.radius.fleet import Estate, is_on
+from hadash.radius.fleet import Fleet, is_on
 from hadash.radius.nodes import GROUP, TOPIC, AccessEdge, Node, group, topic
 from spark.transform.advice import Advice, advise
 
@@ -55,16 +55,16 @@ def use(appid: str, client_id: str, name: str) -> AccessEdge:
     return AccessEdge(appid, client_id, "produce", name)
 
 
-def estate(
+def fleet(
     uses: Iterable[AccessEdge],
     registered: Mapping[str, Collection[str]] = MappingProxyType({}),
     documents: Mapping[str, BindingDocument] = MappingProxyType({}),
-) -> Estate:
+) -> Fleet:
     instances = {appid: frozenset(names) for appid, names in registered.items()}
-    return Estate("main", ("east", "west"), "east", tuple(uses), documents, instances, ())
+    return Fleet("main", ("east", "west"), "east", tuple(uses), documents, instances, ())
 
 
-def largest(found: Estate, of: Collection[Node] | None = None) -> int:
+def largest(found: Fleet, of: Collection[Node] | None = None) -> int:
     """How many Topics and groups move together at most, as a plan finds it in either direction; with one of
     ``of`` if they are given.
     """
@@ -78,12 +78,12 @@ def largest(found: Estate, of: Collection[Node] | None = None) -> int:
     return max((len(closure.nodes(TOPIC, GROUP)) for closure in closures), default=0)
 
 
-def with_registered(found: Estate, step: Advice) -> Estate:
+def with_registered(found: Fleet, step: Advice) -> Fleet:
     names = found.instances.get(step.appid, frozenset()) | set(step.clients)
     return replace(found, instances={**found.instances, step.appid: names})
 
 
-def island_of(appid: str, found: Estate) -> Estate:
+def island_of(appid: str, found: Fleet) -> Fleet:
     """Whatever hangs together with an AppID in any way."""
     appids = {appid}
     while True:
@@ -106,7 +106,7 @@ def test_each_step_is_what_the_plan_finds_when_it_is_done(
     critical: set[str],
 ) -> None:
     """Also where some are bound by themselves, by a Topic or to the other cluster."""
-    now = estate(uses, registered, documents)
+    now = fleet(uses, registered, documents)
     for step in advise(now, most=9, least_radius=1, critical=critical):
         here = island_of(step.appid, now)
         matters = {resource_of(use) for use in here.uses if use.appid in critical}
@@ -142,36 +142,36 @@ def planted(teams: int, links: int, seed: int) -> tuple[set[AccessEdge], set[str
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 1000))
 def test_a_planted_cut_is_found_before_anything_else(teams: int, links: int, seed: int) -> None:
     uses, cut = planted(teams, links, seed)
-    advice = advise(estate(uses), most=links, least_radius=1)
+    advice = advise(fleet(uses), most=links, least_radius=1)
     assert {step.appid for step in advice} == cut
-    assert advice[0].before == largest(estate(uses)) == teams * 8
+    assert advice[0].before == largest(fleet(uses)) == teams * 8
     assert advice[-1].after == 8, "the Topics of one team"
 
 
 def test_clients_that_are_to_be_registered_are_named() -> None:
     uses = {use("shared", "a", "x"), use("shared", "b", "y"), use("other", "a", "y"), use("third", "a", "x")}
-    assert advise(estate(uses), most=5, least_radius=1) == [Advice("shared", 2, 1, ("a", "b"))]
+    assert advise(fleet(uses), most=5, least_radius=1) == [Advice("shared", 2, 1, ("a", "b"))]
 
 
 def test_where_a_client_has_no_name_registering_the_others_changes_nothing() -> None:
     uses = {use("shared", "a", "x"), use("shared", "b", "y"), use("shared", "", "z")}
-    assert advise(estate(uses), most=5, least_radius=1) == []
+    assert advise(fleet(uses), most=5, least_radius=1) == []
 
 
 def test_whose_client_ids_do_not_last_is_not_advised() -> None:
     uses = {use("shared", "a", "x"), use("shared", "b", "y")}
-    assert len(advise(estate(uses), most=5, least_radius=1)) == 1
-    assert advise(estate(uses), most=5, least_radius=1, cannot={"shared"}) == []
+    assert len(advise(fleet(uses), most=5, least_radius=1)) == 1
+    assert advise(fleet(uses), most=5, least_radius=1, cannot={"shared"}) == []
 
 
 def test_small_radii_need_no_advice() -> None:
     uses = {use("shared", "a", "x"), use("shared", "b", "y")}
-    assert advise(estate(uses), most=5, least_radius=3) == []
+    assert advise(fleet(uses), most=5, least_radius=3) == []
 
 
 def test_a_topic_and_a_group_of_one_name_are_two() -> None:
     uses = {use("shared", "a", "x"), AccessEdge("shared", "b", "group", "x")}
-    (step,) = advise(estate(uses), most=5, least_radius=1)
+    (step,) = advise(fleet(uses), most=5, least_radius=1)
     assert (step.before, step.after) == (2, 1)
 
 
@@ -179,7 +179,7 @@ def test_it_does_not_depend_on_the_order() -> None:
     uses, _ = planted(4, 2, 1)
     mixed = list(uses)
     random.Random(2).shuffle(mixed)
-    assert advise(estate(mixed), 20, 1) == advise(estate(sorted(uses)), 20, 1)
+    assert advise(fleet(mixed), 20, 1) == advise(fleet(sorted(uses)), 20, 1)
 
 
 class TestCriticalAppIDs:
@@ -198,7 +198,7 @@ class TestCriticalAppIDs:
         return found
 
     def test_without_any_the_largest_comes_first(self) -> None:
-        advice = advise(estate(self.uses()), most=5, least_radius=1)
+        advice = advise(fleet(self.uses()), most=5, least_radius=1)
         assert [(step.appid, step.before, step.after) for step in advice] == [
             ("large.shared", 16, 8),
             ("small.shared", 8, 4),
@@ -207,7 +207,7 @@ class TestCriticalAppIDs:
 
     def test_what_shrinks_theirs_comes_before_what_is_larger(self) -> None:
         first, second = advise(
-            estate(self.uses()), most=5, least_radius=1, critical={"small.app-left-0", "nobody"}
+            fleet(self.uses()), most=5, least_radius=1, critical={"small.app-left-0", "nobody"}
         )
         assert (first.appid, first.critical_before, first.critical_after) == ("small.shared", 8, 4)
         assert (second.appid, second.critical_before, second.critical_after) == ("large.shared", None, None)
@@ -222,8 +222,8 @@ class TestCriticalAppIDs:
         }
         found |= {use("a-b", "one", "a.topic-0"), use("a-b", "other", "b.topic-0")}
         found |= {use("b-c", "one", "b.topic-1"), use("b-c", "other", "c.topic-0")}
-        assert [step.appid for step in advise(estate(found), 5, 1)] == ["a-b", "b-c"]
-        first, second = advise(estate(found), 5, 1, critical={"c.app-0"})
+        assert [step.appid for step in advise(fleet(found), 5, 1)] == ["a-b", "b-c"]
+        first, second = advise(fleet(found), 5, 1, critical={"c.app-0"})
         assert (first.appid, first.before, first.after) == ("b-c", 27, 24)
         assert (first.critical_before, first.critical_after) == (27, 3)
         assert (second.appid, second.before, second.after) == ("a-b", 24, 12)
@@ -234,9 +234,9 @@ def test_what_is_declared_and_bound_counts() -> None:
     the AppID's other clients.
     """
     uses = {use("shared", "a", "x"), AccessEdge("shared", "b", "produce", "y", declared=True)}
-    assert [step.clients for step in advise(estate(uses), 5, 1)] == [("a", "b")]
+    assert [step.clients for step in advise(fleet(uses), 5, 1)] == [("a", "b")]
     document = BindingDocument("shared", topics={"y": Binding("east")})
-    assert advise(estate(uses, documents={"shared": document}), 5, 1) == [], "nothing is tied together"
+    assert advise(fleet(uses, documents={"shared": document}), 5, 1) == [], "nothing is tied together"
 
 
 def test_who_was_never_seen_and_may_use_a_topic_moves_as_a_whole() -> None:
@@ -246,4 +246,4 @@ def test_who_was_never_seen_and_may_use_a_topic_moves_as_a_whole() -> None:
         AccessEdge("silent", "", "acl", "x"),
         AccessEdge("silent", "", "acl", "y"),
     }
-    assert advise(estate(uses), 5, 1) == [], "registering shared's would not part x from y"
+    assert advise(fleet(uses), 5, 1) == [], "registering shared's would not part x from y"

@@ -25,9 +25,9 @@ from hadash.lake.access import put_batch
 from hadash.lake.store import Store
 from hadash.pipeline.running import conninfo
 from spark import manifest
-from spark.estate.clean import Size
-from spark.estate.model import Estate, write
-from spark.estate.planted import generate
+from spark.fleet.clean import Size
+from spark.fleet.model import Fleet, write
+from spark.fleet.seeded import generate
 from spark.jobs import facts, governance
 from spark.jobs.given import Reader
 from spark.jobs.governance import NothingYet, Settings
@@ -41,18 +41,18 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="module")
-def estate() -> Estate:
+def fleet() -> Fleet:
     return generate(Size(appids=30, pairs=3), times=1)
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, estate: Estate, tmp_path_factory: pytest.TempPathFactory) -> Store:
+def lake(spark: SparkSession, fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Reports, facts and snapshots. (The jobs add nothing to it that lasts but the lag of days.)"""
     made = Store(str(tmp_path_factory.mktemp("lake")))
-    write(made, estate)
+    write(made, fleet)
     # Somebody has mistyped a cluster: their pair does not have it, and no table could hold its name.
-    at = estate.at - timedelta(hours=1)
-    odd = report(at=at, appid="odd", pair=estate.tables["pairs"][0]["pair"], cluster=MISTYPED)
+    at = fleet.at - timedelta(hours=1)
+    odd = report(at=at, appid="odd", pair=fleet.tables["pairs"][0]["pair"], cluster=MISTYPED)
     put_batch(made, "mistyped", [odd], at)
     facts.run(spark, made, {})
     return made
@@ -64,7 +64,7 @@ def database(transactional_db: None) -> str:
 
 
 def test_without_facts_or_a_snapshot_it_says_what_is_missing(
-    spark: SparkSession, store: Store, lake: Store, estate: Estate, database: str
+    spark: SparkSession, store: Store, lake: Store, fleet: Fleet, database: str
 ) -> None:
     with pytest.raises(NothingYet, match="There are no facts"):
         governance.run(Reader(spark, store), store, "coverage", database, Settings())
@@ -72,16 +72,16 @@ def test_without_facts_or_a_snapshot_it_says_what_is_missing(
     assert (failed.state, failed.fault[:18]) == ("failed", "There are no facts")
 
 
-def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: str) -> None:
+def test_topology(spark: SparkSession, lake: Store, fleet: Fleet, database: str) -> None:
     done = governance.run(Reader(spark, lake), lake, "topology", database, Settings(), "olga")
     run = Run.objects.get()
     assert (run.pk, run.state, run.asked_by, run.rows) == (done["run"], "published", "olga", done["rows"])
-    assert run.watermark["day"] == estate.newest_day
+    assert run.watermark["day"] == fleet.newest_day
     assert run.quality["malformed"] == {} and run.quality["away"] == []
     assert run.quality["of_no_pair"] == [MISTYPED]
     assert set(run.seconds) == {"reading", "edges", "nodes", "marks", "islands", "sharing"}
-    own = {row["user"] for row in estate.tables["own_users"]}
-    lately = [f for f in estate.facts if min(f.ages) < Settings().window_days]
+    own = {row["user"] for row in fleet.tables["own_users"]}
+    lately = [f for f in fleet.facts if min(f.ages) < Settings().window_days]
     seen = [f for f in lately if f.kind != "list" and f.appid not in own]
     uses = {(f.pair, f.appid, f.client_id, f.kind, f.resource, f.cluster) for f in seen}
     assert Edge.objects.filter(run=run).count() == len(uses) > 0
@@ -97,21 +97,21 @@ def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: st
 
 
 def test_jobs_of_one_application_read_once_until_there_is_something_newer(
-    spark: SparkSession, lake: Store, estate: Estate, database: str
+    spark: SparkSession, lake: Store, fleet: Fleet, database: str
 ) -> None:
     reader = Reader(spark, lake)
     first = reader.read(Settings())
     assert reader.read(Settings()) is first
     assert reader.read(Settings(window_days=3)) is not first, "other days count"
     again = reader.read(Settings())
-    later = snapshots.write(lake, estate.at + timedelta(minutes=1), estate.tables)
+    later = snapshots.write(lake, fleet.at + timedelta(minutes=1), fleet.tables)
     try:
         assert reader.read(Settings()) is not again, "a newer snapshot"
     finally:
         lake.delete_folder(later.place)
 
 
-def test_coverage_advice_and_lag(spark: SparkSession, lake: Store, estate: Estate, database: str) -> None:
+def test_coverage_advice_and_lag(spark: SparkSession, lake: Store, fleet: Fleet, database: str) -> None:
     for job in ("coverage", "advice", "lag"):
         governance.run(Reader(spark, lake), lake, job, database, Settings())
     assert Coverage.objects.filter(nameless__gt=0).exists()
@@ -119,33 +119,33 @@ def test_coverage_advice_and_lag(spark: SparkSession, lake: Store, estate: Estat
     for step in AdviceStep.objects.all():
         assert step.after <= step.before and step.clients
     days = LagDay.objects.filter(mirror="mirror-1").order_by("date")
-    samples = [row for row in estate.tables["lag"] if row["mirror"] == "mirror-1"]
+    samples = [row for row in fleet.tables["lag"] if row["mirror"] == "mirror-1"]
     assert sum(day.samples for day in days) == len(samples)
     assert [day.date for day in days] == sorted({row["at"].date() for row in samples})
     assert sum(day.over_rpo for day in days) == sum(1 for row in samples if row["seconds"] > 60)
 
 
 def test_risk_and_what_has_changed_since(
-    spark: SparkSession, lake: Store, estate: Estate, database: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: Store, fleet: Fleet, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # (Some rules: test_rules.py lets all of them look, which takes a minute.)
     some = (Code.LEADERLESS, Code.ACKS, Code.OVER_RPO, Code.SHARED_APPID, Code.ACL_DRIFT)
     monkeypatch.setattr(governance, "RULES", dict.fromkeys(some))
     governance.run(Reader(spark, lake), lake, "risk", database, Settings())
     found = {(f.code, f.pair, f.appid, f.name) for f in Finding.objects.filter(state="open")}
-    assert found == {(a.code.value, a.pair, a.appid, a.name) for a in estate.answers if a.code in some}
+    assert found == {(a.code.value, a.pair, a.appid, a.name) for a in fleet.answers if a.code in some}
     assert {code for code, *_ in found} == {code.value for code in some}
     # A cluster is away when the next snapshot is taken: nobody knows whether its mirrors have leaders again.
     leaderless = Finding.objects.get(code="target-leaderless")
-    away = next(p["second"] for p in estate.tables["pairs"] if p["pair"] == leaderless.pair)
+    away = next(p["second"] for p in fleet.tables["pairs"] if p["pair"] == leaderless.pair)
     tables = {
-        name: [row for row in rows if row.get("cluster") != away] for name, rows in estate.tables.items()
+        name: [row for row in rows if row.get("cluster") != away] for name, rows in fleet.tables.items()
     }
     tables["clusters"] = [*tables["clusters"], {"cluster": away, "fault": "It does not answer."}]
     # Another one lets everybody do everything: nobody will be refused there.
     drifts = Finding.objects.filter(code="acl-drift")
     (drifting,) = set(drifts.values_list("pair", flat=True))
-    sides = next(p for p in estate.tables["pairs"] if p["pair"] == drifting)
+    sides = next(p for p in fleet.tables["pairs"] if p["pair"] == drifting)
     free = sides["first"] if sides["first"] != away else sides["second"]
     tables["clusters"] = [row | {"authorizer": row["cluster"] != free} for row in tables["clusters"]]
     tables["acls"] = [row for row in tables["acls"] if row["cluster"] != free]
@@ -155,7 +155,7 @@ def test_risk_and_what_has_changed_since(
     own = lambda row: row["pair"] == late.pair  # noqa: E731
     tables["mirrors"] = [row | ({"state": "unknown"} if own(row) else {}) for row in tables["mirrors"]]
     tables["lag"] = [row | ({"seconds": None} if own(row) else {}) for row in tables["lag"]]
-    later = snapshots.write(lake, estate.at + timedelta(minutes=1), tables)
+    later = snapshots.write(lake, fleet.at + timedelta(minutes=1), tables)
     try:
         governance.run(Reader(spark, lake), lake, "risk", database, Settings())
     finally:

@@ -1,4 +1,4 @@
-"""The rules on a held-out estate: made of recorded reports, with faults that somebody seeded who had read
+"""The rules on a held-out fleet: made of recorded reports, with faults that somebody seeded who had read
 their sentences only.
 """
 
@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from hadash.governance.catalogue import CATALOGUE, Code
 from hadash.lake.access import CSV, GATEWAY
 from hadash.lake.store import Store
-from spark.estate.clean import Builder, Size
-from spark.estate.holdout.fleet import Fleet
-from spark.estate.holdout.generating import CASES, generate
-from spark.estate.model import Answer, faults, write
-from spark.estate.recorded.clients import combination, recorded
+from spark.fleet.clean import Builder, Size
+from spark.fleet.holdout.builder import HoldoutBuilder
+from spark.fleet.holdout.generating import CASES, generate
+from spark.fleet.model import Answer, faults, write
+from spark.fleet.recorded.clients import combination, recorded
 from spark.rules.all import RULES
 from spark_jobs.looking import found_in
 
@@ -25,42 +25,42 @@ LEAST = 3
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Fleet:
+def builder() -> HoldoutBuilder:
     return generate(recorded())
 
 
-def test_every_rule_has_faults_and_near_misses(fleet: Fleet) -> None:
+def test_every_rule_has_faults_and_near_misses(builder: HoldoutBuilder) -> None:
     assert set(CASES) == set(CATALOGUE) == set(RULES)
-    wrong = Counter(answer.code for answer in fleet.estate.answers)
-    near = Counter(miss.answer.code for miss in fleet.near_misses)
+    wrong = Counter(answer.code for answer in builder.fleet.answers)
+    near = Counter(miss.answer.code for miss in builder.near_misses)
     assert {code for code in Code if wrong[code] < LEAST} == set()
     assert {code for code in Code if near[code] < LEAST} == set()
-    assert not fleet.estate.answers & {miss.answer for miss in fleet.near_misses}
+    assert not builder.fleet.answers & {miss.answer for miss in builder.near_misses}
 
 
-def test_a_gateway_really_reports_such_clients(fleet: Fleet) -> None:
+def test_a_gateway_really_reports_such_clients(builder: HoldoutBuilder) -> None:
     """Library, version, acks, idempotence, transactions, assignors and session timeout stand together as they
     were recorded.
     """
-    made = {combination(fact._asdict()) for fact in fleet.estate.facts if fact.source == GATEWAY}
+    made = {combination(fact._asdict()) for fact in builder.fleet.facts if fact.source == GATEWAY}
     assert made - recorded().combinations == set()
-    assert {fact.source for fact in fleet.estate.facts} >= {GATEWAY, CSV}, "importers say something, too"
+    assert {fact.source for fact in builder.fleet.facts} >= {GATEWAY, CSV}, "importers say something, too"
 
 
-def test_so_does_it_of_the_applications_in_estates_with_nothing_wrong() -> None:
-    made = {combination(fact._asdict()) for fact in Builder(Size(appids=60, seed=3)).estate.facts}
+def test_so_does_it_of_the_applications_in_fleets_with_nothing_wrong() -> None:
+    made = {combination(fact._asdict()) for fact in Builder(Size(appids=60, seed=3)).fleet.facts}
     assert made - recorded().combinations == set()
 
 
 @pytest.mark.spark
 def test_the_rules_find_what_is_wrong_and_nothing_else(
-    spark: SparkSession, store: Store, fleet: Fleet
+    spark: SparkSession, store: Store, builder: HoldoutBuilder
 ) -> None:
-    write(store, fleet.estate)
+    write(store, builder.fleet)
     rows = found_in(spark, store)
     found = [Answer(Code(row["code"]), row["pair"], row["appid"], row["name"]) for row in rows]
-    wrong, missed = faults(found, fleet.estate)
-    why = {miss.answer: miss.why for miss in fleet.near_misses}
+    wrong, missed = faults(found, builder.fleet)
+    why = {miss.answer: miss.why for miss in builder.near_misses}
     evidence = {answer: row["evidence"] for answer, row in zip(found, rows, strict=True)}
     said = [f"found, but {why.get(each, 'nobody has seeded it')}: {each} {evidence[each]}" for each in wrong]
     said += [f"missed: {each}" for each in missed]

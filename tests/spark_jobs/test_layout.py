@@ -1,4 +1,4 @@
-"""The map of the estate: which things are drawn, where on their island, and where the islands lie."""
+"""The map of the fleet: which things are drawn, where on their island, and where the islands lie."""
 
 from __future__ import annotations
 

@@ -6,16 +6,16 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from switching.test_radius import estate_of
+from switching.test_radius import fleet_of
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.radius.closure import Dimension
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.planning.radius import build_plan
-from spark.transform.estate import estate_of as estate_of_rows
+from spark.transform.fleet import fleet_of as fleet_of_rows
 from spark.transform.radii import node_rows
 
 APPIDS = st.integers(0, 3).map("app-{}".format)
@@ -23,8 +23,8 @@ CLIENTS = st.integers(0, 2).map("client-{}".format)
 THINGS = st.integers(0, 5).map("node-{}".format)
 CLUSTERS = st.sampled_from(("east", "west"))
 
-ESTATES = st.builds(
-    estate_of,
+FLEETS = st.builds(
+    fleet_of,
     st.lists(
         st.builds(AccessEdge, APPIDS, CLIENTS, st.sampled_from(("produce", "consume", "group")), THINGS),
         max_size=15,
@@ -56,22 +56,22 @@ def scope_of(row: dict[str, Any], dimension: Dimension) -> Scope | None:
     return None
 
 
-@given(ESTATES)
-def test_each_radius_is_that_of_the_plan(estate: Estate) -> None:
-    for row in node_rows(estate):
+@given(FLEETS)
+def test_each_radius_is_that_of_the_plan(fleet: Fleet) -> None:
+    for row in node_rows(fleet):
         other = "west" if row["cluster"] == "east" else "east"
         for dimension in Dimension:
             scope = scope_of(row, dimension)
             found = row[f"radius_{dimension.value}"]
             if scope is not None and found:
-                plan = build_plan(scope, row["cluster"], other, estate).plan
+                plan = build_plan(scope, row["cluster"], other, fleet).plan
                 assert len(plan.members) == found, (row, dimension)
 
 
 def test_things_say_where_they_are() -> None:
     bound = {Identity("shop", "web-1"): "west"}
     uses = [AccessEdge("shop", "web-1", "produce", "orders"), AccessEdge("shop", "job", "consume", "people")]
-    rows = {(row["kind"], *row["names"]): row for row in node_rows(estate_of(uses, bound=bound))}
+    rows = {(row["kind"], *row["names"]): row for row in node_rows(fleet_of(uses, bound=bound))}
     assert rows["instance", "web-1"]["cluster"] == "west"
     assert rows["appid",]["cluster"] == "east"
     assert (rows["topic", "orders"]["island"], rows["topic", "people"]["island"]) == (0, 0)
@@ -83,7 +83,7 @@ def test_a_group_is_where_its_members_are() -> None:
     uses = [AccessEdge("shop", client_id, "group", group) for client_id, group in members]
     groups = {
         row["names"][0]: row["cluster"]
-        for row in node_rows(estate_of(uses, bound=bound))
+        for row in node_rows(fleet_of(uses, bound=bound))
         if row["kind"] == GROUP
     }
     assert groups == {"carts": "west", "stock": "east", "both": "east"}, (
@@ -91,7 +91,7 @@ def test_a_group_is_where_its_members_are() -> None:
     )
 
 
-def test_rows_of_the_registry_become_the_estate_of_the_plan() -> None:
+def test_rows_of_the_registry_become_the_fleet_of_the_plan() -> None:
     """What nobody has seen counts as declared; who was never seen at all, by rights on Topics that matter."""
     document = BindingDocument("shop").with_binding(Identity("shop"), Binding("west"))
     registry = [
@@ -107,13 +107,13 @@ def test_rows_of_the_registry_become_the_estate_of_the_plan() -> None:
         {"what": "allowed", "appid": "shop", "resource": "orders"},
     ]
     seen = AccessEdge("shop", "web-1", "produce", "orders")
-    estate = estate_of_rows("main", [seen], registry)
-    assert estate.uses == (
+    fleet = fleet_of_rows("main", [seen], registry)
+    assert fleet.uses == (
         seen,
         AccessEdge("shop", "web-1", "produce", "returns", declared=True),
         AccessEdge("audit", "", "acl", "orders"),
     )
-    assert (estate.clusters, estate.default) == (("east", "west"), "east")
-    assert estate.documents == {"shop": document}
-    assert estate.instances == {"shop": frozenset({"web-1"})}
-    assert estate.mirrors == (MirrorOf("orders", "east", frozenset({"orders"})),)
+    assert (fleet.clusters, fleet.default) == (("east", "west"), "east")
+    assert fleet.documents == {"shop": document}
+    assert fleet.instances == {"shop": frozenset({"web-1"})}
+    assert fleet.mirrors == (MirrorOf("orders", "east", frozenset({"orders"})),)

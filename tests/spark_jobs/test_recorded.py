@@ -1,4 +1,4 @@
-"""Recorded reports: what goes into the fixture, what stays out of it, and how estates take clients from it."""
+"""Recorded reports: what goes into the fixture, what stays out of it, and how fleets take clients from it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from hadash.lake import access, snapshots
 from hadash.lake.store import Store
-from spark.estate.recorded import FOLDER
-from spark.estate.recorded.__main__ import main
-from spark.estate.recorded.clients import recorded
-from spark.estate.recorded.recording import NothingToRecord, record
+from spark.fleet.recorded import FOLDER
+from spark.fleet.recorded.__main__ import main
+from spark.fleet.recorded.clients import recorded
+from spark.fleet.recorded.recording import NothingToRecord, record
 
 AT = datetime(2026, 11, 24, 3, tzinfo=UTC)
 
@@ -116,7 +116,7 @@ def test_any_lake_can_be_recorded_by_hand(
     assert main(["--lake", str(tmp_path / "nothing"), "--out", str(out), "--where", "x"]) == 2
 
 
-def test_a_recorded_client_is_put_into_an_estate_under_other_names() -> None:
+def test_a_recorded_client_is_put_into_a_fleet_under_other_names() -> None:
     client = recorded().client("java-3.9.2.reads-stock")
     found = list(client.facts("pair-1", "app", "east-1", "10.0.0.7", ["orders"], group="app-group"))
     assert {(fact.kind, fact.resource) for fact in found} == {("consume", "orders"), ("group", "app-group")}

@@ -1,4 +1,4 @@
-"""From end to end: what the job of the topology publishes of an estate is what hadash's plan of a switch
+"""From end to end: what the job of the topology publishes of a fleet is what hadash's plan of a switch
 would move there.
 """
 
@@ -62,7 +62,7 @@ def silent(app: App) -> Iterator[str]:
 
 
 @pytest.fixture
-def estate(pair: Pair, app: App, silent: str, store: Store, zookeeper: KazooClient) -> Pair:
+def fleet(pair: Pair, app: App, silent: str, store: Store, zookeeper: KazooClient) -> Pair:
     """The same in the database, in ZooKeeper and on the clusters, from which plans are made, and in the lake."""
     now = datetime.now(UTC)
     seen = [*SEEN, ("ads", "b", "produce", silent)]
@@ -96,9 +96,9 @@ def estate(pair: Pair, app: App, silent: str, store: Store, zookeeper: KazooClie
 
 
 def test_every_radius_is_that_of_the_plan(
-    estate: Pair, app: App, silent: str, spark: SparkSession, store: Store, kafka: Clusters
+    fleet: Pair, app: App, silent: str, spark: SparkSession, store: Store, kafka: Clusters
 ) -> None:
-    facts.run(spark, store, {cluster.name: estate.name for cluster in estate.clusters})
+    facts.run(spark, store, {cluster.name: fleet.name for cluster in fleet.clusters})
     governance.run(Reader(spark, store), store, "topology", conninfo(), Settings())
     compared = 0
     nodes = list(Node.objects.filter(run=Run.objects.get()))
@@ -106,12 +106,12 @@ def test_every_radius_is_that_of_the_plan(
         (node.kind, node.names[0] if node.names else node.appid) for node in nodes
     }, "who was never seen counts by its rights"
     for node in nodes:
-        source, target = estate.clusters if node.cluster == estate.clusters[0].name else estate.clusters[::-1]
+        source, target = fleet.clusters if node.cluster == fleet.clusters[0].name else fleet.clusters[::-1]
         for dimension in Dimension:
             row = {"kind": node.kind, "appid": node.appid, "names": node.names}
             scope, found = scope_of(row, dimension), getattr(node, f"radius_{dimension.value}")
             if scope is not None and found:
-                plan = proposals.proposal_for(estate, scope, target).plan
+                plan = proposals.proposal_for(fleet, scope, target).plan
                 assert (plan.source, len(plan.members)) == (source.name, found), (row, dimension)
                 compared += 1
     assert compared >= 2 * len({use[0] for use in SEEN}) + len({use[3] for use in SEEN})
@@ -126,18 +126,18 @@ def moving_with(pair: Pair, topic: str) -> int:
     return max(len(plan.topics) + len(plan.groups) for plan in plans)
 
 
-def test_so_is_what_is_advised(estate: Pair, silent: str, spark: SparkSession, store: Store) -> None:
+def test_so_is_what_is_advised(fleet: Pair, silent: str, spark: SparkSession, store: Store) -> None:
     """To part what ads ties together: it is critical, so what moves with its Topics is told, too."""
     AppID.objects.filter(name="ads").update(critical=True)
     collecting.take(store)
-    facts.run(spark, store, {cluster.name: estate.name for cluster in estate.clusters})
+    facts.run(spark, store, {cluster.name: fleet.name for cluster in fleet.clusters})
     given = Reader(spark, store).read(Settings())
     (step,) = advice(given.inputs.facts, registry(given.inputs), least_radius=2).collect()
     assert (step["appid"], step["clients"]) == ("ads", ["a", "b"])
     topics, used = {use[3] for use in SEEN if use[2] != "group"} | {silent}, {"people", "clicks", silent}
-    assert step["before"] == max(moving_with(estate, topic) for topic in topics)
-    assert step["critical_before"] == max(moving_with(estate, topic) for topic in used)
+    assert step["before"] == max(moving_with(fleet, topic) for topic in topics)
+    assert step["critical_before"] == max(moving_with(fleet, topic) for topic in used)
     for name in step["clients"]:
         InstanceID.objects.create(appid=AppID.objects.get(name="ads"), name=name)
-    assert step["after"] == max(moving_with(estate, topic) for topic in topics)
-    assert step["critical_after"] == max(moving_with(estate, topic) for topic in used)
+    assert step["after"] == max(moving_with(fleet, topic) for topic in topics)
+    assert step["critical_after"] == max(moving_with(fleet, topic) for topic in used)

@@ -1,4 +1,4 @@
-"""What rules find and what they do not, each in an estate of a few rows. (All rules over a whole estate:
+"""What rules find and what they do not, each in a fleet of a few rows. (All rules over a whole fleet:
 test_rules.py.)
 """
 
@@ -60,7 +60,7 @@ def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def usual(spark: SparkSession) -> dict[str, DataFrame]:
-    """What most estates here are made of. (Made once: Spark takes longer for twenty empty tables than for a rule.)"""
+    """What most fleets here are made of. (Made once: Spark takes longer for twenty empty tables than for a rule.)"""
     return {name: frame(spark, name, PAIR.get(name, [])) for name in TABLES}
 
 

@@ -42,7 +42,7 @@ def test_unknown_is_not_fine(protocol: str) -> None:
     assert rebalancing(protocol, TWO, {"a": ["range"], "b": ["range"]}) is Rebalancing.EAGER
 
 
-def test_an_operator_may_name_an_assignor_of_the_estate() -> None:
+def test_an_operator_may_name_an_assignor_of_the_fleet() -> None:
     assert rebalancing("own-assignor", TWO, {}, EAGER | {"own-assignor"}) is Rebalancing.EAGER
 
 

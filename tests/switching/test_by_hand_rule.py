@@ -240,7 +240,7 @@ USES = st.lists(
 
 
 def clusters(of: BindingDocument) -> dict[tuple[str, str | None, str | None], str]:
-    """Where every request of the estate goes."""
+    """Where every request of the fleet goes."""
     return {(c, t, g): resolve(of, c, EAST, topic=t, group=g).cluster for c, t, g in REQUESTS}
 
 

@@ -20,7 +20,7 @@ from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.context import StageContext
 
-from .test_radius import estate_of
+from .test_radius import fleet_of
 from .world import WHOLE
 
 BY_TOPIC = replace(WHOLE, identities=(Identity("shop", topics=("orders",)),), topics=("orders",), groups=())
@@ -90,4 +90,4 @@ def test_they_are_counted_in_a_batch() -> None:
         AccessEdge("shop", "web-2", "consume", "orders"),
         AccessEdge("shop", "web-3", "consume", "carts"),
     ]
-    assert _clients(estate_of(uses), [PlanProposal(BY_TOPIC), PlanProposal(WHOLE)]) == [2, 3]
+    assert _clients(fleet_of(uses), [PlanProposal(BY_TOPIC), PlanProposal(WHOLE)]) == [2, 3]

@@ -13,7 +13,7 @@ from hadash.governance.catalogue import Code
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope
 from hadash.switching.machines.switches import Kind
@@ -59,8 +59,8 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> Pair:
 def drawn(pair: Pair, kind: Kind = Kind.PLANNED) -> PlanProposal:
     uses = (AccessEdge("shop", "web-1", "produce", "orders"), AccessEdge("audit", "a-1", "consume", "orders"))
     mirrors = (MirrorOf("all", "east", frozenset({"orders"})),)
-    estate = Estate("main", ("east", "west"), "east", uses, {}, {}, mirrors)
-    draft = build_plan(Scope.of(Identity("shop")), "east", "west", estate)
+    fleet = Fleet("main", ("east", "west"), "east", uses, {}, {}, mirrors)
+    draft = build_plan(Scope.of(Identity("shop")), "east", "west", fleet)
     draft = replace(draft, plan=replace(draft.plan, kind=kind))
     (found,) = proposals.with_blockers(pair, [draft], pair.first)
     return found

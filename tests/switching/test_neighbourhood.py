@@ -76,7 +76,7 @@ def seen(pair: Pair, appid: str, client_id: str, kind: str, resource: str, days:
 
 
 class World:
-    """A small estate by chance: few names, so that much hangs together and much does not."""
+    """A small fleet by chance: few names, so that much hangs together and much does not."""
 
     APPIDS = tuple(f"app-{n}" for n in range(9))
     UNSEEN = ("ghost", "shadow")
@@ -187,9 +187,9 @@ def test_it_is_the_plan_of_the_whole_pair(
             (Kind.FORCED, build_plan),
         ):
             asked = target if kind is Kind.FORCED else source
-            whole = proposals.estate_of(pair, asked)
+            whole = proposals.fleet_of(pair, asked)
             for scope in world.scopes():
-                part = proposals.estate_for(pair, scope, source, target, asked, kind)
+                part = proposals.fleet_for(pair, scope, source, target, asked, kind)
                 expected = draw(scope, source.name, target.name, whole)
                 assert shown(draw(scope, source.name, target.name, part)) == shown(expected), scope
 
@@ -205,10 +205,10 @@ class TestWhatIsRead:
                 *(seen(pair, f"app-{n}", "", "produce", f"topic-{n}") for n in range(50)),
             ]
         )
-        estate = proposals.estate_for(
+        fleet = proposals.fleet_for(
             pair, Scope(ScopeKind.APPID, "shop"), pair.first, pair.second, pair.first, Kind.PLANNED
         )
-        assert {use.appid for use in estate.uses} == {"shop", "crm"}
+        assert {use.appid for use in fleet.uses} == {"shop", "crm"}
         assert engine.asked == ["sales"]
 
     def test_who_is_allowed_and_uses_something_else_does_not_count(self, pair: Pair, engine: Engine) -> None:
@@ -216,17 +216,17 @@ class TestWhatIsRead:
             [seen(pair, "shop", "", "produce", "sales"), seen(pair, "hr", "", "produce", "staff")]
         )
         engine.acls.add(Acl("TOPIC", "sales", "LITERAL", "User:hr", "*", "READ", "ALLOW"))
-        estate = proposals.estate_for(
+        fleet = proposals.fleet_for(
             pair, Scope(ScopeKind.APPID, "shop"), pair.first, pair.second, pair.first, Kind.PLANNED
         )
-        assert {use.appid for use in estate.uses} == {"shop"}
+        assert {use.appid for use in fleet.uses} == {"shop"}
 
     def test_a_document_that_cannot_be_read_may_say_anything(self, pair: Pair, engine: Engine) -> None:
         AppID.objects.create(pair=pair, name="crm")
         Access.objects.bulk_create([seen(pair, "shop", "", "produce", "sales")])
         engine.documents["crm"] = None
         with pytest.raises(proposals.Refused, match="crm"):
-            proposals.estate_for(
+            proposals.fleet_for(
                 pair, Scope(ScopeKind.APPID, "shop"), pair.first, pair.second, pair.first, Kind.PLANNED
             )
 
@@ -295,10 +295,10 @@ class TestTooMany:
             ]
         )
         engine.documents["shop"] = BindingDocument("shop", default=Binding("west"))
-        estate = proposals.estate_for(
+        fleet = proposals.fleet_for(
             pair, Scope(ScopeKind.APPID, "shop"), pair.second, pair.first, pair.second, Kind.PLANNED
         )
-        assert len({use.appid for use in estate.uses}) == 21
+        assert len({use.appid for use in fleet.uses}) == 21
 
     def test_everything_on_a_cluster(self, pair: Pair, engine: Engine) -> None:
         Access.objects.bulk_create([seen(pair, f"app-{n}", "", "produce", f"t-{n}") for n in range(20)])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.radius.closure import Dimension
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.switching.plan import Plan
@@ -34,18 +34,18 @@ STRANGER = [AccessEdge("crm", "sync", "consume", "people"), AccessEdge("crm", "s
 ORDERS = MirrorOf("orders", "east", frozenset({"orders"}))
 
 
-def estate_of(
+def fleet_of(
     uses: Iterable[AccessEdge],
     mirrors: Sequence[MirrorOf] = (ORDERS,),
     bound: Mapping[Identity, str] | None = None,
     instances: Mapping[str, Iterable[str]] | None = None,
-) -> Estate:
+) -> Fleet:
     """What is known of a pair, in which whoever is not ``bound`` is on east."""
     documents: dict[str, BindingDocument] = {}
     for identity, cluster in (bound or {}).items():
         document = documents.get(identity.appid, BindingDocument(identity.appid))
         documents[identity.appid] = document.with_binding(identity, Binding(cluster))
-    return Estate(
+    return Fleet(
         pair="main",
         clusters=("east", "west"),
         default="east",
@@ -64,10 +64,10 @@ def draft(
     instances: Mapping[str, Iterable[str]] | None = None,
     target: str = "west",
 ) -> PlanProposal:
-    estate = estate_of(uses, mirrors, bound, instances)
+    fleet = fleet_of(uses, mirrors, bound, instances)
     scope = asked if isinstance(asked, Scope) else Scope.of(asked)
     source = {"east": "west", "west": "east"}[target]
-    return build_plan(scope, source, target, estate)
+    return build_plan(scope, source, target, fleet)
 
 
 def plan(asked: Identity | Scope, uses: Iterable[AccessEdge], *rest: Any, **more: Any) -> Plan:

@@ -67,7 +67,7 @@ def test_islands_hang_together_in_any_way() -> None:
     assert labels[0] == labels[1] == labels[2] != labels[3]
 
 
-def test_an_empty_estate() -> None:
+def test_an_empty_fleet() -> None:
     edges, _ = AccessGraph([], {}, {}).cut()
     assert radius_sizes(edges).tolist() == []
 

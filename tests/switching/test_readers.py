@@ -21,7 +21,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.planning.readers import build_readers_plan
 
-from .test_radius import ORDERS, SHOP, SHOP_USES, STRANGER, WEB, estate_of
+from .test_radius import ORDERS, SHOP, SHOP_USES, STRANGER, WEB, fleet_of
 
 BILL_1, BILL_2 = Identity("shop", "bill-1"), Identity("shop", "bill-2")
 #: Both readers have an InstanceID, and so has the writer.
@@ -39,7 +39,7 @@ def draft(
 ) -> PlanProposal:
     scope = asked if isinstance(asked, Scope) else Scope.of(asked)
     source = {"east": "west", "west": "east"}[target]
-    return build_readers_plan(scope, source, target, estate_of(uses, mirrors, bound, instances))
+    return build_readers_plan(scope, source, target, fleet_of(uses, mirrors, bound, instances))
 
 
 def plan(asked: Identity | Scope, uses: Iterable[AccessEdge] = SHOP_USES, **more: object) -> Plan:

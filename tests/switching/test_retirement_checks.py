@@ -14,7 +14,7 @@ from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
 from hadash.machines import IllegalMove
 from hadash.mirroring.offsets import OffsetSync, written_up_to
-from hadash.radius.fleet import Estate, bound_on, used_on
+from hadash.radius.fleet import Fleet, bound_on, used_on
 from hadash.radius.nodes import AccessEdge
 from hadash.switching.machines.retirements import MACHINE, MOVES, OPEN, Event, Status
 from hadash.switching.machines.switches import WAY, Kind
@@ -129,9 +129,9 @@ class TestObjections:
 
 
 class TestWhoIsThere:
-    """From the estate: who belongs to a cluster and uses a Topic, and what is bound there by itself."""
+    """From the fleet: who belongs to a cluster and uses a Topic, and what is bound there by itself."""
 
-    ESTATE = Estate(
+    FLEET = Fleet(
         pair="main",
         clusters=("east", "west"),
         default="east",
@@ -148,23 +148,21 @@ class TestWhoIsThere:
     )
 
     def test_who_moved_is_not_there_any_more_and_others_are(self) -> None:
-        assert used_on(self.ESTATE, "east", ["carts"], ["crm.readers"]) == [
+        assert used_on(self.FLEET, "east", ["carts"], ["crm.readers"]) == [
             "audit declared carts",
             "crm › reader consume carts",
             "crm › reader group crm.readers",
         ]
-        assert used_on(self.ESTATE, "west", ["carts"], []) == ["shop › web-1 produce carts"]
+        assert used_on(self.FLEET, "west", ["carts"], []) == ["shop › web-1 produce carts"]
 
     def test_other_topics_do_not_matter(self) -> None:
-        assert used_on(self.ESTATE, "east", ["orders"], []) == []
+        assert used_on(self.FLEET, "east", ["orders"], []) == []
 
     def test_a_topic_with_a_binding_of_its_own(self) -> None:
         own = str(Identity("shop", topics=("people",)))
-        assert bound_on(self.ESTATE, "east", ["people"], []) == [own]
+        assert bound_on(self.FLEET, "east", ["people"], []) == [own]
         assert (
-            bound_on(self.ESTATE, "west", ["people"], [])
-            == bound_on(self.ESTATE, "east", ["carts"], [])
-            == []
+            bound_on(self.FLEET, "west", ["people"], []) == bound_on(self.FLEET, "east", ["carts"], []) == []
         )
 
 

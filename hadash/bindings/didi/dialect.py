@@ -20,7 +20,7 @@ from typing import Any
 
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.didi import names
-from hadash.bindings.didi.estate import Estate, Nodes
+from hadash.bindings.didi.fleet import Fleet, Nodes
 from hadash.bindings.didi.moves import PROJECTED, Goal, Step, value_after
 from hadash.bindings.didi.nodes import ACTIVE_CLUSTER, USERS, ConfigNode
 from hadash.bindings.didi.trees import Tree
@@ -55,7 +55,7 @@ class DidiDialect:
     """
 
     record: NativeDialect
-    estate: Estate
+    fleet: Fleet
     default: str
     apply_seconds: float
     known_clients: Callable[[str], Iterable[str]] = lambda appid: ()
@@ -92,7 +92,7 @@ class DidiDialect:
         unknown = [found for found in map(names.objection, identities) if found is not None]
         if unknown:
             return unknown
-        quotas = self.estate.with_client_quotas(i for i in identities if i.instance_id is None)
+        quotas = self.fleet.with_client_quotas(i for i in identities if i.instance_id is None)
         forgetful = [
             say(
                 "%(appid)s has quotas for single clients in the ZooKeeper of %(tree)s (users/%(node)s/clients): DiDi's "
@@ -116,7 +116,7 @@ class DidiDialect:
                 key=ACTIVE_CLUSTER,
                 node=node,
             )
-            for node in self.estate.contradicted(nodes, cluster)
+            for node in self.fleet.contradicted(nodes, cluster)
         ]
 
     # -- changing ---------------------------------------------------------------------------------------
@@ -137,8 +137,8 @@ class DidiDialect:
         for edit in edits:
             names.node_of(edit.identity)  # raises
             if edit.binding is not None:
-                self.estate.goal(edit.binding)  # raises
-        self.estate.make_sure_that_all_answer()
+                self.fleet.goal(edit.binding)  # raises
+        self.fleet.make_sure_that_all_answer()
         nodes = self._nodes([edit.identity for edit in edits if _is_projected(edit)])
         if journal is not None:
             self._refuse_contradictions(edits, nodes)
@@ -175,7 +175,7 @@ class DidiDialect:
         if not appids:
             return found
         documents = self.record.documents_now(appids)
-        shadows = self.estate.narrower(set(appids))
+        shadows = self.fleet.narrower(set(appids))
         for appid in appids:
             producers = [c for c in self.known_clients(appid) if c.startswith(names.BY_TOPIC)]
             shadows |= {names.node_of(who): who for who in (Identity(appid, c) for c in producers)}
@@ -189,7 +189,7 @@ class DidiDialect:
         governing = self._governing(nodes)
         by_goal: dict[Goal, list[str]] = defaultdict(list)
         for node in sorted(nodes):
-            by_goal[self.estate.goal(governing[node])].append(node)
+            by_goal[self.fleet.goal(governing[node])].append(node)
 
         def fence(about: Sequence[str]) -> None:
             self.record.confirm(journal)
@@ -200,7 +200,7 @@ class DidiDialect:
 
         for goal, some in by_goal.items():
             for step in goal.steps():
-                tree = self.estate.tree_of(goal, step.role)
+                tree = self.fleet.tree_of(goal, step.role)
                 tree.write(USERS, some, _change_for(step, tree), fence)
 
     def _governing(self, nodes: Nodes) -> dict[str, Binding]:
@@ -227,7 +227,7 @@ class DidiDialect:
         if projection is None:
             projection = self._remember(epoch, _Projection(self._nodes_of(epoch)))
         late = self._late(projection) if projection.nodes else []
-        return Waiting((*gateways.late, *late), gateways.engines + len(self.estate.trees), gateways.excluded)
+        return Waiting((*gateways.late, *late), gateways.engines + len(self.fleet.trees), gateways.excluded)
 
     def not_told(self, epoch: int) -> Waiting:
         """The same: DiDi's engines do not say what they know."""
@@ -240,10 +240,10 @@ class DidiDialect:
 
     def _late(self, projection: _Projection) -> list[str]:
         """Read back at the beginning of the time (by whoever has not written it itself), and at its end."""
-        everybody = [tree.name for tree in self.estate.trees]
+        everybody = [tree.name for tree in self.fleet.trees]
         if projection.done_at is not None and time.monotonic() < projection.done_at + self.apply_seconds:
             return everybody
-        otherwise = self.estate.otherwise(self._governing(projection.nodes))
+        otherwise = self.fleet.otherwise(self._governing(projection.nodes))
         if otherwise:
             projection.done_at = None  # what is not there cannot be obeyed: the time begins again
             return otherwise

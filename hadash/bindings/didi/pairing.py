@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hadash.bindings.didi.estate import Estate
+from hadash.bindings.didi.fleet import Fleet
 from hadash.bindings.didi.nodes import (
     ACTIVE_CLUSTER,
     HA_CLUSTERS,
@@ -75,16 +75,16 @@ class Access:
 KEYS = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config", "didi.kafka.enable")
 
 
-def pair_up(estate: Estate, access: Mapping[str, Access], fence: Fence) -> None:
+def pair_up(fleet: Fleet, access: Mapping[str, Access], fence: Fence) -> None:
     """Write the four nodes, and the mirrors of the offsets.
 
     :param access: by cluster's name.
     :raises BindingConflict: a cluster is paired with a third one already.
     """
-    keys = {name: access[name].keys() for name in estate.clusters}
-    for tree, other in _both_ways(estate):
+    keys = {name: access[name].keys() for name in fleet.clusters}
+    for tree, other in _both_ways(fleet):
         _refuse_a_third(tree, other)
-    for holder, about in _four(estate):
+    for holder, about in _four(fleet):
 
         def paired(
             name: str, node: ConfigNode, wanted: Mapping[str, str | None] = keys[about.name]
@@ -92,7 +92,7 @@ def pair_up(estate: Estate, access: Mapping[str, Access], fence: Fence) -> None:
             return node.with_keys(wanted)
 
         holder.write(HA_CLUSTERS, [about.cluster_id], paired, fence)
-    for tree, other in _both_ways(estate):
+    for tree, other in _both_ways(fleet):
 
         def copied(name: str, node: ConfigNode, source: str = other.cluster_id) -> ConfigNode:
             return node.with_keys({REMOTE_CLUSTER: source, SYNC_CONFIGS: "true"})
@@ -100,12 +100,12 @@ def pair_up(estate: Estate, access: Mapping[str, Access], fence: Fence) -> None:
         tree.write(HA_TOPICS, [OFFSETS], copied, fence)
 
 
-def unpair(estate: Estate, fence: Fence) -> None:
+def unpair(fleet: Fleet, fence: Fence) -> None:
     """Take away what :func:`pair_up` wrote: from each tree the *other* cluster's node, from the Gateway's both.
 
     :raises BindingConflict: a Topic is still mirrored, or a user still bound, over this pair. Nothing was changed.
     """
-    _refuse_if_used(estate)
+    _refuse_if_used(fleet)
 
     def cleared(name: str, node: ConfigNode) -> ConfigNode:
         return node.with_keys(dict.fromkeys(KEYS))
@@ -113,23 +113,23 @@ def unpair(estate: Estate, fence: Fence) -> None:
     def not_copied(name: str, node: ConfigNode) -> ConfigNode:
         return node.with_keys({REMOTE_CLUSTER: None, SYNC_CONFIGS: None})
 
-    for tree in estate.clusters.values():
+    for tree in fleet.clusters.values():
         tree.write(HA_TOPICS, [OFFSETS], not_copied, fence)
-    for holder, about in _four(estate):
+    for holder, about in _four(fleet):
         holder.write(HA_CLUSTERS, [about.cluster_id], cleared, fence)
 
 
-def _both_ways(estate: Estate) -> Iterator[tuple[Tree, Tree]]:
-    first, second = estate.clusters.values()
+def _both_ways(fleet: Fleet) -> Iterator[tuple[Tree, Tree]]:
+    first, second = fleet.clusters.values()
     yield first, second
     yield second, first
 
 
-def _four(estate: Estate) -> Iterator[tuple[Tree, Tree]]:
+def _four(fleet: Fleet) -> Iterator[tuple[Tree, Tree]]:
     """(whose tree, about which cluster)."""
-    yield from _both_ways(estate)
-    for cluster in estate.clusters.values():
-        yield estate.gateway, cluster
+    yield from _both_ways(fleet)
+    for cluster in fleet.clusters.values():
+        yield fleet.gateway, cluster
 
 
 def _refuse_a_third(tree: Tree, other: Tree) -> None:
@@ -144,12 +144,12 @@ def _refuse_a_third(tree: Tree, other: Tree) -> None:
         raise BindingConflict(f"{tree.name} is paired with cluster {third[0]} already.")
 
 
-def _refuse_if_used(estate: Estate) -> None:
+def _refuse_if_used(fleet: Fleet) -> None:
     """The engine's own tool refuses it for a cluster that a Topic or user names (1.1): its brokers would lose
     the way.
     """
-    ids = {tree.cluster_id for tree in estate.clusters.values()}
-    for tree in estate.trees:
+    ids = {tree.cluster_id for tree in fleet.clusters.values()}
+    for tree in fleet.trees:
         for kind, key in ((HA_TOPICS, REMOTE_CLUSTER), (USERS, ACTIVE_CLUSTER)):
             for name, held in tree.read(kind, tree.names(kind)).items():
                 if name != OFFSETS and held.node.config.get(key) in ids - {tree.cluster_id}:

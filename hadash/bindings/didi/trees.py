@@ -1,4 +1,4 @@
-"""One ZooKeeper of DiDi's estate: a cluster's or the Gateway's. The only I/O of the dialect (docs/didi-engine.md 1).
+"""One ZooKeeper of DiDi's fleet: a cluster's or the Gateway's. The only I/O of the dialect (docs/didi-engine.md 1).
 
 A write and its notification are one transaction: an engine that is told finds the new value, and a value that
 is there has been told. Written is by compare-and-set on the node's version, always, also where nothing

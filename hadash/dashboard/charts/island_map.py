@@ -1,4 +1,4 @@
-"""The map of an estate: its islands beside each other, and on each the things that hang together with most
+"""The map of a fleet: its islands beside each other, and on each the things that hang together with most
 others. Pure.
 """
 

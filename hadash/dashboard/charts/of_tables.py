@@ -1,5 +1,5 @@
 """The charts above the tables that jobs publish, from the rows of the last published run. Reads only, with as
-many queries for a large estate as for a small one.
+many queries for a large fleet as for a small one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How an estate falls apart as its work list is done, step by step. Pure."""
+"""How a fleet falls apart as its work list is done, step by step. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of all Topics, or groups, of a published run, to be searched. A large estate has some hundred
+"""The names of all Topics, or groups, of a published run, to be searched. A large fleet has some hundred
 thousand of them: PostgreSQL would go through all rows for each question, and a run does not change once it is
 published. So a process remembers them: some twenty megabytes.
 """

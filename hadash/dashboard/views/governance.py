@@ -1,4 +1,4 @@
-"""What is wrong with an estate: findings with their acceptances, and the rules that find them."""
+"""What is wrong with a fleet: findings with their acceptances, and the rules that find them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the page of an AppID that come after the rest: each reads another table of a large estate, and
+"""Parts of the page of an AppID that come after the rest: each reads another table of a large fleet, and
 none waits for another.
 """
 

@@ -1,4 +1,4 @@
-"""The first page: whether it is safe to switch now, and how the estate stands, from the running system."""
+"""The first page: whether it is safe to switch now, and how the fleet stands, from the running system."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The rules of governance: what each is called, how bad what it finds is, how that is said, what to do, and
 where it comes from. Pure.
 
-What a rule looks at stands elsewhere: over a whole estate in the module of the same name in ``spark/rules/``, over the
+What a rule looks at stands elsewhere: over a whole fleet in the module of the same name in ``spark/rules/``, over the
 clients of one switch in :mod:`hadash.governance.findings`. The page of all rules is made of this.
 """
 

@@ -1,4 +1,4 @@
-"""How the estate stands today: whether each pair can be switched, the figures with their change, what is new
+"""How the fleet stands today: whether each pair can be switched, the figures with their change, what is new
 and what is worst.
 """
 

@@ -14,7 +14,7 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.radius.closure import Dimension
-from hadash.radius.fleet import Estate
+from hadash.radius.fleet import Fleet
 from hadash.radius.nodes import AccessEdge, Node, node_of, topic
 from hadash.radius.splitting import Radius, radii_again, radii_of
 from hadash.refusals import Refused
@@ -24,7 +24,7 @@ from hadash.switching.machines.batches import ItemStatus
 from hadash.switching.models.batches import Batch, BatchItem, digest_of
 from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.planning.overlaps import Holder, holders, index_of
-from hadash.switching.planning.proposals import estate_of, with_blockers
+from hadash.switching.planning.proposals import fleet_of, with_blockers
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.planning.splits import proposals_of
 
@@ -153,10 +153,10 @@ def build_batch_plan(wanted: Wanted) -> BatchPlan:
     wanted.check()
     pair, target = wanted.pair, wanted.target
     source = pair.other(target)
-    estate = estate_of(pair, source)
+    fleet = fleet_of(pair, source)
     said = _asked(wanted)
     radii = radii_of(
-        estate,
+        fleet,
         source.name,
         target.name,
         None if said is None else said.keys(),
@@ -171,12 +171,12 @@ def build_batch_plan(wanted: Wanted) -> BatchPlan:
                 most=settings.BATCH_MAX_ITEMS,
             )
         )
-    drafts = with_blockers(pair, proposals_of(radii, estate, source.name, target.name), source)
+    drafts = with_blockers(pair, proposals_of(radii, fleet, source.name, target.name), source)
     held = index_of(holders(pair.name))
     found = [
         _row(radius, draft, held, said, clients, lag)
         for radius, draft, clients, lag in zip(
-            radii, drafts, _clients(estate, drafts), _lags(pair, drafts), strict=True
+            radii, drafts, _clients(fleet, drafts), _lags(pair, drafts), strict=True
         )
     ]
     return BatchPlan(wanted, source, tuple(_ordered(found, wanted)))
@@ -233,10 +233,10 @@ def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
     return [*sorted(rows, key=lambda row: row.wave), *(one.row for one in out)]
 
 
-def _clients(estate: Estate, drafts: Iterable[PlanProposal]) -> list[int]:
+def _clients(fleet: Fleet, drafts: Iterable[PlanProposal]) -> list[int]:
     """How many clients each draft moves, also those that it moves with one Topic only."""
     by_appid: dict[str, list[AccessEdge]] = defaultdict(list)
-    for use in estate.uses:
+    for use in fleet.uses:
         by_appid[use.appid].append(use)
     return [
         len(
@@ -267,10 +267,10 @@ def changed(batch: Batch) -> list[BatchItem]:
     :raises EnginesAway: ZooKeeper or a cluster does not answer.
     """
     items = list(batch.items.filter(status=ItemStatus.WAITING.value))
-    estate = estate_of(batch.pair, batch.source)
+    fleet = fleet_of(batch.pair, batch.source)
     source, target = batch.source.name, batch.target.name
-    radii = list(radii_again([item.scope for item in items], estate, target))
-    drafts = with_blockers(batch.pair, proposals_of(radii, estate, source, target), batch.source)
+    radii = list(radii_again([item.scope for item in items], fleet, target))
+    drafts = with_blockers(batch.pair, proposals_of(radii, fleet, source, target), batch.source)
     return [
         item
         for item, draft in zip(items, drafts, strict=True)

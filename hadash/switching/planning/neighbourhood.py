@@ -2,7 +2,7 @@
 that they use.
 
 A pair may have a hundred thousand AppIDs, and most questions are about a few of them. What has to move is
-found in an estate that grows until nobody outside uses what moves inside: each rule of the closure is about
+found in a fleet that grows until nobody outside uses what moves inside: each rule of the closure is about
 one AppID and what it uses, so nothing beyond could have been reached. Everything is read at that moment;
 nothing is remembered that could be old.
 """
@@ -25,7 +25,7 @@ from hadash.inventory.selectors import access_since
 from hadash.kafka.values import Acl
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import GROUP, AccessEdge
 from hadash.switching.planning.access_edges import allowed_uses, declared_uses
 from hadash.switching.planning.radius import Touched
@@ -45,17 +45,17 @@ RESOURCES_AT_ONCE = 250
 class TooMany(Exception):
     """More AppIDs use what would move than any change of bindings can hold.
 
-    ``count``: how many are known by then; ``estate``: of the ``NEAREST`` to what was asked for.
+    ``count``: how many are known by then; ``fleet``: of the ``NEAREST`` to what was asked for.
     """
 
-    def __init__(self, count: int, estate: Estate) -> None:
+    def __init__(self, count: int, fleet: Fleet) -> None:
         super().__init__(f"{count} AppIDs")
         self.count = count
-        self.estate = estate
+        self.fleet = fleet
 
 
-#: What would move in an estate, of which the second is the part that was read last.
-Close = Callable[[Estate, Estate], Touched]
+#: What would move in a fleet, of which the second is the part that was read last.
+Close = Callable[[Fleet, Fleet], Touched]
 
 
 class Unreadable(Exception):
@@ -66,8 +66,8 @@ class Unreadable(Exception):
         self.appids = appids
 
 
-def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], close: Close) -> Estate:
-    """The estate of all who could move with what ``close`` finds.
+def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], close: Close) -> Fleet:
+    """The fleet of all who could move with what ``close`` finds.
 
     :param asked: the cluster whose rules are read. :param target: where it would move to. :param appids:
         where it begins.
@@ -95,7 +95,7 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
     while True:
         part = reading.read(waiting[:READ_AT_ONCE])
         del waiting[:READ_AT_ONCE]
-        found = close(reading.estate(), part)
+        found = close(reading.fleet(), part)
         meet(reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups))
         asked_for = Touched(asked_for.topics | found.topics, asked_for.groups | found.groups)
         if not waiting:
@@ -103,7 +103,7 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
             meet([reading.allowed_users_of(asked_for.topics - asked_of_cluster)])
             asked_of_cluster = asked_for.topics
         if not waiting:
-            return reading.estate(found.mirrored)
+            return reading.fleet(found.mirrored)
 
 
 def whole_pair(pair: Pair, source: Cluster) -> None:
@@ -142,28 +142,28 @@ class _Reading:
         if found:
             raise Unreadable(sorted(found))
 
-    def estate(self, mirrored: Collection[str] = ()) -> Estate:
+    def fleet(self, mirrored: Collection[str] = ()) -> Fleet:
         """Of those that were read, with the mirrors that carry one of ``mirrored``."""
-        return self._estate(self._uses, self._own, self._instances, self._mirrors(mirrored))
+        return self._fleet(self._uses, self._own, self._instances, self._mirrors(mirrored))
 
-    def nearest(self) -> Estate:
+    def nearest(self) -> Fleet:
         """Of the first ``NEAREST`` that were read."""
         near = set(self._read[:NEAREST])
-        return self._estate(
+        return self._fleet(
             (use for use in self._uses if use.appid in near),
             {appid: document for appid, document in self._own.items() if appid in near},
             {appid: names for appid, names in self._instances.items() if appid in near},
         )
 
-    def _estate(
+    def _fleet(
         self,
         uses: Iterable[AccessEdge],
         documents: Mapping[str, BindingDocument],
         instances: Mapping[str, Iterable[str]],
         mirrors: Iterable[MirrorOf] = (),
-    ) -> Estate:
+    ) -> Fleet:
         pair = self._pair
-        return Estate(
+        return Fleet(
             pair=pair.name,
             clusters=(pair.first.name, pair.second.name),
             default=pair.default.name,
@@ -197,7 +197,7 @@ class _Reading:
         registered = _names(AppID.objects.filter(pair=self._pair), "name", names)
         return {*registered, *_names(self._lately(), "appid", names)}
 
-    def read(self, appids: Collection[str]) -> Estate:
+    def read(self, appids: Collection[str]) -> Fleet:
         """Add all that is known of these, and return it."""
         self._read += appids
         seen = [AccessEdge(*row) for row in self._seen(appids)]
@@ -218,7 +218,7 @@ class _Reading:
             instances[appid].add(name)
         self._own |= documents
         self._instances |= instances
-        return self._estate(found, documents, instances)
+        return self._fleet(found, documents, instances)
 
     def users_of(self, topics: Collection[str], groups: Collection[str]) -> Iterator[set[str]]:
         """The AppIDs that use any of this, in some portions: they were seen, are declared to, or are bound for it

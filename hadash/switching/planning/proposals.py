@@ -13,7 +13,7 @@ from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.refusals import Refused
@@ -41,11 +41,11 @@ def proposal_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PL
     asked = target if kind.spec.source_lost else source
     draw = build_readers_plan if kind.spec.readers_only else build_plan
     try:
-        estate = estate_for(pair, scope, source, target, asked, kind)
+        fleet = fleet_for(pair, scope, source, target, asked, kind)
     except TooMany as many:
-        draft = draw(scope, source.name, target.name, many.estate)
+        draft = draw(scope, source.name, target.name, many.fleet)
         return PlanProposal(replace(draft.plan, kind=kind), (_too_many(many),), whole=False)
-    draft = draw(scope, source.name, target.name, estate)
+    draft = draw(scope, source.name, target.name, fleet)
     draft = replace(draft, plan=replace(draft.plan, kind=kind))
     (found,) = with_blockers(pair, [draft], asked)
     return found
@@ -59,9 +59,9 @@ def _too_many(many: TooMany) -> Sentence:
     )
 
 
-def estate_for(
+def fleet_for(
     pair: Pair, scope: Scope, source: Cluster, target: Cluster, asked: Cluster, kind: Kind
-) -> Estate:
+) -> Fleet:
     """All that a plan for ``scope`` is drawn up from: the part of the pair that it is about.
 
     :param asked: the cluster whose rules are read. :raises TooMany: more AppIDs than any plan can move.
@@ -70,7 +70,7 @@ def estate_for(
     try:
         if scope.kind is ScopeKind.PAIR:
             neighbourhood.whole_pair(pair, source)
-            return estate_of(pair, asked)
+            return fleet_of(pair, asked)
         first = {node.appid for node in scope.nodes if node.appid}
         growing = GrowingReaders if kind.spec.readers_only else GrowingRadius
         close = growing(scope, source.name, target.name)
@@ -119,7 +119,7 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNE
     return draft.plan
 
 
-def estate_of(pair: Pair, asked: Cluster) -> Estate:
+def fleet_of(pair: Pair, asked: Cluster) -> Fleet:
     """What is known of a pair now; of whom nothing was seen or declared is taken to use what the rules of
     ``asked`` let it use.
 
@@ -149,7 +149,7 @@ def estate_of(pair: Pair, asked: Cluster) -> Estate:
     names = InstanceID.objects.filter(appid__pair=pair).values_list("appid__name", "name")
     for appid, name in names:
         registered[appid].add(name)
-    return Estate(
+    return Fleet(
         pair=pair.name,
         clusters=(pair.first.name, pair.second.name),
         default=pair.default.name,

@@ -16,7 +16,7 @@ from hadash.bindings.sizing import fits
 from hadash.governance.findings import Finding
 from hadash.radius.closure import AccessGraph, Closure, Dimension, identities_of
 from hadash.radius.fleet import (
-    Estate,
+    Fleet,
     MirrorOf,
     everything_on,
     governing_node,
@@ -75,17 +75,17 @@ class PlanProposal:
 
 
 class GrowingRadius:
-    """What of others would move with ``scope``, in an estate that is read part by part: each AppID is whole
+    """What of others would move with ``scope``, in a fleet that is read part by part: each AppID is whole
     in one of them, and each rule is about one AppID. So there is a graph of each part, made once, and what
     moves in one of them is asked for in all others.
     """
 
     def __init__(self, scope: Scope, source: str, target: str) -> None:
         self._scope, self._source, self._target = scope, source, target
-        self._parts: list[tuple[AccessGraph, Estate]] = []
+        self._parts: list[tuple[AccessGraph, Fleet]] = []
         self._moving: set[Node] = set()
 
-    def __call__(self, _estate: Estate, part: Estate) -> Touched:
+    def __call__(self, _fleet: Fleet, part: Fleet) -> Touched:
         """With one part more."""
         self._parts.append((graph_of(self._scope, part), part))
         before = -1
@@ -99,71 +99,71 @@ class GrowingRadius:
         return Touched(topics, groups, topics)
 
 
-def build_plan(scope: Scope, source: str, target: str, estate: Estate) -> PlanProposal:
+def build_plan(scope: Scope, source: str, target: str, fleet: Fleet) -> PlanProposal:
     """The plan that moves ``scope`` from ``source`` to ``target``."""
-    graph = graph_of(scope, estate)
-    return build_plan_in(graph, scope, source, target, estate)
+    graph = graph_of(scope, fleet)
+    return build_plan_in(graph, scope, source, target, fleet)
 
 
-def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
+def graph_of(scope: Scope, fleet: Fleet) -> AccessGraph:
     """The graph in which the closure of ``scope`` is found; the same for all scopes of its dimension and
     choice, unless an InstanceID is asked for that is not registered.
     """
-    instances = with_asked(estate, scope).instances
-    return AccessGraph(estate.uses, estate.documents, instances, scope.dimension, widen=scope.widen)
+    instances = with_asked(fleet, scope).instances
+    return AccessGraph(fleet.uses, fleet.documents, instances, scope.dimension, widen=scope.widen)
 
 
-def build_plan_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> PlanProposal:
+def build_plan_in(graph: AccessGraph, scope: Scope, source: str, target: str, fleet: Fleet) -> PlanProposal:
     """The same in a graph that was made before."""
-    is_there = partial(is_on, estate, target)
-    closure = _closed(graph, scope, source, target, estate)
+    is_there = partial(is_on, fleet, target)
+    closure = _closed(graph, scope, source, target, fleet)
     topics, groups = closure.named(TOPIC), closure.named(GROUP)
-    carrying, blockers = _mirrors(set(topics), source, estate.mirrors)
+    carrying, blockers = _mirrors(set(topics), source, fleet.mirrors)
     plan = Plan(
-        pair=estate.pair,
+        pair=fleet.pair,
         scope=scope,
         source=source,
         target=target,
-        identities=tuple(sorted(set(identities_of(closure, estate.documents, is_there)), key=order_of)),
+        identities=tuple(sorted(set(identities_of(closure, fleet.documents, is_there)), key=order_of)),
         topics=tuple(topics),
         groups=tuple(groups),
         mirrors=tuple(sorted(carrying)),
-        members=tuple(members_of(closure, estate)),
+        members=tuple(members_of(closure, fleet)),
     )
     reasons = [
         *nothing(plan, closure),
         *uncovered_clients(closure.uncovered),
-        *_divided(closure, _as_they_move(estate, scope), source, target),
-        *_left_readers(closure, estate),
-        *too_large(plan, estate),
+        *_divided(closure, _as_they_move(fleet, scope), source, target),
+        *_left_readers(closure, fleet),
+        *too_large(plan, fleet),
         *blockers,
     ]
     return PlanProposal(plan, tuple(reasons), closure.uncovered)
 
 
 def _closed(
-    graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate, besides: Iterable[Node] = ()
+    graph: AccessGraph, scope: Scope, source: str, target: str, fleet: Fleet, besides: Iterable[Node] = ()
 ) -> Closure:
     """:param besides: what else moves."""
-    is_there = partial(is_on, estate, target)
-    asked = [*_asked(graph, scope, source, estate), *besides]
-    return graph.close(asked, is_there, there_by_default=estate.default == target)
+    is_there = partial(is_on, fleet, target)
+    asked = [*_asked(graph, scope, source, fleet), *besides]
+    return graph.close(asked, is_there, there_by_default=fleet.default == target)
 
 
-def _as_they_move(estate: Estate, scope: Scope) -> Estate:
+def _as_they_move(fleet: Fleet, scope: Scope) -> Fleet:
     """Where only whole AppIDs move, without the InstanceIDs that are merely registered: the graph does not
     know them, and what such a client does is its AppID's.
     """
-    return replace(estate, instances={}) if scope.dimension is Dimension.APPID else estate
+    return replace(fleet, instances={}) if scope.dimension is Dimension.APPID else fleet
 
 
-def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Node]:
-    return everything_on(graph, source, estate) if scope.kind is ScopeKind.PAIR else scope.nodes
+def _asked(graph: AccessGraph, scope: Scope, source: str, fleet: Fleet) -> list[Node]:
+    return everything_on(graph, source, fleet) if scope.kind is ScopeKind.PAIR else scope.nodes
 
 
-def members_of(closure: Closure, estate: Estate) -> Iterable[Member]:
+def members_of(closure: Closure, fleet: Fleet) -> Iterable[Member]:
     """Each member with what pulled it in."""
-    kinds = _kinds_of_use(estate.uses)
+    kinds = _kinds_of_use(fleet.uses)
     for node, because in closure.members.items():
         if because is None:
             yield Member(member_key(node), already=node in closure.already)
@@ -243,7 +243,7 @@ def uncovered_clients(uses: tuple[AccessEdge, ...]) -> list[Sentence]:
     )
 
 
-def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
+def _divided(closure: Closure, fleet: Fleet, source: str, target: str) -> list[Sentence]:
     """Who is on the target already and writes to what moves only now; and who is on neither side.
 
     A writer that was only declared has written nothing there, and is where its Topic will be.
@@ -251,9 +251,9 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
     moving = set(closure.named(TOPIC))
     writers = [
         use
-        for use in estate.uses
+        for use in fleet.uses
         if use.kind == "produce" and not use.declared and use.resource in moving
-        if governing_node(use, estate) in closure.already
+        if governing_node(use, fleet) in closure.already
     ]
     reasons = [
         say(
@@ -265,14 +265,14 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
         )
         for use in sorted(set(writers))
     ]
-    return listed([*reasons, *of_no_side(closure, estate, source, target)])
+    return listed([*reasons, *of_no_side(closure, fleet, source, target)])
 
 
-def of_no_side(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
+def of_no_side(closure: Closure, fleet: Fleet, source: str, target: str) -> list[Sentence]:
     """Who moves and is on neither side."""
     reasons = []
     for node in closure.nodes(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
-        cluster = estate.cluster_of(node)
+        cluster = fleet.cluster_of(node)
         if cluster not in (source, target):
             reasons.append(
                 say(
@@ -284,17 +284,17 @@ def of_no_side(closure: Closure, estate: Estate, source: str, target: str) -> li
     return reasons
 
 
-def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
+def _left_readers(closure: Closure, fleet: Fleet) -> list[Sentence]:
     """Groups that stay although a Topic that they read moves by itself: nobody would translate their offsets."""
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for use in estate.uses:
+    for use in fleet.uses:
         if use.kind == GROUP:
             groups[use.appid, use.client_id].add(use.resource)
     left = {
         (name, use.resource)
-        for use in estate.uses
+        for use in fleet.uses
         if use.kind == "consume" and topic(use.resource) in closure
-        if governing_node(use, estate).kind == BOUND_TOPICS
+        if governing_node(use, fleet).kind == BOUND_TOPICS
         for name in groups[use.appid, use.client_id]
         if group(name) not in closure
     }
@@ -311,11 +311,11 @@ def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
     )
 
 
-def too_large(plan: Plan, estate: Estate) -> list[Sentence]:
+def too_large(plan: Plan, fleet: Fleet) -> list[Sentence]:
     """All bindings change in one transaction, and ZooKeeper takes a megabyte at once."""
     cluster = max(plan.source, plan.target, key=len)
     longest = Binding(cluster, BindingState.FORWARD, switch="0" * KEY_LENGTH, stage=Stage.FORWARD.value)
-    if fits(plan.identities, estate.documents, longest):
+    if fits(plan.identities, fleet.documents, longest):
         return []
     return [
         say(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hadash.radius.closure import AccessGraph, Closure, Dimension, governing_of, identities_of
-from hadash.radius.fleet import Estate, is_on, order_of, with_asked
+from hadash.radius.fleet import Fleet, is_on, order_of, with_asked
 from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, AccessEdge, Node, topic
 from hadash.radius.scope import Member, Scope, ScopeKind, member_key
 from hadash.sentences import Sentence, say
@@ -31,10 +31,10 @@ from hadash.switching.planning.radius import (
 )
 
 
-def build_readers_plan(scope: Scope, source: str, target: str, estate: Estate) -> PlanProposal:
+def build_readers_plan(scope: Scope, source: str, target: str, fleet: Fleet) -> PlanProposal:
     """The plan that moves the readers in ``scope`` from ``source`` to ``target``, and all reasons against it."""
     if scope.kind is ScopeKind.PAIR:
-        plan = Plan(estate.pair, scope, source, target, (), (), (), (), kind=Kind.READ_SPLIT)
+        plan = Plan(fleet.pair, scope, source, target, (), (), (), (), kind=Kind.READ_SPLIT)
         return PlanProposal(
             plan,
             (
@@ -43,16 +43,16 @@ def build_readers_plan(scope: Scope, source: str, target: str, estate: Estate) -
                 ),
             ),
         )
-    estate = with_asked(estate, scope)
+    fleet = with_asked(fleet, scope)
     # Whole Topics that are bound by themselves would pull in their writers: who reads by such a binding is named below.
-    bare = _without_topics(estate, scope)
-    there = partial(is_on, estate, target)
-    closure = _closed(scope, target, estate, bare)
+    bare = _without_topics(fleet, scope)
+    there = partial(is_on, fleet, target)
+    closure = _closed(scope, target, fleet, bare)
     moving = _uses_of(closure, bare)
     read = sorted({u.resource for u in moving if u.kind == "consume"})
-    carrying = sorted(m.name for m in estate.mirrors if m.topics & set(read))
+    carrying = sorted(m.name for m in fleet.mirrors if m.topics & set(read))
     plan = Plan(
-        pair=estate.pair,
+        pair=fleet.pair,
         scope=scope,
         source=source,
         target=target,
@@ -60,80 +60,80 @@ def build_readers_plan(scope: Scope, source: str, target: str, estate: Estate) -
         topics=tuple(read),
         groups=tuple(closure.named(GROUP)),
         mirrors=tuple(carrying),
-        members=(*members_of(closure, estate), *_read(closure, bare, moving)),
+        members=(*members_of(closure, fleet), *_read(closure, bare, moving)),
         kind=Kind.READ_SPLIT,
     )
     reasons = [
         *nothing(plan, closure),
         *uncovered_clients(closure.uncovered),
         *_writers(moving),
-        *_unknown(scope, estate, moving),
-        *_bound_by_topic(moving, estate),
-        *of_no_side(closure, estate, source, target),
-        *too_large(plan, estate),
-        *_unmirrored(read, estate),
+        *_unknown(scope, fleet, moving),
+        *_bound_by_topic(moving, fleet),
+        *of_no_side(closure, fleet, source, target),
+        *too_large(plan, fleet),
+        *_unmirrored(read, fleet),
     ]
     return PlanProposal(plan, tuple(reasons), closure.uncovered)
 
 
 @dataclass(frozen=True)
 class GrowingReaders:
-    """What of others a read split of ``scope`` moves, as far as an estate knows: members of the same groups."""
+    """What of others a read split of ``scope`` moves, as far as a fleet knows: members of the same groups."""
 
     scope: Scope
     source: str
     target: str
 
-    def __call__(self, estate: Estate, _part: Estate) -> Touched:
-        scope, estate = self.scope, with_asked(estate, self.scope)
-        closure = _closed(scope, self.target, estate, _without_topics(estate, scope))
-        read = frozenset(use.resource for use in estate.uses if use.kind == "consume")
+    def __call__(self, fleet: Fleet, _part: Fleet) -> Touched:
+        scope, fleet = self.scope, with_asked(fleet, self.scope)
+        closure = _closed(scope, self.target, fleet, _without_topics(fleet, scope))
+        read = frozenset(use.resource for use in fleet.uses if use.kind == "consume")
         return Touched(frozenset(scope.topics), frozenset(closure.named(GROUP)), read)
 
 
-def _closed(scope: Scope, target: str, estate: Estate, bare: Estate) -> Closure:
-    """:param bare: the same estate without bindings of Topics."""
+def _closed(scope: Scope, target: str, fleet: Fleet, bare: Fleet) -> Closure:
+    """:param bare: the same fleet without bindings of Topics."""
     asked = set(scope.topics)
-    uses = [u for u in estate.uses if u.kind == GROUP or (u.kind == "consume" and u.resource in asked)]
+    uses = [u for u in fleet.uses if u.kind == GROUP or (u.kind == "consume" and u.resource in asked)]
     graph = AccessGraph(uses, bare.documents, bare.instances, scope.dimension, widen=scope.widen)
-    there = partial(is_on, estate, target)
-    return graph.close(scope.nodes, there, there_by_default=estate.default == target)
+    there = partial(is_on, fleet, target)
+    return graph.close(scope.nodes, there, there_by_default=fleet.default == target)
 
 
-def _without_topics(estate: Estate, scope: Scope) -> Estate:
+def _without_topics(fleet: Fleet, scope: Scope) -> Fleet:
     """Without bindings of Topics; and, where only whole AppIDs move, without what is merely registered."""
     documents = {
-        appid: replace(document, topics={}, topic_lists={}) for appid, document in estate.documents.items()
+        appid: replace(document, topics={}, topic_lists={}) for appid, document in fleet.documents.items()
     }
     by_instance = scope.dimension is Dimension.INSTANCE
-    return replace(estate, documents=documents, instances=estate.instances if by_instance else {})
+    return replace(fleet, documents=documents, instances=fleet.instances if by_instance else {})
 
 
-def _uses_of(closure: Closure, estate: Estate) -> list[AccessEdge]:
+def _uses_of(closure: Closure, fleet: Fleet) -> list[AccessEdge]:
     """All that the clients do that move, whatever Topic it is about, sorted."""
     appids = {node.appid for node in closure.nodes(APPID, INSTANCE)}
     return sorted(
         use
-        for use in {use for use in estate.uses if use.appid in appids}
-        if (who := _who(use, estate)) in closure and who not in closure.already
+        for use in {use for use in fleet.uses if use.appid in appids}
+        if (who := _who(use, fleet)) in closure and who not in closure.already
     )
 
 
-def _read(closure: Closure, estate: Estate, moving: Iterable[AccessEdge]) -> list[Member]:
+def _read(closure: Closure, fleet: Fleet, moving: Iterable[AccessEdge]) -> list[Member]:
     """The Topics that come into the plan because somebody who moves reads them."""
     found: dict[str, Member] = {}
     for use in moving:
         if use.kind == "consume" and topic(use.resource) not in closure:
-            because = member_key(_who(use, estate))
+            because = member_key(_who(use, fleet))
             told = "declared" if use.declared else use.kind
             found.setdefault(use.resource, Member(member_key(topic(use.resource)), because, told))
     return list(found.values())
 
 
-def _who(use: AccessEdge, estate: Estate) -> Node:
+def _who(use: AccessEdge, fleet: Fleet) -> Node:
     """The identity that a use belongs to."""
-    registered = use.client_id in estate.instances.get(use.appid, ())
-    return governing_of(use, estate.documents.get(use.appid), registered)
+    registered = use.client_id in fleet.instances.get(use.appid, ())
+    return governing_of(use, fleet.documents.get(use.appid), registered)
 
 
 # -- what stands against it ----------------------------------------------------------------------------------------
@@ -154,9 +154,9 @@ def _writers(moving: Iterable[AccessEdge]) -> list[Sentence]:
     )
 
 
-def _unknown(scope: Scope, estate: Estate, moving: list[AccessEdge]) -> list[Sentence]:
+def _unknown(scope: Scope, fleet: Fleet, moving: list[AccessEdge]) -> list[Sentence]:
     """Of whom nothing was seen or declared, and who may read what is asked for: nobody knows whether he also writes."""
-    asked = {use for use in estate.uses if use.kind == "acl" and use.resource in scope.topics}
+    asked = {use for use in fleet.uses if use.kind == "acl" and use.resource in scope.topics}
     return listed(
         [
             say(
@@ -170,12 +170,12 @@ def _unknown(scope: Scope, estate: Estate, moving: list[AccessEdge]) -> list[Sen
     )
 
 
-def _bound_by_topic(moving: Iterable[AccessEdge], estate: Estate) -> list[Sentence]:
+def _bound_by_topic(moving: Iterable[AccessEdge], fleet: Fleet) -> list[Sentence]:
     """Who reads by a binding of the Topic would not be sent over by the binding that a read split writes."""
     found = {
-        (str(_who(use, estate)), use)
+        (str(_who(use, fleet)), use)
         for use in moving
-        if use.kind == "consume" and _who(use, estate).kind == BOUND_TOPICS
+        if use.kind == "consume" and _who(use, fleet).kind == BOUND_TOPICS
     }
     return listed(
         [
@@ -192,7 +192,7 @@ def _bound_by_topic(moving: Iterable[AccessEdge], estate: Estate) -> list[Senten
     )
 
 
-def _unmirrored(read: Iterable[str], estate: Estate) -> list[Sentence]:
+def _unmirrored(read: Iterable[str], fleet: Fleet) -> list[Sentence]:
     """A mirror in either direction will do: its source is where the Topic is written, its target where its copy is."""
-    lacking = sorted(set(read) - {name for mirror in estate.mirrors for name in mirror.topics})
+    lacking = sorted(set(read) - {name for mirror in fleet.mirrors for name in mirror.topics})
     return [say("No mirror carries %(topics)s. Create one first.", topics=lacking)] if lacking else []

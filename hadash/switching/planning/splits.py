@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hadash.radius.fleet import Estate
+from hadash.radius.fleet import Fleet
 from hadash.radius.splitting import Parts, Radius
 from hadash.switching.planning.radius import PlanProposal, build_plan
 
 
-def proposals_of(radii: Sequence[Radius], estate: Estate, source: str, target: str) -> Iterator[PlanProposal]:
-    """The plan of each radius, and what stands against it: as of the whole estate, at the cost of its own part."""
-    parts = Parts(estate)
+def proposals_of(radii: Sequence[Radius], fleet: Fleet, source: str, target: str) -> Iterator[PlanProposal]:
+    """The plan of each radius, and what stands against it: as of the whole fleet, at the cost of its own part."""
+    parts = Parts(fleet)
     for radius in radii:
         yield build_plan(radius.scope, source, target, parts.of(radius))

@@ -16,7 +16,7 @@ from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models.tails import Tail
 from hadash.switching.planning import overlaps
-from hadash.switching.planning.proposals import estate_of
+from hadash.switching.planning.proposals import fleet_of
 from hadash.switching.refusals import Busy
 
 
@@ -76,9 +76,9 @@ def _refuse_held(mirror: Mirror) -> None:
 
 def _refuse_clients(mirror: Mirror) -> None:
     """A client that reads the standby would lose its place, and what it has not read yet."""
-    estate = estate_of(mirror.pair, mirror.target)
+    fleet = fleet_of(mirror.pair, mirror.target)
     name = mirror.target.name
-    bound = [*bound_on(estate, name, mirror.topics, ()), *used_on(estate, name, mirror.topics, ())]
+    bound = [*bound_on(fleet, name, mirror.topics, ()), *used_on(fleet, name, mirror.topics, ())]
     if bound:
         raise Refused(
             say(

@@ -21,7 +21,7 @@ from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.current_bindings import bound_to
-from hadash.switching.planning.proposals import estate_of
+from hadash.switching.planning.proposals import fleet_of
 from hadash.switching.retirement.checks import MirrorState, Truth
 
 
@@ -37,15 +37,15 @@ def the_truth(
     """
     plan, pair = switch.the_plan(), switch.pair
     inventory.collect_access(every=True)
-    estate = estate_of(pair, switch.source)
+    fleet = fleet_of(pair, switch.source)
     old = mirroring.cluster_client(switch.source)
     holder = overlaps.overlapping(plan)
     left = mirrors_of(plan, switch)
     return Truth(
         bindings=bound_to(pair, plan),
         open_switch=holder.key if holder is not None else "",
-        bound=tuple(bound_on(estate, plan.source, plan.topics, plan.groups)),
-        users=tuple(used_on(estate, plan.source, plan.topics, plan.groups)),
+        bound=tuple(bound_on(fleet, plan.source, plan.topics, plan.groups)),
+        users=tuple(used_on(fleet, plan.source, plan.topics, plan.groups)),
         seen=tuple(_seen(switch, plan)),
         members={
             name: tuple(member.client_id for member in group.members)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 
 #: Assignors whose members give up their partitions before they join again, as clients name them: Kafka's own
-#: and librdkafka's, KafkaJS's, and kafka-go's. ``HADASH_SWITCH_EAGER_ASSIGNORS`` adds those of an estate.
+#: and librdkafka's, KafkaJS's, and kafka-go's. ``HADASH_SWITCH_EAGER_ASSIGNORS`` adds those of a fleet.
 EAGER = frozenset({"range", "roundrobin", "sticky", "RoundRobinAssigner", "rack-affinity"})
 
 #: Assignors whose members keep their partitions while they join again: Kafka's own, and Kafka Streams'.

@@ -22,14 +22,14 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
 
-#: As they name themselves, from which major version on. ``HADASH_SWITCH_READING_ON`` adds those of an estate.
+#: As they name themselves, from which major version on. ``HADASH_SWITCH_READING_ON`` adds those of a fleet.
 READING_ON = {"platformatic-kafka": 1, "kafka-python": 3}
 
 
 def reads_on(library: str, version: str, others: Collection[str] = ()) -> bool:
     """Whether consumers of a library go on from their own positions. One that does not say its version may be any.
 
-    :param others: libraries of an estate, in every version.
+    :param others: libraries of a fleet, in every version.
 
     >>> reads_on("kafka-python", "3.0.12"), reads_on("kafka-python", "2.3.1"), reads_on("kafka-python", "")
     (True, False, True)

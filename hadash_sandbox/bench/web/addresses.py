@@ -1,5 +1,5 @@
 """``python -m hadash_sandbox.bench.web.addresses``: every page and list of the API with an address of this
-installation, and how many questions to the database each takes. Beside a demo with a generated estate, in its
+installation, and how many questions to the database each takes. Beside a demo with a generated fleet, in its
 environment; JSON, by name.
 """
 
@@ -60,7 +60,7 @@ def _addresses() -> dict[str, str]:
     from hadash.governance.models import Edge, Finding, Island, Run
     from hadash.inventory.models import AppID, Pair
     from hadash.mirroring.models import Mirror
-    from hadash_sandbox.fleet.estate import Side
+    from hadash_sandbox.fleet.model import Side
 
     names = Side()
     pair = Pair.objects.get(name=names.pair)

@@ -1,4 +1,4 @@
-"""Part ``browser``: when somebody can use a page in Chromium, and how smoothly the map of the estate moves."""
+"""Part ``browser``: when somebody can use a page in Chromium, and how smoothly the map of the fleet moves."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """``python -m hadash_sandbox.bench.web.crowd``: fills a real pair with AppIDs that exist in tables and rules
-only, so that whoever asks for a switch there asks in a large estate. Beside a demo, in its environment.
+only, so that whoever asks for a switch there asks in a large fleet. Beside a demo, in its environment.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def main() -> int:
     from hadash.inventory.models import Pair
     from hadash.mirroring.services import cluster_client
     from hadash_sandbox.fleet import database
-    from hadash_sandbox.fleet.estate import Estate, Side, Size
+    from hadash_sandbox.fleet.model import Fleet, Side, Size
 
     pair = Pair.objects.select_related("first", "second").get(name=told.pair)
-    estate = Estate(Size(told.appids, seed=11))
+    fleet = Fleet(Size(told.appids, seed=11))
     names = Side(pair.name, pair.first.name, pair.second.name)
-    database.fill(estate, names, timezone.now())
-    database.bind(estate, names, BindingStore(claimed(zookeeper())))
+    database.fill(fleet, names, timezone.now())
+    database.bind(fleet, names, BindingStore(claimed(zookeeper())))
 
     def give(client: Any) -> None:
-        for rules in _rules(estate.appid_names):
+        for rules in _rules(fleet.appid_names):
             _patiently(partial(client.create_acls, rules))
 
     with ThreadPoolExecutor(2) as pool:

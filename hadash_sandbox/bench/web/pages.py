@@ -28,7 +28,7 @@ TURNS = 40
 GOAL_MS, GOAL_KIB = 200.0, 300.0
 #: The same of pages that draw up a plan: as of a preview.
 GOAL_PREVIEW_MS = 1000.0
-#: Questions by which a page may differ between estates: a table that is empty in one of them is not asked about.
+#: Questions by which a page may differ between fleets: a table that is empty in one of them is not asked about.
 GOAL_QUERIES = 3
 
 

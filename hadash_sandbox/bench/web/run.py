@@ -1,4 +1,4 @@
-"""Runs the parts, size after size: each on a demo of its own with a generated estate of that size."""
+"""Runs the parts, size after size: each on a demo of its own with a generated fleet of that size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = partial(print, flush=True)
 def bench_web(parts: Sequence[str] = (), sizes: Sequence[int] = (), keep: Path | None = None) -> int:
     """Measure, print, write ``var/bench/web.json``; the exit code: 1 when a goal is missed.
 
-    :param keep: where the demos' data stay; a generated estate that is there already is not generated again.
+    :param keep: where the demos' data stay; a generated fleet that is there already is not generated again.
     """
     wanted, chosen = parts or PARTS, sorted(sizes or SIZES)
     path = (
@@ -54,7 +54,7 @@ def _look_at_pages(report: Report, parts: Sequence[str], sizes: Sequence[int], f
     """Nothing else runs beside: no clients, no jobs."""
     measured = {}
     for size in sizes:
-        _log(f"An estate of {size:,} AppIDs ...")
+        _log(f"A fleet of {size:,} AppIDs ...")
         place = folder / f"pages-{size}"
         with Demo(place, clients=False, fleet=size, fleet_looked_at=(7, 0), log=_log) as demo:
             if "pages" in parts:

@@ -1,4 +1,4 @@
-"""An estate of DiDi's engine: two clusters' ZooKeepers and the Gateway's, laid out as docs/didi-engine.md says."""
+"""A fleet of DiDi's engine: two clusters' ZooKeepers and the Gateway's, laid out as docs/didi-engine.md says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support import zookeeper as zk
 
 from hadash.bindings import client as client_module
 from hadash.bindings.didi.dialect import DidiDialect
-from hadash.bindings.didi.estate import Estate
+from hadash.bindings.didi.fleet import Fleet
 from hadash.bindings.didi.trees import Tree, tree_at
 from hadash.bindings.native import NativeDialect
 
@@ -91,15 +91,15 @@ def layout(zookeeper_root: KazooClient, zookeeper_hosts: str, chroot: str) -> La
 
 
 @pytest.fixture
-def open_estate(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Estate]]:
+def open_fleet(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Fleet]]:
     """Connect to the three trees; each call is somebody else."""
     monkeypatch.setattr(client_module, "SESSION_TIMEOUT_SECONDS", zk.SESSION_SECONDS)
     opened: list[Tree] = []
 
-    def factory(**hosts: str) -> Estate:
+    def factory(**hosts: str) -> Fleet:
         trees = {name: tree_at(name, NUMBERS[name], {**layout.hosts, **hosts}[name]) for name in TREES}
         opened.extend(trees.values())
-        return Estate({name: trees[name] for name in ("east", "west")}, trees["gateway"])
+        return Fleet({name: trees[name] for name in ("east", "west")}, trees["gateway"])
 
     yield factory
     for tree in opened:
@@ -110,13 +110,13 @@ def open_estate(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
 
 @pytest.fixture
 def open_dialect(
-    open_estate: Callable[..., Estate], connect_client: Callable[..., KazooClient]
+    open_fleet: Callable[..., Fleet], connect_client: Callable[..., KazooClient]
 ) -> Callable[..., DidiDialect]:
     """A process of its own: with its own sessions, and nothing in its memory."""
 
     def factory(apply_seconds: float = 0.0, **options: Any) -> DidiDialect:
         record = NativeDialect(connect_client(bounded=True))
-        return DidiDialect(record, open_estate(), "east", apply_seconds, **options)
+        return DidiDialect(record, open_fleet(), "east", apply_seconds, **options)
 
     return factory
 
@@ -127,5 +127,5 @@ def dialect(open_dialect: Callable[..., DidiDialect]) -> DidiDialect:
 
 
 @pytest.fixture
-def estate(open_estate: Callable[..., Estate]) -> Estate:
-    return open_estate()
+def fleet(open_fleet: Callable[..., Fleet]) -> Fleet:
+    return open_fleet()

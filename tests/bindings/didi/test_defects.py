@@ -13,7 +13,7 @@ from kazoo.exceptions import NoAuthError
 
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.didi.dialect import DidiDialect
-from hadash.bindings.didi.estate import Estate
+from hadash.bindings.didi.fleet import Fleet
 from hadash.bindings.didi.pairing import Access, pair_up, unpair
 from hadash.bindings.didi.topics import start, turn
 from hadash.bindings.didi.trees import Tree
@@ -24,7 +24,7 @@ from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends
-from hadash.radius.fleet import Estate as Known
+from hadash.radius.fleet import Fleet as Known
 from hadash.radius.fleet import MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope
@@ -94,9 +94,9 @@ def limits() -> Limits:
 
 @stack
 def test_3_a_failure_is_neither_swallowed_nor_told_of_a_success(
-    estate: Estate, layout: Layout, monkeypatch: pytest.MonkeyPatch
+    fleet: Fleet, layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    east, west = estate.clusters.values()
+    east, west = fleet.clusters.values()
     start(east, west, ["orders"], nobody_else)  # success: no error
 
     def refuse(tree: Tree) -> None:
@@ -158,13 +158,13 @@ class Test5QuotasOfSingleClients:
 
 
 @stack
-def test_6_unpairing_clears_the_nodes_that_pairing_wrote(estate: Estate, layout: Layout) -> None:
+def test_6_unpairing_clears_the_nodes_that_pairing_wrote(fleet: Fleet, layout: Layout) -> None:
     """Theirs clears ``ha-clusters/<B>`` in B's own tree."""
     access = Access("b:9092", "SASL_PLAINTEXT", "PLAIN", "mirror", "secret")
     own = {"version": 1, "config": {"fetch.max.bytes": "1"}}
     layout.put("east", "/config/ha-clusters/1", own)
-    pair_up(estate, {"east": access, "west": access}, nobody_else)
-    unpair(estate, nobody_else)
+    pair_up(fleet, {"east": access, "west": access}, nobody_else)
+    unpair(fleet, nobody_else)
     for tree, numbers in (("east", [2]), ("west", [1]), ("gateway", [1, 2])):
         for number in numbers:
             assert layout.config(tree, f"/config/ha-clusters/{number}") == {}

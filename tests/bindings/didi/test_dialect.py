@@ -14,7 +14,7 @@ from hadash.bindings import layout as paths
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.didi import trees as trees_module
 from hadash.bindings.didi.dialect import DidiDialect
-from hadash.bindings.didi.estate import Estate
+from hadash.bindings.didi.fleet import Fleet
 from hadash.bindings.errors import (
     BindingBusy,
     BindingConflict,
@@ -220,18 +220,18 @@ class TestRefusals:
             dialect.change([Edit(SHOP, Binding("west"))])
         assert layout.where("shop") == ("None", "1", None)
 
-    def test_swapped_addresses(self, open_estate: Callable[..., Estate], layout: Layout) -> None:
-        estate = open_estate(east=layout.hosts["west"], west=layout.hosts["east"])
+    def test_swapped_addresses(self, open_fleet: Callable[..., Fleet], layout: Layout) -> None:
+        fleet = open_fleet(east=layout.hosts["west"], west=layout.hosts["east"])
         with pytest.raises(NotConfigured) as refused:
-            estate.make_sure_that_all_answer()
+            fleet.make_sure_that_all_answer()
         assert str(refused.value) == (
             "The ZooKeeper of cluster east is that of cluster 2, not 1 (/cluster/id). Correct didi_zookeeper."
         )
 
-    def test_an_address_without_a_cluster(self, open_estate: Callable[..., Estate], layout: Layout) -> None:
-        estate = open_estate(east=layout.hosts["gateway"])
+    def test_an_address_without_a_cluster(self, open_fleet: Callable[..., Fleet], layout: Layout) -> None:
+        fleet = open_fleet(east=layout.hosts["gateway"])
         with pytest.raises(NotConfigured, match="is that of cluster none, not 1"):
-            estate.make_sure_that_all_answer()
+            fleet.make_sure_that_all_answer()
 
     def test_a_tree_that_does_not_answer_is_told_before_anything_is_written(
         self, dialect: DidiDialect, layout: Layout, monkeypatch: pytest.MonkeyPatch
@@ -239,7 +239,7 @@ class TestRefusals:
         def lost(*args: object, **kwargs: object) -> None:
             raise ConnectionLoss
 
-        monkeypatch.setattr(dialect.estate.gateway.client, "sync", lost)
+        monkeypatch.setattr(dialect.fleet.gateway.client, "sync", lost)
         with pytest.raises(
             StoreUnavailable, match=r"^The ZooKeeper of gateway cannot be reached \(ConnectionLoss\)\.$"
         ):
@@ -254,7 +254,7 @@ class TestUnknown:
         self, dialect: DidiDialect, layout: Layout, lose_reply: LoseReply, happened: bool
     ) -> None:
         switch(dialect, SHOP, "east", BindingState.BLOCK)
-        lose_reply(dialect.estate.clusters["west"].client, happened=happened)
+        lose_reply(dialect.fleet.clusters["west"].client, happened=happened)
         switch(dialect, SHOP, "west", BindingState.FORWARD)
         assert layout.where("shop") == ("2", "2", "2")
 
@@ -263,7 +263,7 @@ class TestUnknown:
     ) -> None:
         switch(dialect, SHOP, "east", BindingState.BLOCK)
         monkeypatch.setattr(trees_module, "READ_BACK_SECONDS", 0.2)
-        client = dialect.estate.clusters["west"].client
+        client = dialect.fleet.clusters["west"].client
 
         def lost(*args: object, **kwargs: object) -> None:
             raise ConnectionLoss
@@ -284,14 +284,14 @@ class TestUnknown:
             layout.user("shop", "west", **{ACTIVE: "1", "request_percentage": str(next(quota))})
 
         with (
-            around_commits([dialect.estate.clusters["west"].client], before=write),
+            around_commits([dialect.fleet.clusters["west"].client], before=write),
             pytest.raises(UnknownOutcome, match="changes faster than it can be written"),
         ):
             switch(dialect, SHOP, "east", BindingState.BLOCK)
 
     def test_somebody_elses_key_in_between_is_kept(self, dialect: DidiDialect, layout: Layout) -> None:
         layout.bound("shop", "1", "1", "1")
-        client = dialect.estate.clusters["east"].client
+        client = dialect.fleet.clusters["east"].client
 
         def write(count: int) -> None:
             if count == 1:
@@ -325,7 +325,7 @@ class TestFence:
         """It has asked for the fence already, and sleeps: the version of the node stops it."""
         switch(dialect, SHOP, "east", BindingState.BLOCK)
         other = open_dialect()
-        clients = [tree.client for tree in dialect.estate.trees]
+        clients = [tree.client for tree in dialect.fleet.trees]
 
         def replace(count: int) -> None:
             if count == at:
@@ -351,7 +351,7 @@ class TestFence:
                 switch(other, SHOP, "east", BindingState.FORWARD, token=2)
 
         with (
-            around_commits([dialect.estate.clusters["east"].client], before=replace),
+            around_commits([dialect.fleet.clusters["east"].client], before=replace),
             pytest.raises(StaleWriter),
         ):
             switch(dialect, SHOP, "east", BindingState.BLOCK, token=1)
@@ -368,7 +368,7 @@ class TestFence:
             if count == at:
                 raise Killed
 
-        clients = [tree.client for tree in dialect.estate.trees]
+        clients = [tree.client for tree in dialect.fleet.trees]
         with around_commits(clients, after=kill), pytest.raises(Killed):
             switch(dialect, SHOP, "west", BindingState.FORWARD)
         switch(open_dialect(), SHOP, "west", BindingState.FORWARD, token=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadash.bindings.didi.estate import Estate
+from hadash.bindings.didi.fleet import Fleet
 from hadash.bindings.didi.pairing import Access, pair_up, unpair
 from hadash.bindings.didi.topics import source_of, start, stop, turn
 from hadash.bindings.didi.trees import Tree
@@ -25,13 +25,13 @@ def nobody_else(names: object) -> None:
 
 
 @pytest.fixture
-def east(estate: Estate) -> Tree:
-    return estate.clusters["east"]
+def east(fleet: Fleet) -> Tree:
+    return fleet.clusters["east"]
 
 
 @pytest.fixture
-def west(estate: Estate) -> Tree:
-    return estate.clusters["west"]
+def west(fleet: Fleet) -> Tree:
+    return fleet.clusters["west"]
 
 
 class TestMirrors:
@@ -95,8 +95,8 @@ class TestMirrors:
 
 
 class TestPairing:
-    def test_four_nodes_and_the_offsets_both_ways(self, estate: Estate, layout: Layout) -> None:
-        pair_up(estate, {"east": EAST, "west": WEST}, nobody_else)
+    def test_four_nodes_and_the_offsets_both_ways(self, fleet: Fleet, layout: Layout) -> None:
+        pair_up(fleet, {"east": EAST, "west": WEST}, nobody_else)
         about_east = {
             "bootstrap.servers": "e1:9092,e2:9092",
             "security.protocol": "SASL_PLAINTEXT",
@@ -119,11 +119,11 @@ class TestPairing:
         assert layout.config("west", "/config/ha-topics/__consumer_offsets") == {REMOTE: "1", CONFIGS: "true"}
         assert layout.config("gateway", "/config/ha-topics/__consumer_offsets") is None
 
-    def test_a_third_cluster_is_refused(self, estate: Estate, layout: Layout) -> None:
+    def test_a_third_cluster_is_refused(self, fleet: Fleet, layout: Layout) -> None:
         layout.put("west", "/config/ha-clusters/3", {"version": 1, "config": {"bootstrap.servers": "x:1"}})
         layout.put("west", "/config/ha-clusters/GW", {"version": 1, "config": {"bootstrap.servers": "g:1"}})
         with pytest.raises(BindingConflict, match=r"^west is paired with cluster 3 already\.$"):
-            pair_up(estate, {"east": EAST, "west": WEST}, nobody_else)
+            pair_up(fleet, {"east": EAST, "west": WEST}, nobody_else)
         assert layout.config("east", "/config/ha-clusters/2") is None
 
     @pytest.mark.parametrize(
@@ -135,20 +135,20 @@ class TestPairing:
         ],
     )
     def test_what_is_in_use_is_not_unpaired(
-        self, estate: Estate, layout: Layout, tree: str, node: str, key: str
+        self, fleet: Fleet, layout: Layout, tree: str, node: str, key: str
     ) -> None:
-        pair_up(estate, {"east": EAST, "west": WEST}, nobody_else)
+        pair_up(fleet, {"east": EAST, "west": WEST}, nobody_else)
         layout.put(tree, f"/config/{node}", {"version": 1, "config": {key: "1"}})
         with pytest.raises(BindingConflict) as refused:
-            unpair(estate, nobody_else)
+            unpair(fleet, nobody_else)
         assert str(refused.value) == f"{node} in the ZooKeeper of {tree} still names the other cluster."
         assert layout.config("west", "/config/ha-clusters/1") != {}
 
-    def test_nothing_shows_a_password(self, estate: Estate, layout: Layout) -> None:
+    def test_nothing_shows_a_password(self, fleet: Fleet, layout: Layout) -> None:
         assert "secr" not in repr(EAST) + repr(EAST.keys)
         layout.put("west", "/config/ha-clusters/1", b'{"version":1,"config":{"sasl.jaas.config":"secr')
         with pytest.raises(BindingConflict) as refused:
-            pair_up(estate, {"east": EAST, "west": WEST}, nobody_else)
+            pair_up(fleet, {"east": EAST, "west": WEST}, nobody_else)
         shown: BaseException | None = refused.value
         while shown is not None:
             assert "secr" not in str(shown)

@@ -118,7 +118,7 @@ def test_never_two_clusters_take_one_clients_writes(
                 if how.after:
                     act(count)
 
-            clients = [tree.client for tree in dialect.estate.trees]
+            clients = [tree.client for tree in dialect.fleet.trees]
             with around_commits(clients, before=lambda c: None if how.after else act(c), after=after):
                 try:
                     execute(dialect)
@@ -132,7 +132,7 @@ def test_never_two_clusters_take_one_clients_writes(
             interrupted(first, how, partial(execute, second))
             check()
         # In the end somebody gets through.
-        with around_commits([tree.client for tree in third.estate.trees], after=check):
+        with around_commits([tree.client for tree in third.fleet.trees], after=check):
             execute(third)
         expected = [] if stage.state is BindingState.BLOCK else [stage.cluster]
         for client in watched:

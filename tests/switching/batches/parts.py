@@ -1,4 +1,4 @@
-"""An estate of AppIDs that share nothing, or what a test makes of it; planning looks there instead of at servers."""
+"""A fleet of AppIDs that share nothing, or what a test makes of it; planning looks there instead of at servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.inventory.models import Cluster, Pair
-from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope
 from hadash.refusals import Refused
@@ -28,21 +28,21 @@ class World:
         self.moved: set[str] = set()
 
     @property
-    def estate(self) -> Estate:
+    def fleet(self) -> Fleet:
         topics = {use.resource for use in self.uses} - self.unmirrored
         mirrors = tuple(MirrorOf(name, "east", frozenset({name})) for name in sorted(topics))
         west = Binding("west", BindingState.FORWARD)
         documents = {name: BindingDocument(name, default=west) for name in self.moved}
-        return Estate("main", ("east", "west"), "east", tuple(self.uses), documents, {}, mirrors)
+        return Fleet("main", ("east", "west"), "east", tuple(self.uses), documents, {}, mirrors)
 
     def plan(self, pair: Pair, scope: Scope, target: Cluster) -> Plan:
-        draft = build_plan(scope, pair.other(target).name, target.name, self.estate)
+        draft = build_plan(scope, pair.other(target).name, target.name, self.fleet)
         if draft.blockers:
             raise Refused(*draft.blockers)
         return draft.plan
 
     def take_over(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(plans, "estate_of", lambda pair, source: self.estate)
+        patch.setattr(plans, "fleet_of", lambda pair, source: self.fleet)
         patch.setattr(plans, "with_blockers", lambda pair, drafts, asked: list(drafts))
         for module in (carrying, operations):
             patch.setattr(module, "plan_for", self.plan)

@@ -13,7 +13,7 @@ from django.db import transaction
 from hadash.audit.models import record
 from hadash.bindings.didi.pairing import Access, pair_up, unpair
 from hadash.bindings.errors import BindingError
-from hadash.inventory.dialects import estate_of
+from hadash.inventory.dialects import fleet_of
 from hadash.inventory.models import Cluster, Pair
 
 
@@ -55,10 +55,10 @@ class Command(BaseCommand):
             with transaction.atomic():
                 record(None, "unpair" if options["remove"] else "pair", f"Pair {pair} of DiDi's engine")
                 if options["remove"]:
-                    unpair(estate_of(pair), nobody_else)
+                    unpair(fleet_of(pair), nobody_else)
                 else:
                     access = {c.name: access_of(c, options["stores_in_place"]) for c in pair.clusters}
-                    pair_up(estate_of(pair), access, nobody_else)
+                    pair_up(fleet_of(pair), access, nobody_else)
         except BindingError as error:
             raise CommandError(str(error)) from None
         done = "not paired any more" if options["remove"] else "paired"

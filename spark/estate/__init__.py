@@ -1,1 +1,0 @@
-"""Estates that were made up: who uses what, with answers that are known. Seeded, of any size."""
