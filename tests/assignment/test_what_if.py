@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -157,9 +159,22 @@ class TestRebalance:
         assert found.stopped == ()
 
     @given(settled_groups())
-    def test_cooperative_ones_end_where_sticky_ones_do_at_once(self, settled: Group) -> None:
-        sticky = Group(settled.members, settled.topics, "sticky")
+    def test_cooperative_ones_that_subscribe_alike_end_where_sticky_ones_do_at_once(
+        self, settled: Group
+    ) -> None:
+        """(Of those that subscribe to different Topics that is not so: Java's assignor then looks for a balance
+        and does not always find the best, and the second round looks once more, from where the first has ended.)
+        """
+        topics = tuple(sorted(settled.topics))
+        members = tuple(replace(each, topics=topics) for each in settled.members)
+        cooperative = rebalance(Group(members, settled.topics, "cooperative-sticky"))
+        sizes = sorted(map(len, cooperative.after.values()))
+        assert sizes == sorted(map(len, rebalance(Group(members, settled.topics, "sticky")).after.values()))
+
+    @given(settled_groups())
+    def test_cooperative_ones_end_with_every_partition_given(self, settled: Group) -> None:
         cooperative = rebalance(Group(settled.members, settled.topics, "cooperative-sticky"))
         assert len(cooperative.rounds) <= 3  # mostly two: what is given in the second may free something
-        sizes = sorted(map(len, cooperative.after.values()))
-        assert sizes == sorted(map(len, rebalance(sticky).after.values()))
+        given_out = sorted(partition for mine in cooperative.after.values() for partition in mine)
+        sticky = rebalance(Group(settled.members, settled.topics, "sticky"))
+        assert given_out == sorted(partition for mine in sticky.after.values() for partition in mine)
