@@ -12,7 +12,7 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.verification import verify
 from hadash.switching.stages.ways import run_of
 
-from .test_stages import failure
+from .stages.common import failure
 from .walking import QUICK, Fault, Walk, run_stage, steps, world_before
 from .world import ORDERS_0, ORDERS_1, SPLIT, World
 
