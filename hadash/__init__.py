@@ -1,4 +1,4 @@
 """hadash governs and performs active/standby switchover of Kafka clients."""
 
-#: Of the wheel, and what every process says of itself.
+#: The version of the wheel; every process reports it.
 VERSION = "0.1.0"

@@ -8,8 +8,8 @@ from django.core.asgi import get_asgi_application
 from hadash.monitoring import told
 from hadash.telemetry import tracing
 
-#: Objects more than were freed before a collection of the young, young ones before one of the middle-aged,
-#: and these before one of all.
+#: Thresholds of the garbage collector: allocations beyond deallocations before a collection of the youngest
+#: generation, collections of that one before one of the middle generation, and those before a full one.
 GC_THRESHOLDS = (50_000, 20, 50)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
@@ -23,9 +23,9 @@ from hadash.starting import check_settings  # noqa: E402 (the checks need Django
 
 check_settings()
 
-# What has been imported stays for as long as the process lives: no collection has to look at it again. And
-# pages make tens of thousands of objects that are gone when they are sent: with Python's own thresholds each
-# of them pays for several collections of all there is.
+# Imported objects live as long as the process: no collection has to look at them again. Pages create tens of
+# thousands of objects that are garbage once the page is sent: with Python's default thresholds each page pays
+# for several full collections.
 gc.collect()
 gc.freeze()
 gc.set_threshold(*GC_THRESHOLDS)

@@ -1,5 +1,5 @@
-"""For Celery's own command, ``celery -A hadash worker`` and ``celery -A hadash beat``: the application of
-:mod:`tasks.app`.
+"""The application of :mod:`tasks.app` for Celery's own command: ``celery -A hadash worker``, ``celery -A hadash
+beat``.
 """
 
 from hadash import toplevel

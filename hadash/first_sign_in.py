@@ -1,4 +1,4 @@
-"""Who was given a password chooses one before anything else."""
+"""People who were given a password choose their own before anything else."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.urls import reverse
 from hadash.accounts.passwords import MUST_CHANGE
 from hadash.sentences import say
 
-#: What can be done without: to choose the password, or another language, or to leave.
+#: Views allowed before that: choosing the password or another language, and signing out.
 _ALLOWED = ("password", "sign-out", "set_language")
 
 
 class ChoosePasswordFirst:
-    """Middleware, behind those of sessions and languages."""
+    """Middleware that sends such people to the password page. It needs sessions and languages before it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -30,8 +30,8 @@ class ChoosePasswordFirst:
 
 
 def _problem() -> JsonResponse:
-    """As every other error of the API."""
-    from hadash.api.problems import CONTENT_TYPE, details  # (the API stands on the accounts, not they on it)
+    """The 403 for API requests, in the format of the API's other errors."""
+    from hadash.api.problems import CONTENT_TYPE, details  # (the API depends on the accounts, not they on it)
 
     reason = say("Choose a password of your own first: sign in to hadash in a browser.")
     return JsonResponse(details(403, [reason]), status=403, content_type=CONTENT_TYPE)

@@ -1,7 +1,7 @@
 """State machines as tables: status × event → the status after it. Pure.
 
-Every kind of row that has a life has one :class:`Machine`,
-and its rows change their status by it alone: see :class:`hadash.stateful.Stateful`.
+Every kind of row with a life cycle has one :class:`Machine`, and its rows change their status through it only:
+see :class:`hadash.stateful.Stateful`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ class IllegalMove(Exception):
 
 
 class Machine(Generic[S, E]):
-    """All statuses of one kind of row, and what leads from one to the next.
+    """All statuses of one kind of row, and the events that lead from one to the next.
 
-    :param noun: what a row is called in the message of an error: "a switch".
-    :param moves: for every status, the events that it allows. An event that is not named is refused, and the
-        status stays.
+    :param noun: what a row is called in error messages: "a switch".
+    :param moves: for every status, the events that it allows and the status after each. Any other event is
+        refused, and the status stays.
     """
 
     def __init__(self, noun: str, moves: Mapping[S, Mapping[E, S]]) -> None:
         self.noun = noun
         self.moves = moves
-        #: Statuses that something can still come of; the others have ended.
+        #: Statuses that can still change; all others are final.
         self.open = frozenset(status for status, ways in moves.items() if ways)
         self.ended = frozenset(moves) - self.open
 
@@ -44,5 +44,5 @@ class Machine(Generic[S, E]):
         return event in self.moves[status]
 
     def allowing(self, event: E) -> frozenset[S]:
-        """The statuses in which ``event`` can happen."""
+        """The statuses that allow ``event``."""
         return frozenset(status for status, ways in self.moves.items() if event in ways)

@@ -1,20 +1,20 @@
-"""How hadash connects to PostgreSQL."""
+"""Connection options for PostgreSQL."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: Of the seconds of silence, the share before the first question whether the other side is there; and how
-#: many such questions follow.
+#: The share of the silent seconds that passes before the first keepalive probe, and the number of probes after it.
 _BEFORE_ASKING, _QUESTIONS = 0.5, 3
 
 
 def ending_in_silence(options: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Options of a connection (libpq's) with which both sides give it up when the other one is silent.
+    """Return libpq options with which both sides close a connection whose other side is silent.
 
-    A machine that loses its power or its network says no good-bye: PostgreSQL would keep what its session has locked.
+    A machine that loses its power or its network does not close its connections: PostgreSQL would keep the locks
+    of its sessions.
 
-    :param options: what ``DATABASE_URL`` says; that goes before. :param seconds: of silence, at least 4.
+    :param options: the options of ``DATABASE_URL``; they take precedence. :param seconds: of silence, at least 4.
     """
     idle = max(1, round(seconds * _BEFORE_ASKING))
     interval = max(1, round((seconds - idle) / _QUESTIONS))
@@ -22,7 +22,7 @@ def ending_in_silence(options: dict[str, Any], seconds: float) -> dict[str, Any]
         "keepalives_idle": idle,
         "keepalives_interval": interval,
         "keepalives_count": _QUESTIONS,
-        # What was sent and is not confirmed: asking whether it is there does not end that.
+        # For data that was sent and is not acknowledged: keepalive probes do not end such a connection.
         "tcp_user_timeout": round(seconds * 1000),
     }
     theirs = {

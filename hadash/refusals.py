@@ -1,4 +1,4 @@
-"""What is not done, and why: for the person who asked. Pure."""
+"""The error for a request that is not carried out, with its reasons. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hadash.sentences import Sentence
 
 
 class Refused(Exception):
-    """What was asked for is not possible. ``reasons`` are for the person who asked."""
+    """The request is not possible. ``reasons`` are shown to the person who asked."""
 
     def __init__(self, *reasons: Sentence) -> None:
         super().__init__(" ".join(str(reason) for reason in reasons))

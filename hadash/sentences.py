@@ -1,7 +1,7 @@
-"""What the engine says, once: log, page, API and test share the sentence.
+"""Sentences of the engine, written once: logs, pages, the API and tests share them.
 
-A sentence is an English template and its values. Templates are translated where they are shown, so a log that was
-written by a worker reads in the language of whoever looks at it.
+A sentence is an English template and its values. Templates are translated where they are shown, so a log that a
+worker wrote reads in the language of its reader.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """``text`` has named places such as ``%(epoch)s``; it is the key of its translation."""
+    """A template and its values. ``text`` has named places such as ``%(epoch)s`` and is the key of its translation."""
 
     text: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Sentence:
 
     @classmethod
     def from_json(cls, value: Any) -> Sentence:
-        """The sentence that :meth:`to_json` wrote; what is not one becomes a sentence without places."""
+        """The sentence that :meth:`to_json` wrote; any other value becomes a sentence of its text, without places."""
         if isinstance(value, dict) and isinstance(value.get("text"), str):
             values = value.get("values")
             return cls(value["text"], values if isinstance(values, dict) else {})
@@ -39,12 +39,12 @@ class Sentence:
 
 
 def say(text: str, /, **values: Any) -> Sentence:
-    """``say("Epoch %(epoch)s is in effect.", epoch=7)``. Values are texts, numbers or lists of them."""
+    """A sentence: ``say("Epoch %(epoch)s is in effect.", epoch=7)``. Values are texts, numbers or lists of them."""
     return Sentence(text, {name: _plain(value) for name, value in values.items()})
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """``text`` with its places filled; a template that does not fit its values is shown as it is."""
+    """``text`` with its places filled, or ``text`` itself when its values do not fit."""
     shown = {n: ", ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for n, v in values.items()}
     try:
         return text % shown

@@ -1,4 +1,4 @@
-"""What people see of a state: its word and its look, in one row with its value.
+"""How pages show a state: its word and its look, in one row with its value.
 
 There are five looks: fine, waiting, bad, unknown (hatched) and off (ended, neither good nor bad). None of them is
 blue or orange: those two hues say which cluster.
@@ -15,7 +15,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Look(StrEnum):
-    """A class of the style sheet."""
+    """How a state looks: a class of the style sheet."""
 
     FINE = "fine"
     WAITING = "waiting"
@@ -26,7 +26,10 @@ class Look(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """``label``: in the reader's language, lazily. ``icon``: the id of a symbol in ``parts/icons.html``."""
+    """How people see one state.
+
+    ``label``: in the reader's language, lazily. ``icon``: the id of a symbol in ``parts/icons.html``.
+    """
 
     label: Any
     look: Look
@@ -34,7 +37,7 @@ class Shown:
 
 
 def choices(shown: Mapping[E, Shown]) -> list[tuple[str, Any]]:
-    """As a field of Django's takes them.
+    """The choices of a Django field.
 
     >>> class Light(StrEnum):
     ...     ON = "on"

@@ -1,7 +1,7 @@
-"""What every server process of hadash makes sure of before it serves: the system checks hold.
+"""The system checks, which every server process of hadash runs before it serves.
 
-``manage.py`` runs them by itself. A web server or a Celery worker is started without it, and would go on with
-a key that everybody knows.
+``manage.py`` runs them by itself. Web servers and Celery workers start without it, and would run with a secret
+key that everybody knows.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ log = logging.getLogger(__name__)
 
 
 class WrongSettings(SystemExit):
-    """A setting is wrong. The process ends; what is wrong stands on standard error."""
+    """A setting is wrong. The process ends; the errors are on standard error."""
 
 
 def check_settings(*, web: bool = True) -> None:
-    """
-    :param web: whether this process is a web server. Another one says what is wrong with settings that only
-        the web server needs, and serves: switches must not stop because somebody mistypes how people sign in.
+    """Run the system checks, and end the process when one finds an error.
+
+    :param web: whether this process is a web server. Any other process only logs errors in settings that only the
+        web server needs, and serves: switches must not stop because of a wrong setting for signing in.
     :raises WrongSettings: a system check has found an error.
     """
     from hadash.accounts.checks import WEB

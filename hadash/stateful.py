@@ -1,4 +1,6 @@
-"""Rows whose status only their state machine changes. ``tests/test_stateful.py`` holds that nothing else sets one."""
+"""Rows whose status only their state machine changes. ``tests/test_stateful.py`` ensures that nothing else sets
+one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from hadash.shown import Shown
 
 
 class Stateful(models.Model):
-    """A row with a ``status`` and the machine of it."""
+    """A row with a ``status`` and its state machine."""
 
     MACHINE: ClassVar[Machine[Any, Any]]
     #: Each status as people see it.
@@ -29,7 +31,7 @@ class Stateful(models.Model):
         raise NotImplementedError
 
     def cannot_change(self) -> Sentence:
-        """What somebody reads who wants what the status does not allow (any more)."""
+        """The reason shown to a person who asks for something that the status does not allow, or no longer allows."""
         raise NotImplementedError
 
     @property
@@ -39,32 +41,34 @@ class Stateful(models.Model):
 
     @property
     def open(self) -> bool:
-        """Whether something can still come of it."""
+        """Whether the status can still change."""
         return self.current in self.MACHINE.open
 
     def move(self, event: Any) -> None:
-        """Set the status that follows; the caller saves.
+        """Set the status that follows ``event``; the caller saves.
 
         :raises IllegalMove: the status does not allow it, and stays.
         """
         self.status = self.MACHINE.after(self.current, event).value
 
     def locked_and_moved(self, event: Any) -> Self:
-        """The locked row with its new status, not saved yet. :raises Refused: the status does not allow it."""
+        """The locked row with its new status, not yet saved. :raises Refused: the status does not allow ``event``."""
         held = self.locked()
         held.move_or_refuse(event)
         return held
 
     def move_or_refuse(self, event: Any) -> None:
-        """As :meth:`move`, for what people ask for. :raises Refused: the status does not allow it, and stays."""
+        """Like :meth:`move`, for people's requests. :raises Refused: the status does not allow ``event``, and
+        stays.
+        """
         self.refuse_unless(event)
         self.move(event)
 
     def refuse_unless(self, event: Any) -> None:
-        """:raises Refused: the status does not allow ``event``."""
+        """Do nothing if the status allows ``event``. :raises Refused: it does not."""
         if not self.MACHINE.allows(self.current, event):
             raise Refused(self.cannot_change())
 
     def locked(self) -> Self:
-        """The row as it is now, locked until the end of the transaction."""
+        """The current row, locked until the end of the transaction."""
         return type(self)._default_manager.select_for_update(of=("self",)).get(pk=self.pk)

@@ -1,4 +1,4 @@
-"""Addresses."""
+"""The root URL configuration."""
 
 from django.conf import settings
 from django.urls import include, path

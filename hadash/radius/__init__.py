@@ -1,3 +1,3 @@
-"""What moves together: the graph of who uses what, its closure, its sizes and its parts. Pure, and without
-Django: Spark reads it, too.
+"""Blast radii: the graph of which clients use what, its closures, their sizes, and its parts. Pure, and without
+Django: Spark imports it, too.
 """

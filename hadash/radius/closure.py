@@ -1,13 +1,13 @@
-"""Everything that has to move when one node moves, and why each of it does. Pure.
+"""Everything that has to move when one node moves, and the reason for each member. Pure.
 
-Every rule has the form "if this moves, that moves": whoever uses a Topic moves with it, and brings along
-whatever it uses. So the rules are the edges of a graph, and what has to move is what can be reached in it.
-That is the smallest set which is closed, it does not depend on the order in which anything was observed, and
-the way to a member is the reason for it.
+Every rule has the form "if this moves, that moves": a client that uses a Topic moves with it, and brings along
+everything else that it uses. So the rules are the edges of a graph, and everything reachable in it has to move.
+That is the smallest closed set, it does not depend on the order of the observations, and the path to a member
+is the reason for it.
 
-Clients of an AppID move by themselves when their client.id is one of its *InstanceIDs*, and else with the
-whole AppID. A client without an InstanceID on a Topic (or in a group) that other clients of its AppID use by
-their InstanceIDs is *uncovered*: it would stay behind. It is named, or the whole AppID moves ("widen").
+A client moves by itself when its client.id is one of its AppID's *InstanceIDs*, and otherwise with the whole
+AppID. A client without an InstanceID on a Topic (or in a group) that other clients of its AppID use by their
+InstanceIDs is *uncovered*: it would stay behind. It is reported, or the whole AppID moves ("widen").
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from hadash.radius.nodes import (
     topic,
 )
 
-#: Of numbers or truth values.
+#: An array of numbers or booleans.
 Array = NDArray[Any]
 
 
@@ -52,8 +52,8 @@ class Dimension(StrEnum):
 
 
 class Closure:
-    """What moves, in the order of its distance from what was asked for. Lists of names are made when they are
-    wanted: half of a large fleet may hang together.
+    """The nodes that move, in the order of their distance from those that were asked for. Lists of names are made
+    on demand: half of a large fleet may hang together.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Closure:
         return len(self._order) + len(self._unknown)
 
     def nodes(self, *kinds: str) -> list[Node]:
-        """The members of some kinds, sorted."""
+        """The members of the given kinds, sorted."""
         nodes = self._graph.nodes
         found = [
             nodes[number]
@@ -86,12 +86,12 @@ class Closure:
         return sorted([*found, *(node for node in self._unknown if node.kind in kinds)])
 
     def named(self, kind: str) -> list[str]:
-        """The names of the members that are Topics, or groups, sorted."""
+        """The names of the members of one kind (Topics or groups), sorted."""
         return [node.names[0] for node in self.nodes(kind)]
 
     @cached_property
     def members(self) -> Mapping[Node, Node | None]:
-        """Each member with what pulled it in (``None`` for what was asked for), nearest first."""
+        """Each member and the one that pulled it in (``None`` if it was asked for), nearest first."""
         nodes, because = self._graph.nodes, self._because
         found: dict[Node, Node | None] = dict.fromkeys(self._unknown)
         for number in self._order:
@@ -101,14 +101,14 @@ class Closure:
 
     @cached_property
     def already(self) -> frozenset[Node]:
-        """Members that are on the target already: they pull in nothing, and nothing is written for them."""
+        """Members that are already on the target: they pull in nothing, and nothing is written for them."""
         if self._there is None:
             return frozenset()
         return frozenset(self._graph.nodes[number] for number in self._order if self._there[number])
 
     @cached_property
     def uncovered(self) -> tuple[AccessEdge, ...]:
-        """Uses of what moves by clients that would stay."""
+        """Uses of moving Topics and groups by clients that would stay behind."""
         found = {
             use
             for node, uses in self._graph.uncovered.items()
@@ -119,7 +119,7 @@ class Closure:
         return tuple(sorted(found))
 
     def chain(self, member: Node) -> list[Node]:
-        """From what was asked for to ``member``."""
+        """The path of reasons from a node that was asked for to ``member``."""
         found = [member]
         while (before := self.members[found[-1]]) is not None:
             found.append(before)
@@ -127,12 +127,12 @@ class Closure:
 
 
 class AccessGraph:
-    """Who uses what in a pair of clusters. Made once for many questions.
+    """The graph of which identities use which Topics and groups in a pair. Built once for many questions.
 
-    :param uses: what was observed, declared, or is allowed to those who were never seen.
+    :param uses: observed or declared access, and access that ACLs allow to clients that were never seen.
     :param documents: the binding documents, by AppID.
     :param instances: the registered InstanceIDs of each AppID (those that have a binding need not be among them).
-    :param widen: whether an uncovered client moves its whole AppID; else it is named.
+    :param widen: whether an uncovered client moves its whole AppID; otherwise it is reported.
     """
 
     def __init__(
@@ -150,10 +150,11 @@ class AccessGraph:
         if dimension is Dimension.INSTANCE:
             for appid, names in instances.items():
                 self._instances[appid].update(names)
-        # (Where only whole AppIDs move, an InstanceID that was moved by itself may still be elsewhere.)
+        # (Where only whole AppIDs move, an InstanceID that was once moved by itself may still be on the other
+        # cluster.)
         for appid, document in documents.items():
             self._instances[appid].update(document.instances)
-        #: By Topic or group: uses by clients that would stay behind.
+        #: By Topic or group: its uses by clients that would stay behind.
         self.uncovered: dict[Node, list[AccessEdge]] = defaultdict(list)
         rules = _Rules()
         self._add_uses(rules, list(uses), widen)
@@ -162,7 +163,7 @@ class AccessGraph:
         self._put_in_order(rules)
 
     def _put_in_order(self, rules: _Rules) -> None:
-        """Number the nodes by their names: whatever the order of the uses, the way that is found is the same."""
+        """Number the nodes by their names, so that the paths found do not depend on the order of the uses."""
         first_numbers = rules.numbers
         self.nodes = sorted(first_numbers)
         self._numbers = {node: number for number, node in enumerate(self.nodes)}
@@ -171,10 +172,10 @@ class AccessGraph:
             moved[first] = self._numbers[node]
         count = len(self.nodes)
         ones, others = (moved[np.frombuffer(ends, np.int64)] for ends in (rules.ones, rules.others))
-        # (A place that is named twice is one; the root, from which all that is asked for is reached, is added later.)
+        # (Duplicate edges are merged; the root, which leads to everything that is asked for, is added later.)
         self._edges = csr_array((np.ones(len(ones), np.int8), (ones, others)), shape=(count, count))
         self._edges.sum_duplicates()
-        self._edges.data[:] = 1  # whatever the sum has become in eight bits
+        self._edges.data[:] = 1  # the sums of duplicates may have overflowed eight bits
         self._ranges = _ranges([node.kind for node in self.nodes])
         self._documented = [n for n, node in enumerate(self.nodes) if node.appid in self._documents]
 
@@ -182,11 +183,11 @@ class AccessGraph:
         return node in self._numbers
 
     def number(self, node: Node) -> int | None:
-        """Its place in ``nodes``, which are sorted; ``None`` when nobody knows it."""
+        """The node's index in ``nodes``, which are sorted; ``None`` when the graph does not have it."""
         return self._numbers.get(node)
 
     def range_of(self, kind: str) -> slice:
-        """Where the nodes of a kind are."""
+        """The slice of ``nodes`` that holds a kind."""
         return self._ranges.get(kind, slice(0, 0))
 
     def close(
@@ -196,10 +197,10 @@ class AccessGraph:
         *,
         there_by_default: bool = False,
     ) -> Closure:
-        """What moves with ``asked``.
+        """Return everything that moves with ``asked``.
 
-        :param is_there: whether an identity of an AppID that has a document is on the target already.
-        :param there_by_default: whether those without a document are.
+        :param is_there: whether an identity is already on the target; called for AppIDs that have a document.
+        :param there_by_default: whether identities of AppIDs without a document are.
         """
         wanted = sorted(set(asked))
         numbers = [self._numbers[node] for node in wanted if node in self._numbers]
@@ -210,10 +211,10 @@ class AccessGraph:
     def cut(
         self, is_there: Callable[[Node], bool] | None = None, *, there_by_default: bool = False
     ) -> tuple[csr_array, Array | None]:
-        """(what follows from what, without what follows from those who are there; which those are, ``None``
-        for nobody).
+        """Return (the edges without those that start at nodes already on the target; which nodes these are, ``None``
+        if there are none).
 
-        Both by the numbers of the nodes. Parameters as of :meth:`close`.
+        Both are indexed by the nodes' numbers. Parameters as for :meth:`close`.
         """
         there = self._there(is_there, there_by_default)
         return (self._edges if there is None else _cut(self._edges, there)), there
@@ -245,10 +246,10 @@ class AccessGraph:
             if governing.kind != APPID:
                 rules.both(governing, resource)
                 if registered and governing.kind != INSTANCE:
-                    # Moved by itself it would get a binding, which comes before that of the Topic.
+                    # Moved by itself it would get a binding, and that one outranks the Topic's.
                     rules.follows(Node(INSTANCE, use.appid, (use.client_id,)), resource)
                 continue
-            # A whole AppID moves with all that any of its clients uses.
+            # A whole AppID moves with everything that any of its clients uses.
             whole = Node(APPID, use.appid, ())
             rules.follows(whole, resource)
             if not widen and (use.appid, use.kind == GROUP, use.resource) in covered:
@@ -257,7 +258,7 @@ class AccessGraph:
                 rules.follows(resource, whole)
 
     def _add_instances(self, rules: _Rules) -> None:
-        """The whole of an AppID includes those of its clients that could move by themselves."""
+        """A whole AppID pulls in all of its InstanceIDs; where only whole AppIDs move, they pull it in, too."""
         for appid, names in self._instances.items():
             for name in names:
                 rules.follows(Node(APPID, appid, ()), Node(INSTANCE, appid, (name,)))
@@ -265,7 +266,7 @@ class AccessGraph:
                     rules.follows(Node(INSTANCE, appid, (name,)), Node(APPID, appid, ()))
 
     def _add_bound(self, rules: _Rules) -> None:
-        """All Topics of a bound list move together, and a group takes the binding of its own along."""
+        """All Topics of a bound list move together, and a group moves with its own binding."""
         for appid, document in self._documents.items():
             for name in document.topics:
                 rules.both(Node(BOUND_TOPICS, appid, (name,)), topic(name))
@@ -278,7 +279,7 @@ class AccessGraph:
 
 
 class _Rules:
-    """What follows from what, while the graph is put together: nodes are numbered as they come."""
+    """The edges while the graph is built: nodes are numbered in the order in which they are first named."""
 
     def __init__(self) -> None:
         self.numbers: dict[Node, int] = {}
@@ -288,7 +289,7 @@ class _Rules:
         return self.numbers.setdefault(node, len(self.numbers))
 
     def follows(self, one: Node, other: Node) -> None:
-        """When ``one`` moves, ``other`` does."""
+        """When ``one`` moves, ``other`` moves."""
         self.ones.append(self._number(one))
         self.others.append(self._number(other))
 
@@ -299,7 +300,7 @@ class _Rules:
 
 
 def _ranges(kinds: Sequence[str]) -> dict[str, slice]:
-    """Where each kind begins and ends; the kinds are sorted."""
+    """The slice of each kind; ``kinds`` are sorted."""
     found: dict[str, slice] = {}
     start = 0
     for end in range(1, len(kinds) + 1):
@@ -310,7 +311,7 @@ def _ranges(kinds: Sequence[str]) -> dict[str, slice]:
 
 
 def _cut(edges: csr_array, there: Array) -> csr_array:
-    """Without what follows from those who are there already."""
+    """``edges`` without those that start at nodes already on the target."""
     counts = np.where(there, 0, np.diff(edges.indptr))
     keep = np.repeat(~there, np.diff(edges.indptr))
     indptr = np.concatenate(([0], np.cumsum(counts)))
@@ -318,11 +319,11 @@ def _cut(edges: csr_array, there: Array) -> csr_array:
 
 
 def _reached(edges: csr_array, numbers: Sequence[int]) -> tuple[Array, Array]:
-    """(numbers in the order of their distance, by number the one before), for all that can be reached."""
+    """(the numbers of all reachable nodes, nearest first; for each number the one that leads to it)."""
     count = edges.shape[0]
     if not numbers:
         return np.empty(0, np.int64), np.full(count, -1)
-    # One more node, the root, leads to all that was asked for.
+    # One more node, the root, leads to everything that was asked for.
     rooted = csr_array(
         (
             np.concatenate((edges.data, np.ones(len(numbers), edges.data.dtype))),
@@ -336,7 +337,7 @@ def _reached(edges: csr_array, numbers: Sequence[int]) -> tuple[Array, Array]:
 
 
 def bound_topics(document: Document[Any], name: str) -> Node | None:
-    """The identity of a Topic, or of a list that holds it, that has a binding of its own."""
+    """The bound identity of a Topic, or of a list that contains it; ``None`` if there is none."""
     if name in document.topics:
         return Node(BOUND_TOPICS, document.appid, (name,))
     for names in document.topic_lists:
@@ -346,12 +347,12 @@ def bound_topics(document: Document[Any], name: str) -> Node | None:
 
 
 def governing_of(use: AccessEdge, document: Document[Any] | None, registered: bool) -> Node:
-    """The identity whose binding says where a use goes, or would say so if it had one; as
+    """The identity whose binding routes a use, or would if it had one; the rules are those of
     :mod:`hadash.identity.resolve`.
 
-    A group's own binding is not asked: the clients that are its members read by their AppID, and move with it.
+    A group's own binding does not count: the group's members read by their AppID, and move with it.
 
-    :param registered: whether the client.id is an InstanceID, also without a binding.
+    :param registered: whether the client.id is an InstanceID, even one without a binding.
     """
     instance = Node(INSTANCE, use.appid, (use.client_id,))
     if document is None:
@@ -377,16 +378,16 @@ def names_topic(client_id: str, appid: str) -> str | None:
 def identities_of(
     closure: Closure, documents: Mapping[str, Document[Any]], is_there: Callable[[Node], bool]
 ) -> Iterator[Identity]:
-    """The identities whose bindings are written.
+    """Yield the identities whose bindings are written.
 
-    With a whole AppID go those of its InstanceIDs that have a binding of their own, so that no narrower binding stays
-    behind; the others have none and need none.
+    A whole AppID brings along those of its InstanceIDs that have a binding of their own, so that no narrower
+    binding stays behind; the other InstanceIDs have none and need none.
     """
     for member in closure.nodes(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
         identity = member.identity
         assert identity is not None
         if member in closure.already:
-            continue  # what it uses stays, too
+            continue  # what it uses stays as well
         whole = Node(APPID, member.appid, ())
         if member.kind == INSTANCE and whole in closure and whole not in closure.already:
             continue

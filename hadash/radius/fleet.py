@@ -1,5 +1,5 @@
-"""Everything known of a pair of clusters that decides what moves together: access edges, bindings,
-InstanceIDs, mirrors. Pure.
+"""What is known of a pair of clusters and decides what moves together: access edges, bindings, InstanceIDs and
+mirrors. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hadash.radius.scope import Scope, ScopeKind
 
 @dataclass(frozen=True, slots=True)
 class MirrorOf:
-    """A mirror and the Topics that it carries; ``source`` is the cluster that is written to."""
+    """A mirror and the Topics that it carries; ``source`` is the cluster that clients write to."""
 
     name: str
     source: str
@@ -31,11 +31,11 @@ class MirrorOf:
 
 @dataclass(frozen=True)
 class Fleet:
-    """What is known of a pair of clusters.
+    """A pair of clusters with its clients, bindings and mirrors.
 
-    :param uses: observed, declared, or allowed to those who were never seen.
+    :param uses: observed or declared access, and access that ACLs allow to clients that were never seen.
     :param documents: the binding documents by AppID; :param instances: the registered InstanceIDs of each.
-    :param default: the cluster of whoever has no binding.
+    :param default: the cluster of identities without a binding.
     """
 
     pair: str
@@ -63,7 +63,7 @@ class Fleet:
 
 
 def with_asked(fleet: Fleet, scope: Scope) -> Fleet:
-    """With the InstanceID that is asked for, which need not be registered."""
+    """``fleet`` with the InstanceID that ``scope`` asks for, which need not be registered."""
     if scope.kind is not ScopeKind.INSTANCE:
         return fleet
     asked = fleet.instances.get(scope.appid, frozenset()) | {scope.instance_id}
@@ -71,6 +71,7 @@ def with_asked(fleet: Fleet, scope: Scope) -> Fleet:
 
 
 def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
+    """The sort key of an identity."""
     return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
 
 
@@ -80,21 +81,22 @@ def is_on(fleet: Fleet, cluster: str, node: Node) -> bool:
 
 
 def everything_on(graph: AccessGraph, source: str, fleet: Fleet) -> list[Node]:
-    """All that is bound to one cluster, or mirrored from there."""
+    """All nodes that are bound to ``source``, or mirrored from it."""
     identities = [
         node for node in graph.nodes if node.identity is not None and fleet.cluster_of(node) == source
     ]
-    # Also what nobody uses at the moment: it is mirrored from there.
+    # Topics that nobody uses at the moment count, too: they are mirrored from there.
     return [*identities, *(topic(name) for m in fleet.mirrors if m.source == source for name in m.topics)]
 
 
 def governing_node(use: AccessEdge, fleet: Fleet) -> Node:
+    """The node of the identity whose binding routes ``use``."""
     registered = use.client_id in fleet.instances.get(use.appid, ())
     return governing_of(use, fleet.documents.get(use.appid), registered)
 
 
 def used_on(fleet: Fleet, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to);
+    """The uses of these Topics or groups (observed, declared or allowed) by identities that are on ``cluster``;
     sorted texts.
     """
     names = {"group": set(groups)}
@@ -110,7 +112,7 @@ def used_on(fleet: Fleet, cluster: str, topics: Iterable[str], groups: Iterable[
 
 
 def bound_on(fleet: Fleet, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Bindings of Topics and groups by themselves that keep one of these on ``cluster``; sorted texts."""
+    """The bindings of single Topics, Topic lists and groups that keep one of these on ``cluster``; sorted texts."""
     wanted, wanted_groups = set(topics), set(groups)
     found: set[str] = set()
     for appid, document in fleet.documents.items():

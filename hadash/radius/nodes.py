@@ -1,4 +1,4 @@
-"""What a radius is made of: uses, and the nodes that move. Pure."""
+"""The elements of a radius: uses, and the nodes that move. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from hadash.identity.identity import Identity
 
 @dataclass(frozen=True, slots=True, order=True)
 class AccessEdge:
-    """A client uses something. ``kind`` is produce or consume (of a Topic), group (it is a member) or acl (it
-    was never seen, but may use the Topic).
+    """One client's use of a Topic or group. ``kind`` is produce or consume (of a Topic), group (the client is a
+    member) or acl (the client was never seen, but may use the Topic).
     """
 
     appid: str
     client_id: str
     kind: str
     resource: str
-    #: Somebody said so, and it was not seen.
+    #: Whether a person declared the use and it was not observed.
     declared: bool = False
 
     @property
@@ -27,11 +27,11 @@ class AccessEdge:
 
 
 class Node(NamedTuple):
-    """A node of the graph: a Topic, a group, or an identity whose binding is written. What does not apply is empty."""
+    """A node of the graph: a Topic, a group, or an identity whose binding is written. Unused fields are empty."""
 
     kind: str
     appid: str
-    #: Of an InstanceID, a Topic or a group its name; of a Topic list its names.
+    #: The name of an InstanceID, Topic or group; the names of a Topic list.
     names: tuple[str, ...]
 
     @property

@@ -1,4 +1,4 @@
-"""What somebody asks to move, and how the members of a radius are written. Pure."""
+"""What a person asks to move, and how the members of a radius are written. Pure."""
 
 from __future__ import annotations
 
@@ -10,50 +10,52 @@ from hadash.identity.identity import Identity, parse
 from hadash.radius.closure import Dimension
 from hadash.radius.nodes import GROUP, TOPIC, Node, group, node_of, topic
 
-#: Of several nodes, how many a text names.
+#: The most nodes that the text of a scope names.
 SHOWN_ROOTS = 3
 
 
 class ScopeKind(StrEnum):
-    """What somebody asked to move."""
+    """The kinds of things that a person can ask to move."""
 
     APPID = "appid"
     INSTANCE = "instance"
     TOPICS = "topics"
     #: Everything that is on one cluster of the pair.
     PAIR = "pair"
-    #: Several nodes that only move together: a radius that no single one of them reaches all of.
+    #: Several nodes that have to move together: a radius that cannot be reached from any single one of them.
     SEVERAL = "several"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What was asked for, and how its closure is to be found: the same question can be asked again."""
+    """What was asked for, and how its closure is found: enough to ask the same question again."""
 
     kind: ScopeKind
     appid: str = ""
     instance_id: str = ""
     topics: tuple[str, ...] = ()
     dimension: Dimension = Dimension.INSTANCE
-    #: Whether clients without an InstanceID move their whole AppID, or stand against the switch.
+    #: Whether clients without an InstanceID move their whole AppID; otherwise they block the switch.
     widen: bool = False
-    #: The several nodes, each as :func:`member_key` writes it.
+    #: The nodes of a scope of kind SEVERAL, each as :func:`member_key` writes it.
     roots: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, identity: Identity, *, widen: bool = False) -> Scope:
-        """An AppID, or one InstanceID of it."""
+        """The scope of an AppID, or of one of its InstanceIDs."""
         kind = ScopeKind.APPID if identity.instance_id is None else ScopeKind.INSTANCE
         return cls(kind, identity.appid, identity.instance_id or "", widen=widen)
 
     @property
     def identity(self) -> Identity | None:
-        """``None`` when Topics or the whole pair were asked for."""
+        """``None`` when Topics, several nodes or the whole pair were asked for."""
         return Identity(self.appid, self.instance_id or None) if self.appid else None
 
     @property
     def nodes(self) -> list[Node]:
-        """Where its closure begins; of a whole pair that depends on who is where."""
+        """The nodes where the closure begins; those of a whole pair depend on the bindings, and are not listed
+        here.
+        """
         if self.identity is not None:
             return [node_of(self.identity)]
         if self.roots:
@@ -100,21 +102,21 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One node that moves, and the one that pulls it in; ``because`` is empty for what was asked for.
+    """A node that moves, and the one that pulls it in; ``because`` is empty if the node was asked for.
 
-    Both are texts of :func:`member_key`. ``use`` says how the two belong together: produce, consume, group,
-    declared, acl, or empty when one is part of the other.
+    Both are texts of :func:`member_key`. ``use`` says how the two are connected: produce, consume, group, declared,
+    acl, or empty when one is part of the other.
     """
 
     key: str
     because: str = ""
     use: str = ""
-    #: It is on the target already: nothing is written for it.
+    #: The node is already on the target: nothing is written for it.
     already: bool = False
 
 
 def member_key(node: Node) -> str:
-    """A node as it is written in a plan: its kind, and an identity's key or a name.
+    """A node as a plan writes it: its kind, and an identity's key or a name.
 
     >>> member_key(topic("orders"))
     'topic:orders'

@@ -1,8 +1,8 @@
-"""How much moves with each node of a fleet: the size of every blast radius at once. Pure.
+"""How many nodes move with each node of a fleet: the sizes of all blast radii at once. Pure.
 
-To close each node by itself would take as many searches as there are nodes. But nodes that pull in each other
-have the same radius, and in a fleet whose AppIDs are shared half of all nodes do: these are found once, and
-whatever leads to them only adds what it pulls in besides.
+Closing each node by itself would take as many searches as there are nodes. But nodes that pull in each other
+have the same radius, and in a fleet with shared AppIDs half of all nodes do: each such set is found once, and a
+node that leads to it only adds what else it pulls in.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-#: Sets of nodes that pull in each other are looked at by themselves from this size on; smaller ones are passed through.
+#: Sets of nodes that pull in each other are searched by themselves from this size on; smaller ones are traversed.
 LARGE = 64
-#: And no more of them than this: each takes a bit of every node.
+#: The most such sets: each takes one byte for every set of the fleet.
 MOST_LARGE = 512
 
 Numbers = NDArray[np.int64]
 
 
 def radius_sizes(edges: csr_array, counts: NDArray[np.bool_] | None = None) -> Numbers:
-    """For each node, how many nodes move when it does, itself included.
+    """For each node, the number of nodes that move with it, itself included.
 
-    :param edges: what follows from what, by the numbers of the nodes (:meth:`AccessGraph.cut
+    :param edges: what pulls in what, by the numbers of the nodes (:meth:`AccessGraph.cut
         <hadash.radius.closure.AccessGraph.cut>`).
     :param counts: which nodes count; ``None`` for all.
     """
@@ -37,13 +37,13 @@ def radius_sizes(edges: csr_array, counts: NDArray[np.bool_] | None = None) -> N
 
 
 def islands(edges: csr_array) -> tuple[int, Numbers]:
-    """(how many there are, the number of each node's island): nodes that hang together in any way."""
+    """(the number of islands, the island of each node): an island is all nodes that are connected in any direction."""
     found, labels = connected_components(edges, directed=False)
     return int(found), labels.astype(np.int64)
 
 
 def _between(edges: csr_array, of_thing: Numbers, sets: int) -> csr_array:
-    """What follows from what, for sets of nodes that pull in each other."""
+    """The edges between sets of nodes that pull in each other."""
     ones = of_thing[np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr))]
     others = of_thing[edges.indices]
     across = ones != others
@@ -54,7 +54,7 @@ def _between(edges: csr_array, of_thing: Numbers, sets: int) -> csr_array:
 
 
 def _sizes(following: csr_array, weights: Numbers) -> Numbers:
-    """The weight of all that can be reached from each set, itself included; no set leads back to itself."""
+    """The weight of everything reachable from each set, itself included; no set leads back to itself."""
     large = np.flatnonzero(weights >= LARGE)
     large = large[np.argsort(-weights[large], kind="stable")][:MOST_LARGE]
     reached_from = _Reached(following, weights, large)
@@ -88,7 +88,7 @@ def _sizes(following: csr_array, weights: Numbers) -> Numbers:
 
 
 class _Reached:
-    """What can be reached from some large sets together: asked for again and again, and found once."""
+    """Cached searches: what can be reached from several large sets together."""
 
     def __init__(self, following: csr_array, weights: Numbers, large: Numbers) -> None:
         self._weights = weights
@@ -103,13 +103,13 @@ class _Reached:
         return inside
 
     def inside(self, ones: frozenset[int]) -> NDArray[np.bool_]:
-        """Which sets can be reached from any of ``ones``."""
+        """Which sets can be reached from any of ``ones``, as an array of booleans."""
         if ones not in self._inside:
             self._inside[ones] = np.logical_or.reduce([self._alone[one] for one in ones])
         return self._inside[ones]
 
     def weight_of(self, ones: frozenset[int]) -> int:
-        """How many nodes these are."""
+        """The weight of everything reachable from any of ``ones``."""
         if ones not in self._weight:
             self._weight[ones] = int(self._weights[self.inside(ones)].sum())
         return self._weight[ones]

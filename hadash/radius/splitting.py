@@ -1,9 +1,9 @@
-"""What is asked for, split into its smallest radii: each closed, no two with anything in common. Pure.
+"""Split what is asked for into its smallest radii: each is closed, and no two share anything. Pure.
 
-Things that follow from one another belong together, and so do two that the same third one follows from. So
-the radii are the connected parts of the graph of :mod:`hadash.radius.closure`, as far as it is reached from
-what was asked for. (No two plans of one split overlap as :meth:`hadash.switching.plan.Plan.overlaps` says, so
-they can be carried out side by side.)
+A node and everything that it pulls in belong together, and so do two nodes that pull in the same third one. So
+the radii are the connected parts of the graph of :mod:`hadash.radius.closure`, as far as it is reached from what
+was asked for. (No two plans of one split overlap as :meth:`hadash.switching.plan.Plan.overlaps` says, so they
+can be carried out side by side.)
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from hadash.radius.nodes import (
 )
 from hadash.radius.scope import Scope, ScopeKind, member_key
 
-#: Which of several nodes that lead to each other a scope names: the one that people ask for.
+#: Of nodes that pull in each other, a scope names the kind that people ask for first.
 _RANK = {kind: rank for rank, kind in enumerate((APPID, INSTANCE, TOPIC, GROUP, BOUND_TOPICS, BOUND_GROUP))}
 
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """What has to move together. ``nodes`` are sorted; ``scope`` asks for all of them."""
+    """Nodes that have to move together. ``nodes`` are sorted; ``scope`` asks for all of them."""
 
     scope: Scope
     nodes: tuple[Node, ...]
@@ -55,9 +55,9 @@ def radii_of(
     *,
     widen: bool = False,
 ) -> list[Radius]:
-    """The radii of ``asked`` (``None``: of everything on ``source``), the one with the fewest nodes first.
+    """The radii of ``asked`` (``None``: of everything on ``source``), fewest nodes first.
 
-    Who is on ``target`` already joins nothing, and is a radius of its own only when it was asked for.
+    A node that is already on ``target`` connects nothing, and is a radius of its own only if it was asked for.
     """
     graph = AccessGraph(fleet.uses, fleet.documents, fleet.instances, dimension, widen=widen)
     wanted = set(everything_on(graph, source, fleet) if asked is None else asked)
@@ -67,7 +67,7 @@ def radii_of(
 
 
 def radii_again(scopes: Sequence[Scope], fleet: Fleet, target: str) -> Iterator[Radius]:
-    """What each of the scopes of a split moves now; they share their dimension and choice."""
+    """What each scope of a split moves now; all scopes have the same dimension and the same ``widen``."""
     if not scopes:
         return
     graph = AccessGraph(
@@ -81,7 +81,7 @@ def radii_again(scopes: Sequence[Scope], fleet: Fleet, target: str) -> Iterator[
 
 
 class _Split:
-    """One split. Numbers are places in ``nodes``: those of the graph, then what was asked for and nobody knows."""
+    """One split. Numbers are indexes of ``nodes``: the graph's, followed by nodes asked for that it does not have."""
 
     def __init__(
         self, graph: AccessGraph, fleet: Fleet, target: str, asked: set[Node], likeness: Scope
@@ -97,7 +97,7 @@ class _Split:
         if there is not None:
             self._there[: len(there)] = there
         ones, others = edges.nonzero()
-        kept = ~self._there[others]  # (what is there already follows, and joins nothing)
+        kept = ~self._there[others]  # (a node that is already there is pulled in, but connects nothing)
         self._edges = _matrix(len(self.nodes), ones[kept], others[kept])
 
     def radii(self) -> list[Radius]:
@@ -107,7 +107,7 @@ class _Split:
         return sorted(found, key=lambda radius: (len(radius.nodes), radius.nodes))
 
     def _reached(self) -> Array:
-        """What moves with anything that was asked for."""
+        """Everything that moves with any node that was asked for, as an array of booleans."""
         count = len(self.nodes)
         starts = np.flatnonzero(self._asked)
         inside = np.zeros(count, bool)
@@ -121,7 +121,7 @@ class _Split:
         return inside
 
     def _parts(self, inside: Array) -> Iterator[Array]:
-        """The numbers of each connected part."""
+        """The node numbers of each connected part."""
         ones, others = self._edges.nonzero()
         kept = inside[ones] & inside[others]
         more = np.array([*self._one_document(inside), *self._one_mirror(inside)], np.int64).reshape(-1, 2)
@@ -135,7 +135,7 @@ class _Split:
         return iter(np.split(numbers, borders)) if len(numbers) else iter(())
 
     def _one_document(self, inside: Array) -> Iterator[tuple[int, int]]:
-        """A whole AppID and its narrower bindings are one: a switch of the one holds the document of the other."""
+        """Join a whole AppID with its narrower bindings: a switch of one locks the document of the other."""
         for number in np.flatnonzero(inside & ~self._there):
             node = self.nodes[number]
             whole = self._numbers.get(Node(APPID, node.appid, ())) if node.appid else None
@@ -143,7 +143,7 @@ class _Split:
                 yield whole, int(number)
 
     def _one_mirror(self, inside: Array) -> Iterator[tuple[int, int]]:
-        """What nobody uses moves with what its mirror carries besides: without it the mirror could not turn round."""
+        """Join Topics that nobody uses with the others of their mirror, which could not turn round without them."""
         used = {use.resource for use in self._fleet.uses if use.kind != GROUP}
         for mirror in self._fleet.mirrors:
             numbers = [self._numbers.get(topic(name)) for name in sorted(mirror.topics)]
@@ -154,7 +154,7 @@ class _Split:
                     yield first, number
 
     def _circles(self, inside: Array) -> tuple[Array, Array]:
-        """(by number the circle of nodes that lead to each other; by circle whether nothing else leads into it)."""
+        """(each node's circle of nodes that pull in each other; for each circle, whether nothing else leads to it)."""
         ones, others = self._edges.nonzero()
         kept = inside[ones] & inside[others]
         ones, others = ones[kept], others[kept]
@@ -165,8 +165,8 @@ class _Split:
         return circles, first
 
     def _radius(self, part: Array, circles: Array, first: Array) -> Radius:
-        """``part`` with the fewest roots from which all of it is reached: one of each circle that nothing
-        leads into.
+        """``part`` with the fewest roots from which all of it can be reached: one of each circle that nothing else
+        leads to.
         """
         best: dict[int, Node] = {}
         for number in part:
@@ -199,7 +199,7 @@ def _matrix(count: int, ones: Array, others: Array) -> csr_array:
 
 
 class Parts:
-    """The part of a fleet that one radius has to do with, found without looking through all of it each time."""
+    """The part of a fleet that concerns one radius, found through indexes instead of a search of the whole fleet."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -211,7 +211,7 @@ class Parts:
 
     @cached_property
     def _mirrors(self) -> Mapping[str, list[int]]:
-        """By Topic: which mirrors carry it."""
+        """By Topic: the indexes of the mirrors that carry it."""
         found: dict[str, list[int]] = defaultdict(list)
         for place, mirror in enumerate(self._fleet.mirrors):
             for name in mirror.topics:
@@ -220,7 +220,7 @@ class Parts:
 
     @cached_property
     def _bound(self) -> Mapping[Node, list[str]]:
-        """By Topic or group: the AppIDs that have a binding of its own for it, whether they use it or not."""
+        """By Topic or group: the AppIDs that have a binding for it, whether they use it or not."""
         found: dict[Node, list[str]] = defaultdict(list)
         for appid, document in self._fleet.documents.items():
             for name in {*document.topics, *(n for names in document.topic_lists for n in names)}:
@@ -230,7 +230,7 @@ class Parts:
         return found
 
     def of(self, radius: Radius) -> Fleet:
-        """All that its AppIDs use, all who use its Topics and groups or have bindings for them, and their mirrors."""
+        """All uses of the radius's AppIDs, all uses and bindings of its Topics and groups, and its Topics' mirrors."""
         uses: dict[AccessEdge, None] = {}
         for node in radius.nodes:
             found = (
@@ -239,7 +239,7 @@ class Parts:
                 else self._by_resource[node.kind == GROUP, node.names[0]]
             )
             uses.update(dict.fromkeys(found))
-            # (Also of those who are on the target with it: in which groups its readers are.)
+            # (AppIDs that are on the target with it count, too: this shows in which groups its readers are.)
             for appid in self._bound.get(node, ()):
                 uses.update(dict.fromkeys(self._by_appid[appid]))
         appids = {use.appid for use in uses} | {node.appid for node in radius.nodes if node.appid}

@@ -1,1 +1,1 @@
-"""The switch: who may ask and approve, the stages, and carrying them out (docs/switching.md)."""
+"""The switch: requesting and approving it, its stages, and carrying them out (docs/switching.md)."""

@@ -5,4 +5,4 @@ class SwitchingConfig(AppConfig):
     name = "hadash.switching"
 
     def ready(self) -> None:
-        from hadash.switching.retirement import receivers  # noqa: F401 (they listen from here on)
+        from hadash.switching.retirement import receivers  # noqa: F401 (the import connects them)

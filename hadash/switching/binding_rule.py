@@ -1,9 +1,9 @@
-"""What can be bound and unbound by hand: whatever leaves everybody on the cluster that serves them now. Pure.
+"""The rule for binding and unbinding by hand: every client stays on the cluster that serves it now. Pure.
 
-A binding is a function from a client's request to a cluster (:mod:`hadash.identity.resolve`). A change by
-hand keeps that function as it is, for those who were seen and for those who come tomorrow. So it is compared
-before and after the change for every request that the edited identities can have a part in; what is different
-is a switch, and is refused with whom it would move.
+A binding is a function from a client's request to a cluster (:mod:`hadash.identity.resolve`). A manual change
+must not change the results of that function, for clients that were seen and for any that may come. So the
+results are compared before and after the change for every request that the edited identities can affect; a
+difference is a switch, and is refused with the clients that it would move.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hadash.identity.resolve import resolve
 from hadash.inventory.relations import GROUP, PRODUCE, Relation, fault_of
 from hadash.sentences import Sentence, say
 
-#: Identities of one change: as many as somebody can look through before approving them.
+#: The most identities in one change: as many as a person can look through before approving them.
 MAX_EDITS = 100
 
-#: Those who would move that a refusal names; beyond it their number is told.
+#: The most moves that a refusal lists; of further ones it says how many there are.
 MAX_MOVES = 10
 
-#: The longest that is written: a switch's key has at most 20 characters.
+#: The longest binding that is written: a switch's key has at most 20 characters.
 _LONGEST = Binding("c" * 40, switch="s" * 20, stage="by hand")
 
 
@@ -34,7 +34,7 @@ _LONGEST = Binding("c" * 40, switch="s" * 20, stage="by hand")
 class Known:
     """What is known of one AppID besides its bindings.
 
-    :param uses: what its clients were seen to do, or are declared to do.
+    :param uses: observed and declared uses of its clients.
     :param registered: its registered InstanceIDs.
     """
 
@@ -44,7 +44,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What somebody asks for: identities of one AppID."""
+    """A requested change: identities of one AppID to bind and to unbind."""
 
     bind: tuple[Identity, ...] = ()
     unbind: tuple[Identity, ...] = ()
@@ -52,8 +52,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Somebody who would go to another cluster. ``client_id`` is ``None`` for whoever has no InstanceID that
-    is bound.
+    """A client that would go to another cluster. ``client_id`` is ``None`` for any client without a bound
+    InstanceID.
     """
 
     appid: str
@@ -108,7 +108,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a change would write, and what stands against it. ``busy`` is for what may be over later."""
+    """What a change would write, and what blocks it. ``busy`` holds blockers that may be gone later."""
 
     edits: Mapping[Identity, str | None]
     before: BindingDocument
@@ -119,7 +119,7 @@ class Judgement:
 
     @property
     def blockers(self) -> list[Sentence]:
-        """Everything that stands against it, for people."""
+        """Everything that blocks the change, for people."""
         listed = [move.sentence for move in self.moves[:MAX_MOVES]]
         if len(self.moves) > MAX_MOVES:
             listed.append(say("… and %(count)s more of this kind.", count=len(self.moves) - MAX_MOVES))
@@ -129,7 +129,7 @@ class Judgement:
 
 
 def judge(document: BindingDocument, default: str, wanted: Wanted, known: Known) -> Judgement:
-    """What ``wanted`` would write into ``document``, whose AppID is on ``default`` without a binding."""
+    """Judge what ``wanted`` would write into ``document``, whose AppID is on ``default`` without a binding."""
     faults = [*_misnamed(document.appid, wanted)]
     if faults:
         return Judgement({}, document, document, tuple(faults))
@@ -168,7 +168,7 @@ def judge(document: BindingDocument, default: str, wanted: Wanted, known: Known)
 
 
 def _misnamed(appid: str, wanted: Wanted) -> Iterator[Sentence]:
-    """What is wrong with what was asked for, whatever is bound."""
+    """Faults of the request itself, whatever is bound."""
     asked = [*wanted.bind, *wanted.unbind]
     if not asked:
         yield say("Say what to bind or to unbind.")
@@ -192,7 +192,7 @@ def _misnamed(appid: str, wanted: Wanted) -> Iterator[Sentence]:
 
 
 def _named(identity: Identity) -> Iterator[Relation]:
-    """The names in an identity, as relations whose faults can be told."""
+    """The names in an identity, as relations, whose faults :func:`fault_of` can find."""
     for topic in identity.topics:
         yield Relation(identity.appid, "", PRODUCE, topic)
     if identity.group is not None:
@@ -202,7 +202,7 @@ def _named(identity: Identity) -> Iterator[Relation]:
 
 
 def _busy(document: BindingDocument) -> list[Sentence]:
-    """A binding in another state than forward belongs to a switch that is at work."""
+    """Blockers: a binding in any state but forward belongs to a running switch."""
     switches = sorted({b.switch for b in document.bindings() if b.state is not BindingState.FORWARD})
     return [
         say(
@@ -248,11 +248,11 @@ def _in_two_lists(after: BindingDocument, identity: Identity) -> Sentence | None
     return None
 
 
-# -- who serves whom -----------------------------------------------------------------------------------------------
+# -- which cluster serves an identity ------------------------------------------------------------------------------
 
 
 def served_by(document: BindingDocument, default: str, identity: Identity) -> dict[str, str]:
-    """The cluster that serves an identity now; of a Topic list that of each of its Topics."""
+    """The cluster that serves an identity now; for a Topic list, the cluster of each of its Topics."""
     unbound = Binding(default)
 
     def cluster(client_id: str = "", topic: str | None = None, group: str | None = None) -> str:
@@ -275,7 +275,7 @@ def _apart(identity: Identity, clusters: Mapping[str, str]) -> Sentence:
 
 
 def governed(document: BindingDocument, identity: Identity, uses: Iterable[Relation]) -> list[Relation]:
-    """Those of ``uses`` that the own binding of ``identity`` decides about; none where it has none."""
+    """The ``uses`` that the own binding of ``identity`` governs; none if it has no binding."""
     own = document.binding_of(identity)
     unbound = Binding("")
     if own is None:
@@ -287,7 +287,7 @@ def _asks(use: Relation) -> dict[str, str]:
     return {"group": use.resource} if use.kind == GROUP else {"topic": use.resource}
 
 
-# -- who would move ------------------------------------------------------------------------------------------------
+# -- which clients would move --------------------------------------------------------------------------------------
 
 
 def moved(
@@ -297,12 +297,12 @@ def moved(
     edited: Iterable[Identity],
     uses: Collection[Relation] = (),
 ) -> list[Move]:
-    """Who goes to another cluster when ``before`` becomes ``after``, which differ in the bindings of ``edited`` only.
+    """The clients that go to another cluster when ``before`` becomes ``after``; both differ in ``edited`` only.
 
-    Those who are known, if there are any; else whoever could come. Empty means that nobody does, whoever
-    comes: a request's binding depends on whether its client.id is bound or names a Topic, and on the one
-    Topic or group that it names. Only a client.id that is edited itself, or names an edited Topic, can differ
-    from an unknown client's; and a Topic or group that no document names is treated as none.
+    Known uses come first; if none of them moves, any possible client is considered. An empty list means that no
+    client moves, known or not: the binding of a request depends on whether its client.id is bound or names a
+    Topic, and on the one Topic or group of the request. Only a client.id that is edited itself, or names an edited
+    Topic, can differ from an unknown client's; a Topic or group that no document names is treated as none.
     """
     unbound = Binding(default)
 
@@ -319,7 +319,7 @@ def moved(
     seen |= {(client_id, None, None) for client_id, _topic, _group in seen}
     found = [one for asked in sorted(seen, key=_order) if (one := move(*asked)) is not None]
     if found:
-        # What a client does to a Topic says more than that it is there.
+        # A move with a Topic or group says more than the client's move alone.
         telling = [one for one in found if one.topic is not None or one.group is not None]
         return telling or found
     clients: list[str | None] = [None]
@@ -341,7 +341,7 @@ def _naming(topic: str, *documents: BindingDocument) -> str:
 
 
 def _requests(*documents: BindingDocument) -> list[tuple[str | None, str | None]]:
-    """(Topic, group) of every request that a document says something about."""
+    """(Topic, group) of every request for which a document has a binding."""
     topics = {t for d in documents for named in (d.topics, *d.topic_lists) for t in named}
     groups = {group for d in documents for group in d.groups}
     return [*((topic, None) for topic in sorted(topics)), *((None, group) for group in sorted(groups))]

@@ -1,4 +1,4 @@
-"""Names of what is journalled in ZooKeeper."""
+"""Names of switches and changes in ZooKeeper and in addresses."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import secrets
 
 
 def new_key() -> str:
-    """The name of a switch or change in ZooKeeper and in addresses. Random: a new database must not meet old
-    journals.
+    """A new name for a switch or change, in ZooKeeper and in addresses. It is random, so that a new database does
+    not meet old journals.
     """
-    """The name of a switch in ZooKeeper and in addresses. Random: a new database must not meet old journals."""
     return secrets.token_hex(5)

@@ -1,4 +1,4 @@
-"""What a switch moves, fixed when it is requested and hashed for its approval. Pure."""
+"""The plan of a switch: what it moves, fixed when it is requested, and hashed for its approval. Pure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Owner = TypeVar("Owner")
 class Plan:
     """The radius of one switch.
 
-    ``identities`` are those whose bindings are written: never a wide one without the narrower ones that would
-    stay behind. ``members`` say why each node moves; they explain the radius, and are no part of what is
+    ``identities`` are those whose bindings are written: a wide one always comes with the narrower ones that would
+    stay behind. ``members`` say why each node moves; they explain the radius, and are not part of what is
     approved.
     """
 
@@ -36,7 +36,7 @@ class Plan:
     groups: tuple[str, ...]
     mirrors: tuple[str, ...]
     members: tuple[Member, ...] = field(default=(), compare=False)
-    #: What kind of switch it was drawn up for. The row of the switch says it to those who approve.
+    #: The kind of switch that it was made for. Approvers see it on the row of the switch.
     kind: Kind = field(default=Kind.PLANNED, compare=False)
 
     @cached_property
@@ -46,7 +46,7 @@ class Plan:
 
     @cached_property
     def appids(self) -> tuple[str, ...]:
-        """Every AppID of which something moves."""
+        """Every AppID with an identity that moves."""
         return tuple(sorted({identity.appid for identity in self.identities}))
 
     @cached_property
@@ -69,14 +69,14 @@ class Plan:
         return tuple(i for i in self.identities if i.instance_id is not None)
 
     def covers(self, appid: str, client_id: str) -> bool:
-        """Whether all that a client does moves."""
+        """Whether everything that a client does moves."""
         if appid in self._whole or (appid, client_id) in self._instances:
             return True
         named = names_topic(client_id, appid)
         return named is not None and (appid, named) in self._bound_topics
 
     def covers_use(self, appid: str, client_id: str, kind: str, resource: str) -> bool:
-        """Whether one use moves: all that its client does, or what it does with a Topic that has a binding of its own.
+        """Whether one use moves: with everything that its client does, or with a Topic that has its own binding.
 
         :param kind: produce, consume or group (whose members move as their clients do).
         """
@@ -87,18 +87,18 @@ class Plan:
 
     @property
     def moves_by_topic(self) -> bool:
-        """Whether Topics move by bindings of their own, and clients with a part of what they do."""
+        """Whether Topics move by their own bindings, and clients therefore with a part of what they do."""
         return bool(self._bound_topics)
 
     @cached_property
     def _there_already(self) -> frozenset[tuple[str, str, str]]:
-        """(kind, AppID, name) of the InstanceIDs and bound Topics that are on the target already."""
+        """(kind, AppID, name) of the InstanceIDs and bound Topics that are already on the target."""
         nodes = [node_named(m.key) for m in self.members if m.already]
         return frozenset((node.kind, node.appid, name) for node in nodes for name in node.names)
 
     def _stays(self, appid: str, client_id: str) -> bool:
-        """Whether a client.id has a binding of its own, or names a Topic that has one, and is not moved by
-        this plan: one that uses what moves is on the target already.
+        """Whether a client.id is governed by a binding that this plan does not write: its own, or that of a Topic
+        that it names. A client with such a binding that uses what moves is already on the target.
         """
         if (INSTANCE, appid, client_id) in self._there_already:
             return True
@@ -106,7 +106,7 @@ class Plan:
         return named is not None and (BOUND_TOPICS, appid, named) in self._there_already
 
     def who(self, appid: str, client_id: str) -> str:
-        """A client as this switch's log calls it."""
+        """A client's name in this switch's log."""
         return client_id if len(self.appids) == 1 else f"{appid} › {client_id}"
 
     def to_json(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Plan:
         }
 
     def approved(self) -> dict[str, Any]:
-        """What is approved."""
+        """The part of the plan that is approved."""
         return {
             "pair": self.pair,
             "scope": self.scope.to_json(),
@@ -131,7 +131,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Plan:
-        """:raises KeyError, TypeError, ValueError: the value is no plan."""
+        """The plan that :meth:`to_json` wrote. :raises KeyError, TypeError, ValueError: the value is no plan."""
         return cls(
             pair=value["pair"],
             scope=Scope.from_json(value["scope"]),
@@ -147,12 +147,12 @@ class Plan:
 
     @cached_property
     def digest(self) -> str:
-        """What an approval is given to: the same radius has the same digest."""
+        """The hash that approvals refer to: equal radii have equal digests."""
         text = json.dumps(self.approved(), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def overlaps(self, other: Plan) -> bool:
-        """Whether both would move the same node, or one of them part of what the other moves."""
+        """Whether both plans move the same node, or one moves a part of what the other moves."""
         return bool(
             _meet(self.topics, other.topics)
             or _meet(self.groups, other.groups)
@@ -163,7 +163,7 @@ class Plan:
 
     @property
     def touched(self) -> Iterator[tuple[str, Hashable]]:
-        """What another plan meets this one by: see :class:`PlanIndex`."""
+        """What another plan can meet this one by: see :class:`PlanIndex`."""
         yield from (("topic", name) for name in self.topics)
         yield from (("group", name) for name in self.groups)
         yield from (("identity", identity) for identity in self.identities)
@@ -172,20 +172,20 @@ class Plan:
 
     @property
     def meeting(self) -> Iterator[tuple[str, Hashable]]:
-        """What of others this plan meets: the same, but a whole AppID meets any part of it, and a part the whole."""
+        """What this plan meets in others: the same nodes; a whole AppID meets any part of it, and a part the whole."""
         facing = {"whole": "part", "part": "whole"}
         for kind, name in self.touched:
             yield facing.get(kind, kind), name
 
 
 class PlanIndex(Generic[Owner]):
-    """Whose plan overlaps another one, without a comparison with each: a batch compares a thousand with a
-    thousand, and nobody else can ask for anything meanwhile.
+    """Finds the owner of an overlapping plan without comparing every pair of plans: a batch compares a thousand
+    with a thousand, while all other requests wait for the lock.
     """
 
     def __init__(self, plans: Iterable[tuple[Plan, Owner]]) -> None:
         self._owners: list[Owner] = []
-        #: What is touched → the place of the first one that touches it.
+        #: Maps what a plan touches to the index of the first owner that touches it.
         self._first: dict[Hashable, int] = {}
         for place, (plan, owner) in enumerate(plans):
             self._owners.append(owner)
@@ -193,7 +193,7 @@ class PlanIndex(Generic[Owner]):
                 self._first.setdefault(node, place)
 
     def first(self, plan: Plan) -> Owner | None:
-        """The first one whose plan :meth:`Plan.overlaps` with ``plan``."""
+        """The first owner whose plan overlaps ``plan`` (:meth:`Plan.overlaps`); ``None`` if there is none."""
         place = min((self._first[node] for node in plan.meeting if node in self._first), default=None)
         return None if place is None else self._owners[place]
 

@@ -1,6 +1,6 @@
-"""The rules of a pair: who has to approve, when nothing may start, how long stages wait.
+"""The rules of a pair: how many approvals a switch needs, when none may start, how long stages wait.
 
-What a policy leaves open is as in the settings.
+A value that a policy leaves empty comes from the settings.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from hadash.sentences import Sentence, say
 from hadash.switching.models.policies import Blackout, Policy
 from hadash.switching.stages.run import Limits
 
-#: How far ahead a start or a blackout may lie: beyond it a date is mistyped.
+#: How far ahead a start or a blackout may lie: a later date is a typing error.
 MAX_AHEAD = timedelta(days=366)
 
-#: Characters of a blackout's reason: a line.
+#: The most characters in a blackout's reason: a line.
 MAX_REASON = 300
 
 
 def policy_of(pair: Pair) -> Policy:
-    """The pair's policy; the default one, not saved, when nobody has made any."""
+    """The pair's policy; the default one, unsaved, if the pair has none."""
     return Policy.objects.filter(pair=pair).first() or Policy(pair=pair)
 
 
@@ -46,13 +46,13 @@ def stopping(pair: Pair) -> frozenset[str]:
 
 
 def rpo_of(pair: Pair) -> float:
-    """Seconds by which a mirror of the pair may be late."""
+    """The RPO of the pair: seconds by which its mirrors may be late."""
     own = policy_of(pair).rpo_seconds
     return float(settings.RPO_SECONDS if own is None else own)
 
 
 def rpos(pairs: Iterable[Pair]) -> dict[int, float]:
-    """The same of several pairs, by their keys. One query."""
+    """The RPOs of several pairs, by their primary keys, with one query."""
     wanted = [pair.pk for pair in pairs]
     own = dict(
         Policy.objects.filter(pair__in=wanted, rpo_seconds__isnull=False).values_list("pair", "rpo_seconds")
@@ -61,7 +61,7 @@ def rpos(pairs: Iterable[Pair]) -> dict[int, float]:
 
 
 def limits_of(pair: Pair) -> Limits:
-    """How long the stages of a switch wait."""
+    """The limits of a switch: how long its stages wait, and what they accept."""
     policy = policy_of(pair)
 
     def own(value: float | None, otherwise: float) -> float:
@@ -89,14 +89,14 @@ def limits_of(pair: Pair) -> Limits:
 
 
 def set_policy(user: Any, pair: Pair, values: dict[str, Any], address: str | None = None) -> Policy:
-    """Change the rules of a pair. Switches that were requested before keep the number of approvals that they need.
+    """Change the rules of a pair. Switches that were requested before still need the number of approvals of then.
 
-    :param values: by field of :class:`Policy`; those that are missing stay.
+    :param values: by field of :class:`Policy`; missing ones stay.
     :raises PermissionDenied: ``user`` may not. :raises Refused: a value is out of its bounds.
     """
     _may_change(user, pair)
     with transaction.atomic():
-        # Two may make the first one at once. (No key: whoever only refers to the pair need not wait.)
+        # Two people may create the first one at once. (No key: rows that only refer to the pair need not wait.)
         Pair.objects.select_for_update(of=("self",), no_key=True).get(pk=pair.pk)
         policy = policy_of(pair)
         before = policy.values()
@@ -121,9 +121,9 @@ def _faults(error: ValidationError) -> Iterator[Sentence]:
 def add_blackout(
     user: Any, pair: Pair, begins: datetime, ends: datetime, reason: str, address: str | None = None
 ) -> Blackout:
-    """A time in which no switch of the pair starts; one that runs goes on.
+    """Add a time in which no switch of the pair starts; a running one continues.
 
-    :raises PermissionDenied: ``user`` may not. :raises Refused: it makes no sense.
+    :raises PermissionDenied: ``user`` may not. :raises Refused: the times or the reason are not acceptable.
     """
     _may_change(user, pair)
     if not reason.strip():
@@ -143,7 +143,7 @@ def add_blackout(
 
 
 def end_blackout(user: Any, blackout: Blackout, address: str | None = None) -> None:
-    """Take a blackout back."""
+    """Delete a blackout. :raises PermissionDenied: ``user`` may not."""
     _may_change(user, blackout.pair)
     with transaction.atomic():
         held = Blackout.objects.select_for_update().filter(pk=blackout.pk).first()
@@ -153,7 +153,7 @@ def end_blackout(user: Any, blackout: Blackout, address: str | None = None) -> N
 
 
 def blackout_now(pair: Pair) -> Blackout | None:
-    """The blackout that is in force; of several the one that ends last."""
+    """The current blackout; of several, the one that ends last."""
     now = timezone.now()
     return Blackout.objects.filter(pair=pair, begins__lte=now, ends__gt=now).order_by("-ends").first()
 

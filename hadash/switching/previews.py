@@ -1,4 +1,4 @@
-"""The blockers to a plan that somebody looks at: the same checks as of a request for it, and nothing is kept."""
+"""Previews of a plan: its blockers, from the same checks as for a request. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from hadash.switching.refusals import EnginesAway
 
 
 class Checks(StrEnum):
-    """What became of the read-only checks of servers, Gateways, mirrors, Topics, groups and users."""
+    """The result of the read-only checks of servers, Gateways, mirrors, Topics, groups and users."""
 
     HOLD = "hold"
-    #: One does not hold. They stop there: those after it were not made.
+    #: One check failed, and those after it were not made.
     FAILED = "failed"
-    #: They could not be made: something does not answer, or not in time.
+    #: The checks could not be made: a server does not answer, or not in time.
     UNKNOWN = "unknown"
-    #: They were not made, because nothing can be done as planned.
+    #: The checks were not made, because the plan has blockers already.
     NOT_MADE = "not made"
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A draft with all that a request for it would be refused for, but for who holds its radius
-    (:func:`radii.overlapping`)."""
+    """A draft with everything for which a request would be refused, except other holders of its radius
+    (:func:`~hadash.switching.planning.overlaps.overlapping`).
+    """
 
     draft: PlanProposal
     checks: Checks
-    #: Empty only if all checks were made and none fails.
+    #: Empty only if all checks were made and none failed.
     blockers: tuple[Sentence, ...]
 
 
 def preview_of(draft: PlanProposal, restores: Switch | None = None) -> Preview:
-    """Check a draft as a request does, for at most ``SWITCH_CHECK_SECONDS`` and the command that is under way then.
+    """Check a draft as a request does, for at most ``SWITCH_CHECK_SECONDS`` plus the command under way at that time.
 
-    :param restores: of a restore, the switch that it would go back from.
+    :param restores: of a restore, the switch that it goes back from.
     """
     back, against = _checked_back(draft.plan, restores)
     if draft.blockers or against:
@@ -55,7 +56,7 @@ def preview_of(draft: PlanProposal, restores: Switch | None = None) -> Preview:
 
 
 def _checked_back(plan: Plan, restores: Switch | None) -> tuple[Checks, list[Sentence]]:
-    """Whether a restore goes back from ``restores``, which a request for it asks before anything else."""
+    """Whether a restore can go back from ``restores``, which a request checks before anything else."""
     if not plan.kind.spec.goes_back:
         return Checks.HOLD, []
     pair = Pair.objects.select_related("first", "second").get(name=plan.pair)

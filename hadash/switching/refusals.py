@@ -1,4 +1,4 @@
-"""Why something is not done: what was asked for is not possible, or not now."""
+"""Why a request is refused: it is not possible, or not now."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from hadash.refusals import Refused
 
 
 class Busy(Refused):
-    """Another switch holds part of what was asked for: later it may be possible."""
+    """Another switch holds part of what was asked for; it may be possible later."""
 
 
 class BeingWritten(Busy):
-    """A worker writes bindings of what was asked for: in a moment it is possible."""
+    """A worker is writing bindings of what was asked for; it will be possible in a moment."""
 
 
 class PlanChanged(Refused):
-    """What somebody saw and agreed to is not what would be done now."""
+    """The plan that a person saw and agreed to is not the one that would be carried out now."""
 
 
 class EnginesAway(Refused):
-    """ZooKeeper, a Gateway, a cluster or Connect does not answer: nothing was changed."""
+    """ZooKeeper, a Gateway, a cluster or Connect does not answer. Nothing was changed."""

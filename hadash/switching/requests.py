@@ -1,4 +1,4 @@
-"""Asking for switches: the plan of what is asked for, its checks, and the row that others decide on."""
+"""Requests for switches: making the plan, checking it, and creating the row that others decide on."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ from hadash.switching.stages.run import StageFailed
 def check_now(plan: Plan) -> None:
     """Run the read-only checks of the precheck.
 
-    :raises Refused: with the first that does not hold. :raises EnginesAway: a server or a Gateway does not answer, or
-        not all of them have answered within ``SWITCH_CHECK_SECONDS``.
+    :raises Refused: the first check that fails. :raises EnginesAway: a server or a Gateway does not answer, or not
+        all of them have answered within ``SWITCH_CHECK_SECONDS``.
     """
     deadline = time.monotonic() + settings.SWITCH_CHECK_SECONDS
     check = failover.preflight if plan.kind.spec.source_lost else preflight
@@ -81,7 +81,7 @@ def check_now(plan: Plan) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SwitchRequest:
-    """Who asks for what, why, and from where."""
+    """A request for a switch: the person, the scope and target, the reason, and the person's address."""
 
     user: User
     pair: Pair
@@ -89,12 +89,12 @@ class SwitchRequest:
     target: Cluster
     reason: str
     address: str | None = None
-    #: The one in which it is asked for: nobody approves it there. Empty for a program.
+    #: The browser of the request: nobody can approve it there. Empty for a program.
     browser: str = ""
     kind: Kind = Kind.PLANNED
     #: The switch that a restore goes back from.
     restores: Switch | None = None
-    #: Of a migration: days from its success until the old Topics are removed; ``None`` for the setting's.
+    #: Of a migration: days from its success until the old Topics are removed; ``None`` for the setting.
     retire_after_days: int | None = None
 
 
@@ -107,20 +107,19 @@ def submit(
     confirmed: str = "",
     ask_for_go: bool = False,
 ) -> Switch:
-    """Ask for a switch. It waits for approvals, or runs at once if its kind does
+    """Request a switch. It waits for approvals, or runs at once if its kind does
     (:data:`~hadash.switching.machines.switches.KINDS`).
 
     :param start: called after the commit with a switch that runs at once.
-    :param window: from when to when it may start; ``None`` for as soon as it is approved. Not of kinds that
-        run at once.
-    :param digest: of the plan that was shown; empty for whatever it is now.
-    :param confirmed: the cluster's name once more, where the kind asks for it: the person's word that the
+    :param window: the earliest and latest start; ``None``: as soon as it is approved. Ignored for kinds that run at
+        once.
+    :param digest: of the plan that was shown; empty accepts the current plan.
+    :param confirmed: the cluster's name, typed again, where the kind asks for it: the person confirms that the
         source is lost, or that this cannot wait for an approval.
-    :param ask_for_go: whether it waits for somebody's go when all checks hold; not of kinds that wait for nobody.
+    :param ask_for_go: whether it waits for a person's go when all checks hold; ignored for kinds that never wait.
     :raises PermissionDenied: the user may not ask for a switch of this kind.
-    :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of
-        it.
-    :raises Refused: the radius is not closed, a check does not hold, or the confirmation is missing.
+    :raises PlanChanged: the plan is no longer that of ``digest``. :raises Busy: another switch holds part of it.
+    :raises Refused: the radius is not closed, a check fails, or the confirmation is missing.
     """
     spec = asked.kind.spec
     _check_permission(asked)
@@ -160,7 +159,7 @@ def _check_permission(asked: SwitchRequest) -> None:
 
 
 def _check_confirmation(asked: SwitchRequest, confirmed: str) -> None:
-    """:raises Refused: the name of the cluster that the kind asks for was not typed."""
+    """:raises Refused: the cluster's name that the kind asks for was not typed."""
     source, target, said = asked.pair.other(asked.target).name, asked.target.name, confirmed.strip()
     match asked.kind.spec.confirm:
         case "source" if said != source:
@@ -180,7 +179,7 @@ def _check_confirmation(asked: SwitchRequest, confirmed: str) -> None:
 
 
 def _planned(asked: SwitchRequest, digest: str) -> Plan:
-    """The plan of what is asked for, with all that can be checked before anybody decides."""
+    """The plan of a request, after every check that can be made before anybody decides."""
     pair, scope, target = asked.pair, asked.scope, asked.target
     reasons.given(
         asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
@@ -197,7 +196,7 @@ def _planned(asked: SwitchRequest, digest: str) -> Plan:
 
 
 def _create(asked: SwitchRequest, plan: Plan, **values: Any) -> Switch:
-    """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
+    """Create the row of a new switch and its log entries, in a transaction. :raises Busy: its radius is held."""
     switch = create_row(asked, plan, **values)
     user = asked.user
     log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
@@ -221,7 +220,7 @@ def _create(asked: SwitchRequest, plan: Plan, **values: Any) -> Switch:
 
 
 def create_row(asked: SwitchRequest, plan: Plan, besides: Batch | None = None, **values: Any) -> Switch:
-    """The row of a new switch, when its radius is free. In a transaction.
+    """Create the row of a new switch if its radius is free, in a transaction.
 
     :param besides: the batch that it belongs to. :raises Busy: a switch or another batch holds part of its radius.
     """

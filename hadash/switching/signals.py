@@ -1,6 +1,6 @@
-"""What other parts are told of a switch."""
+"""Signals that switches send to other parts of hadash."""
 
 from django.dispatch import Signal
 
-#: A switch has ended. Sent in the transaction that ends it, with the locked row as ``switch``.
+#: Sent when a switch has ended, in the transaction that ends it, with the locked row as ``switch``.
 switch_ended = Signal()

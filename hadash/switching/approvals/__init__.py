@@ -1,1 +1,1 @@
-"""Requests and what people decide on them: policy, approvals by other people, change windows, reasons."""
+"""Requests and the decisions on them: approvals by other people, change windows, reasons."""

@@ -1,6 +1,4 @@
-"""What people decide on a switch that was requested, and what is said about it: approve, decline, cancel,
-comment, review.
-"""
+"""What people do with a requested switch: approve, decline, cancel, comment, review."""
 
 from __future__ import annotations
 
@@ -24,11 +22,13 @@ from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.refusals import PlanChanged
 
-#: Characters of a comment: a page, not a book.
+#: The most characters in a comment: a page.
 MAX_COMMENT = 2000
 
 
 class SwitchWorkflow(WindowedWorkflow[Switch]):
+    """The workflow of switches."""
+
     MODEL = Switch
     EVENT = Event
 
@@ -67,7 +67,7 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
         transaction.on_commit(lambda: start(held))
 
     def drop_paused(self) -> int:
-        """End the switches that nobody resumed in time; how many. Nothing was changed for them."""
+        """Expire the paused switches that got no go in time, and return how many. Nothing was changed for them."""
         before = timezone.now() - timedelta(seconds=settings.SWITCH_GO_SECONDS)
         late = Switch.objects.filter(status=Status.PAUSED.value, paused_at__lt=before)
         sentence = say("Nobody said go in time. Nothing was changed.")
@@ -79,9 +79,10 @@ approve, decline, cancel, run = SWITCHES.approve, SWITCHES.decline, SWITCHES.can
 
 
 def comment(user: User, switch: Switch, text: str, address: str | None = None) -> None:
-    """Say something about a switch, for all who look at it.
+    """Add a comment to a switch's log.
 
-    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: nothing is said, or too much.
+    :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: the text is empty
+        or too long.
     """
     if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
         raise PermissionDenied("You may not comment on switches.")
@@ -98,11 +99,11 @@ def comment(user: User, switch: Switch, text: str, address: str | None = None) -
 
 
 def review(user: User, switch: Switch, note: str, address: str | None = None, browser: str = "") -> Switch:
-    """Say afterwards what is to be said of an emergency.
+    """Note a review of an emergency that has ended.
 
-    :raises PermissionDenied: ``user`` may not decide, or is the one who ran it.
-    :raises Refused: without a word, in the browser in which somebody else asked for it, or when there is
-        nothing to review (any more).
+    :raises PermissionDenied: ``user`` may not decide, or requested it.
+    :raises Refused: the note is empty, another person requested the switch in this browser, or it does not (or no
+        longer) need a review.
     """
     SWITCHES.check_may_decide(user, switch)
     if not note.strip():

@@ -1,4 +1,4 @@
-"""Who has agreed to something: counted alike for switches and for changes of bindings by hand."""
+"""Approvals and who gave them: counted alike for switches, batches and manual changes of bindings."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hadash.accounts.roles import DECIDE, people_who
 from hadash.refusals import Refused
 from hadash.sentences import say
 
-#: The statuses of what waits for approvals, and of what has them, in every machine.
+#: The statuses of requests that wait for approvals, and of those that have them, in every machine.
 AWAITING, APPROVED = "awaiting_approval", "approved"
 
 
 def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
-    """Note one approval; how many are still missing. ``held`` is locked by the caller.
+    """Note one approval, and return how many are still missing. The caller has locked ``held``.
 
-    :param held: a row with ``requested_in``, ``approvals_needed`` and ``approvals``, each of which has a
-        ``user`` and a ``browser``.
-    :param noted: what else the approval says.
-    :raises Refused: this person has approved already, or another one who has a part in it sat at the same
+    :param held: a row with ``requested_in``, ``approvals_needed`` and ``approvals``, each of which has a ``user`` and
+        a ``browser``.
+    :param noted: further fields of the approval.
+    :raises Refused: this person has already approved, or another person has requested or approved it in the same
         browser.
     """
     if used_by_another(user, held, browser):
@@ -50,9 +50,7 @@ def valid(held: Any) -> QuerySet[Any]:
 
 
 def shown(held: Any) -> list[Any]:
-    """The approvals of ``held`` with their people, for those who look at it: while it waits those that count,
-    and all afterwards.
-    """
+    """The approvals to show, with their people: those that count while the request waits, and all afterwards."""
     found = valid(held) if held.status == AWAITING else held.approvals.all()
     return list(found.select_related("user"))
 

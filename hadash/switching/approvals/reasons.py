@@ -1,4 +1,4 @@
-"""Why somebody does something: every reason that a person types goes through here."""
+"""Reasons that people type: every one of them is checked here."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from hadash.audit.models import stored
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 
-#: Characters of a reason: a page of it. Who has more to say has another place for it.
+#: The most characters in a reason: a page. Longer texts belong elsewhere.
 MAX_REASON = 2000
 
 
 def given(reason: str, missing: Sentence) -> str:
-    """The reason as it is kept.
+    """The reason as it is stored.
 
-    :param missing: what to say when there is none. :raises Refused: there is none, or too much.
+    :param missing: the refusal of an empty one. :raises Refused: the reason is empty or too long.
     """
     text = str(stored(reason)).strip()
     if not text:
@@ -26,5 +26,5 @@ def given(reason: str, missing: Sentence) -> str:
 
 
 def for_cancelling(reason: str) -> str:
-    """:raises Refused: there is none, or too much."""
+    """The reason for cancelling, as it is stored. :raises Refused: it is empty or too long."""
     return given(reason, say("Say why you cancel it: whoever waits for it reads it."))

@@ -1,4 +1,4 @@
-"""When a switch may begin: its window, the blackouts of its pair, and how long it may take until it does."""
+"""When a switch may begin: within its window, outside its pair's blackouts, and not too long after it was let run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hadash.switching.policy import MAX_AHEAD, blackout_now
 
 
 def utc(at: datetime) -> str:
-    """A time in a sentence, which is read in every time zone."""
+    """A time for a sentence that people in all time zones read."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def nothing_may_start(pair: Pair) -> Sentence | None:
-    """The blackout that is in force; ``None`` when there is none."""
+    """The current blackout, as a sentence; ``None`` if there is none."""
     blackout = blackout_now(pair)
     if blackout is None:
         return None
@@ -40,7 +40,7 @@ def refuse_in_blackout(pair: Pair) -> None:
 
 
 def check_window(begins: datetime, ends: datetime) -> None:
-    """:raises Refused: nothing can start then."""
+    """:raises Refused: no switch can start in this window."""
     if ends <= begins:
         raise Refused(say("The end of the window has to be after its beginning."))
     if ends <= timezone.now():
@@ -50,9 +50,9 @@ def check_window(begins: datetime, ends: datetime) -> None:
 
 
 def may_begin(switch: Switch) -> Sentence | None:
-    """Why a switch that was let run must not begin any more; ``None`` when it may.
+    """Why a switch that was let run must not begin any more; ``None`` if it may.
 
-    Between the two there may be hours: without a worker, or without ZooKeeper, nothing begins.
+    Hours may have passed in between: nothing begins without a worker, or without ZooKeeper.
     """
     now = timezone.now()
     if switch.start_until is not None and switch.start_until < now:

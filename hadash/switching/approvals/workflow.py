@@ -1,9 +1,10 @@
-"""How people decide on what others have asked for: one way for switches, batches and changes of bindings.
+"""How people decide on others' requests, in the same way for switches, batches and changes of bindings.
 
-1. Who decides may decide on the pair, and is not who asked.
-2. The status allows it, the request has not expired, and the person has seen what would be done now.
-3. An approval is noted. Whoever asked or approved already, or sat at that browser, is refused.
-4. With the last approval that it needs the request is approved, and whatever it stands for begins.
+1. The person may decide on the pair, and is not the requester.
+2. The status allows the decision, the request has not expired, and the person has seen what would be done now.
+3. An approval is noted. It is refused if the person has already approved, or if another person has requested or
+   approved it in the same browser.
+4. With the last approval that it needs the request is approved, and what was requested begins.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from hadash.switching.refusals import PlanChanged
 
 R = TypeVar("R", bound=Approvable)
 
-#: Lets what was approved begin; called after the commit.
+#: Starts what was approved; called after the commit.
 Start = Callable[[R], None]
 
 
 class Workflow(ABC, Generic[R]):
-    """What people do with one kind of request. A subclass says what is particular about it."""
+    """The decisions on one kind of request. A subclass supplies what differs."""
 
-    #: The rows, and the events of their machine.
+    #: The model, and the events of its machine.
     MODEL: ClassVar[Any]
     EVENT: ClassVar[Any]
 
@@ -48,30 +49,31 @@ class Workflow(ABC, Generic[R]):
 
     @abstractmethod
     def own_request(self) -> PermissionDenied:
-        """For whoever would decide on what they have asked for themselves."""
+        """The error for a person who would decide on their own request."""
 
     @abstractmethod
     def changed_since_seen(self) -> Sentence:
-        """What somebody reads who has seen something else than what would be done."""
+        """The reason for a person who has seen something else than what would be done now."""
 
     @abstractmethod
     def look_again(self, row: R) -> None:
-        """:raises Refused: what was asked for cannot be done any more; as :class:`PlanChanged` if something
-        else would be done.
+        """Check that the request can still be carried out unchanged.
+
+        :raises Refused: it cannot be carried out any more. :raises PlanChanged: something else would be done.
         """
 
     def lock_beside(self, row: R) -> None:
-        """Lock what else is looked at in the transaction, before the row."""
+        """Take other locks that the transaction needs, before the row's."""
 
     def check_locked(self, held: R) -> None:
-        """What has to hold in the transaction. :raises Refused: it does not."""
+        """Check conditions inside the transaction. :raises Refused: one does not hold."""
 
     @abstractmethod
     def begin(self, held: R, start: Start[R]) -> None:
-        """The row is approved and saved: let it run, or wait for its time. :raises Refused: nothing may begin now."""
+        """Start the approved and saved row, or leave it for its window. :raises Refused: nothing may begin now."""
 
     def noted(self, held: R) -> dict[str, Any]:
-        """What the audit log says of an approval besides."""
+        """Further values for the audit entry of an approval."""
         return {}
 
     # -- what people do ----------------------------------------------------------------------------------------------
@@ -86,17 +88,17 @@ class Workflow(ABC, Generic[R]):
         seen: int | None = None,
         browser: str = "",
     ) -> R:
-        """Approve what ``digest`` stands for. With the last approval that it needs it begins, or waits for its window.
+        """Approve what ``digest`` stands for. With the last approval that it needs, it begins or waits for its window.
 
-        :param seen: how many approvals the person saw; ``None`` when nobody can have been misled.
-        :param start: called after the commit with what begins; the tasks pass what hands it to a worker.
+        :param seen: how many approvals the person saw; ``None`` if nobody can have been misled.
+        :param start: called after the commit with what begins; it hands the row to a worker.
         :raises PermissionDenied: ``user`` may not decide, or is the requester.
-        :raises PlanChanged: it is not what was shown any more. :raises Refused: it was decided already, or has expired.
+        :raises PlanChanged: it is not what was shown any more. :raises Refused: it is decided already, or has expired.
         """
         self.check_may_decide(user, row)
         self._fresh(row).refuse_unless(
             self.EVENT.APPROVE
-        )  # before anything is worked out that would say something else
+        )  # first, because later checks would give another reason
         if digest != row.digest:  # type: ignore[attr-defined]
             raise PlanChanged(self.changed_since_seen())
         self.look_again(row)
@@ -130,7 +132,7 @@ class Workflow(ABC, Generic[R]):
         return held
 
     def decline(self, user: User, row: R, reason: str, address: str | None = None) -> R:
-        """Decline a request. :raises Refused: without a reason, or when it was decided already."""
+        """Decline a request. :raises Refused: there is no reason, or it is decided already."""
         self.check_may_decide(user, row)
         said = reasons.given(reason, say("Say why you decline: the requester reads it."))
         with transaction.atomic():
@@ -143,7 +145,7 @@ class Workflow(ABC, Generic[R]):
         return held
 
     def cancel(self, user: User, row: R, reason: str, address: str | None = None) -> R:
-        """Take a request back before it runs. :raises Refused: without a reason, or when it is too late."""
+        """Cancel a request before it runs. :raises Refused: there is no reason, or it is too late."""
         if not may(user, REQUEST, row.pair):  # type: ignore[attr-defined]
             raise self.may_not_cancel()
         said = reasons.for_cancelling(reason)
@@ -160,22 +162,22 @@ class Workflow(ABC, Generic[R]):
         return held
 
     def check_may_decide(self, user: User, row: R) -> None:
-        """:raises PermissionDenied: ``user`` may not decide on this request, or has made it."""
+        """:raises PermissionDenied: ``user`` may not decide on this request, or is the requester."""
         if not may(user, DECIDE, row.pair):  # type: ignore[attr-defined]
             raise self.may_not_decide()
         if user.pk == row.requested_by_id:
             raise self.own_request()
 
-    # -- by itself ---------------------------------------------------------------------------------------------------
+    # -- what happens by itself --------------------------------------------------------------------------------------
 
     def expire_undecided(self) -> int:
-        """End the requests that nobody decided on in time; how many."""
+        """Expire the requests that nobody decided on in time, and return how many."""
         late = self.MODEL._default_manager.filter(status=AWAITING, expires_at__lt=timezone.now())
         sentence = say("Nobody decided in time: the request has expired.")
         return sum(self.expire(row, sentence, AWAITING) for row in late)
 
     def expire(self, row: Approvable, sentence: Sentence, status: str) -> bool:
-        """End a row whose time is over, if it still has ``status``: else somebody decided in this moment."""
+        """Expire a row if it still has ``status`` (else somebody has just decided), and return whether it did."""
         with transaction.atomic():
             held = row.locked()
             if held.status != status:
@@ -194,15 +196,16 @@ class Workflow(ABC, Generic[R]):
 
 
 class WindowedWorkflow(Workflow[R]):
-    """Of requests that may have a window (``start_at``, ``start_until``) in which they begin by themselves,
-    and never after it.
+    """The workflow of requests that may have a window (``start_at``, ``start_until``), in which they begin by
+    themselves and after which they never do.
     """
 
     @abstractmethod
     def run(self, held: R, start: Start[R]) -> None:
-        """Let an approved row run. ``held`` is locked by the caller."""
+        """Let an approved row run. The caller has locked ``held``."""
 
     def waits_for_blackouts(self, held: R) -> bool:
+        """Whether the request may not begin in a blackout."""
         return True
 
     def begin(self, held: Any, start: Start[R]) -> None:
@@ -214,12 +217,12 @@ class WindowedWorkflow(Workflow[R]):
         elif held.start_at > timezone.now():
             held.tell(say("It starts at %(at)s.", at=utc(held.start_at)))
         elif blackout is None:
-            self.run(held, start)  # else it starts by itself when it may: see begin_due
+            self.run(held, start)  # else begin_due starts it when the blackout is over
 
     def begin_due(self, start: Start[R]) -> int:
-        """Let the approved ones run whose window has come, and drop those whose window has passed; how many run.
+        """Run the approved rows whose window has come, expire those whose window has passed, and return how many run.
 
-        What was missed is never run late: what was true when people agreed to it may be true no more.
+        A missed window is never made up for: what was true when people agreed may no longer be true.
         """
         count = 0
         now = timezone.now()
@@ -237,7 +240,7 @@ class WindowedWorkflow(Workflow[R]):
                 held = row.locked()
                 over = held.start_until is not None and held.start_until < timezone.now()
                 if held.status != APPROVED or over:
-                    continue  # somebody was faster, or its window ended while it was waited for
+                    continue  # another process was faster, or the window ended during the wait for the lock
                 if self.waits_for_blackouts(held) and nothing_may_start(held.pair) is not None:
                     continue
                 held.tell(say("Its window has come."))

@@ -1,1 +1,1 @@
-"""Batches: many radii of one pair, moved in waves, asked for and approved once."""
+"""Batches: many radii of one pair, moved in waves, requested and approved once."""

@@ -1,9 +1,8 @@
-"""Moving a batch on: what its switches have come to, and which of its items begin now.
+"""Advance batches: take in the results of their switches, and begin the items whose turn it is.
 
-Whoever is told that something has happened, or looks by itself every few seconds, does the same: read how
-things stand, do the next thing, once. Under the lock of the batch's row, so two workers do not do it twice;
-and an item's switch is made in the transaction that notes it, so a worker that dies in between leaves both or
-neither.
+A worker that was woken and one that looks every few seconds do the same: read the current state, and do the next
+thing once. The lock of the batch's row keeps two workers from doing it twice; an item's switch is created in the
+transaction that notes it, so a worker that dies in between leaves both or neither.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)
 
-#: Lets a running switch begin; called after the commit.
+#: Starts a running switch; called after the commit.
 Start = Callable[[Switch], None]
 
 
 def going_on() -> list[str]:
-    """Keys of the batches about which something may have to be done."""
+    """Keys of the batches that may have something to do."""
     found = Batch.objects.filter(
         Q(status__in=[Status.RUNNING.value, Status.STOPPED.value])
         | Q(status=Status.ENDED.value, items__status=ItemStatus.RUNNING.value)
@@ -57,14 +56,14 @@ def going_on() -> list[str]:
 
 
 def advance(key: str, start: Start) -> None:
-    """Move a batch on as far as it goes now. When somebody else is at it, there is nothing to do."""
+    """Advance a batch as far as possible now. Do nothing if another worker is at it."""
     with ids.bound(batch=key):
         while _step(key, start):
             pass
 
 
 def _step(key: str, start: Start) -> bool:
-    """One thing, in one transaction; whether there may be another."""
+    """Do one thing, in one transaction. Return whether there may be another."""
     with transaction.atomic():
         rows = Batch.objects.select_for_update(of=("self",), skip_locked=True)
         batch = rows.select_related("pair", "source", "target").filter(key=key).first()
@@ -98,7 +97,7 @@ def _note_look(batch: Batch) -> None:
 
 
 def _look(batch: Batch, item: BatchItem) -> None:
-    """Note what has become of an item's switch."""
+    """Update an item from the status of its switch."""
     if item.switch is None:
         return
     event = event_of(item.current, item.switch.current)
@@ -137,7 +136,7 @@ def _failure(items: list[BatchItem]) -> Sentence:
 
 
 def _may_start(batch: Batch) -> bool:
-    """Whether something may begin now; when it never may, the batch is stopped."""
+    """Whether something may begin now; if it never may, the batch is stopped."""
     now = timezone.now()
     if batch.start_until is not None and batch.start_until < now:
         transitions.stop(
@@ -166,7 +165,7 @@ def _may_start(batch: Batch) -> bool:
 
 
 def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) -> bool:
-    """Let an item's switch run, or note why it cannot; false when it has to be tried again later."""
+    """Let an item's switch run, or note why it cannot. Return False if it has to be retried later."""
     wave = [other for other in items if other.wave == item.wave]
     new = item.switch is None and not item.outcome and item.held_up_since is None
     if new and item is min(wave, key=lambda other: other.position):
@@ -178,7 +177,7 @@ def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) 
         item.outcome = {}
         item.held_up_since = None
     except (OperationalError, InterfaceError):
-        raise  # without the database nothing can be noted: it is tried again
+        raise  # without the database nothing can be noted: it is retried
     except (EnginesAway, BeingWritten) as away:
         if not _overdue(item):
             _hold_up(batch, item, away.reasons[0])
@@ -198,7 +197,7 @@ def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) 
 
 
 def _overdue(item: BatchItem) -> bool:
-    """Whether an item has been tried for as long as anything is."""
+    """Whether an item has been retried for as long as ``BATCH_PATIENCE_SECONDS`` allows."""
     patience = timedelta(seconds=settings.BATCH_PATIENCE_SECONDS)
     return item.held_up_since is not None and timezone.now() - item.held_up_since > patience
 
@@ -229,9 +228,9 @@ def _fail(batch: Batch, item: BatchItem, sentence: Sentence) -> None:
 
 
 def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
-    """The item's switch, approved by those who have approved the batch.
+    """Create and run the item's switch, approved by the approvers of the batch.
 
-    :raises PlanChanged: it is not what was approved. :raises EnginesAway, BeingWritten: it may be possible in a moment.
+    :raises PlanChanged: its plan is not the approved one. :raises EnginesAway, BeingWritten: it may be possible soon.
     :raises Refused: it cannot be carried out now.
     """
     plan = plan_for(batch.pair, item.scope, batch.target)
@@ -249,7 +248,7 @@ def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
         decided_by=batch.decided_by,
         decided_at=batch.decided_at,
         expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
-        # Also when its workers are busy it does not begin after the window.
+        # Even if all workers are busy it does not begin after the window.
         start_until=batch.start_until,
     )
     for approval in batch.approvals.all():
@@ -265,7 +264,7 @@ def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
 
 
 def changed_since(item: BatchItem) -> PlanChanged:
-    """What is said of an item that would move otherwise than it was approved."""
+    """The refusal of an item whose plan is no longer the approved one."""
     return PlanChanged(
         say(
             "What would move with %(scope)s has changed since the batch was approved. Leave it out, and ask "

@@ -1,4 +1,4 @@
-"""What people decide on a batch that was requested: approve, decline, cancel."""
+"""What people decide on a requested batch: approve, decline, cancel."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from hadash.switching.machines.batches import Event
 from hadash.switching.models.batches import Batch
 from hadash.switching.refusals import PlanChanged
 
-#: Radii that a refusal names.
+#: The most radii that a refusal names.
 _NAMED = 5
 
 
 class BatchWorkflow(WindowedWorkflow[Batch]):
+    """The workflow of batches."""
+
     MODEL = Batch
     EVENT = Event
 

@@ -1,4 +1,4 @@
-"""What people do with a batch that runs or has stopped: stop it, let it go on, end it."""
+"""What people do with a running or stopped batch: stop it, let it continue, end it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from hadash.switching.planning.proposals import plan_for
 
 
 def stop(user: User, batch: Batch, address: str | None = None) -> Batch:
-    """Let nothing new start. What was started ends by itself.
+    """Let nothing new start. Switches that were started end by themselves.
 
-    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: it does not run (any more).
+    :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: it does not run
+        (any more).
     """
     if not (may(user, REQUEST, batch.pair) or may(user, DECIDE, batch.pair)):
         raise PermissionDenied("You may not stop batches.")
@@ -40,12 +41,12 @@ def stop(user: User, batch: Batch, address: str | None = None) -> Batch:
 def go_on(
     user: User, batch: Batch, wake: Wake, without: bool, reason: str = "", address: str | None = None
 ) -> Batch:
-    """Let a stopped batch go on: what failed is tried again as it was approved, or left out.
+    """Let a stopped batch continue: failed items are retried as approved, or left out.
 
-    :param without: whether what failed is left out, for ``reason``.
+    :param without: whether failed items are left out, for ``reason``.
     :raises PermissionDenied: ``user`` may not operate switches.
-    :raises PlanChanged: what failed would move otherwise now. :raises Refused: it has not stopped, its window
-        has passed, a switch of it needs a person first, or no reason is given.
+    :raises PlanChanged: the plan of a failed item has changed. :raises Refused: the batch is not stopped, its window
+        has passed, one of its switches needs a person first, or there is no reason.
     """
     if not may(user, OPERATE, batch.pair):
         raise PermissionDenied("You may not let batches go on.")
@@ -69,7 +70,7 @@ def go_on(
         _refuse_unsettled(failed)
         for item in failed:
             _settle(item, user, without, reason.strip())
-        held.items.update(held_up_since=None)  # whatever was waited for is tried as long again
+        held.items.update(held_up_since=None)  # items that were held up get the full time again
         held.outcome = {}
         held.looked_at = timezone.now()
         held.save()
@@ -94,7 +95,7 @@ def go_on(
 
 
 def _refuse_unsettled(failed: list[BatchItem]) -> None:
-    """:raises Refused: a switch has not ended: its clients may be waiting."""
+    """:raises Refused: a switch has not ended, and its clients may be waiting."""
     reasons = [
         say(
             "Switch %(key)s of %(scope)s is %(status)s. Let its stage run again, or close it, first.",
@@ -121,18 +122,19 @@ def _settle(item: BatchItem, user: User, without: bool, reason: str) -> None:
 
 
 def may_end(user: User, batch: Batch) -> bool:
-    """Whether ``user`` is one of those who may give a batch up."""
+    """Whether ``user`` may end the batch early."""
     return may(user, OPERATE, batch.pair) or may(user, FORCE, batch.pair)
 
 
 def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Batch:
-    """Give up the rest of a stopped batch: what has moved stays moved, what was started ends, the others stay
-    where they are.
+    """Abandon the rest of a stopped batch: what has moved stays moved, started switches end, the others stay where
+    they are.
 
-    A rescuer may, too: what it holds stands in the way of everybody, and the source may be lost.
+    People who may force switches may do it, too: the radii that it holds block everybody, and the source may be
+    lost.
 
-    :raises PermissionDenied: ``user`` may neither operate nor force switches. :raises Refused: without a
-        reason, or while it runs.
+    :raises PermissionDenied: ``user`` may neither operate nor force switches. :raises Refused: there is no reason,
+        or the batch is running.
     """
     if not may_end(user, batch):
         raise PermissionDenied("You may not end batches.")

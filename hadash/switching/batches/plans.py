@@ -1,4 +1,4 @@
-"""Drawing a batch up: its radii as they are now, each with its wave, and what stands against it. Changes nothing."""
+"""Plan a batch: its current radii, each with its wave and its blockers. Changes nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from hadash.switching.planning.proposals import fleet_of, with_blockers
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.planning.splits import proposals_of
 
-#: The wave of what is left out.
+#: The wave of radii that are left out.
 LEFT_OUT = 0
 
 
 class Names(StrEnum):
-    """What the names of a list are."""
+    """What the names in a list stand for."""
 
     APPIDS = "appids"
     TOPICS = "topics"
@@ -41,7 +41,7 @@ class Names(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What somebody wants to move in waves."""
+    """What a person wants to move in waves."""
 
     pair: Pair
     target: Cluster
@@ -50,15 +50,15 @@ class Wanted:
     names: Names = Names.APPIDS
     dimension: Dimension = Dimension.INSTANCE
     widen: bool = False
-    #: Radii of a wave, and of the first one (``None``: as many as of the others).
+    #: Radii in each wave, and in the first one (``None``: the same number).
     wave_size: int = settings.BATCH_WAVE_SIZE
     first_wave: int | None = None
     parallelism: int = settings.BATCH_PARALLELISM
-    #: Whether what cannot move is left out; else it stands against the batch.
+    #: Whether radii that cannot move are left out; otherwise they block the batch.
     leave_out: bool = False
 
     def check(self) -> None:
-        """:raises Refused: with everything that makes no sense."""
+        """:raises Refused: with every fault of the input."""
         reasons = []
         if self.target not in self.pair.clusters:
             reasons.append(
@@ -80,11 +80,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One radius of a batch that is drawn up."""
+    """One radius of a planned batch."""
 
     wave: int
     plan: Plan
-    #: Why it cannot move; empty when it can.
+    #: Why it cannot move; empty if it can.
     blockers: tuple[Sentence, ...]
     #: Distinct client.ids that move with it, and records that only its source has (``None``: not known).
     clients: int
@@ -97,7 +97,7 @@ class Row:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A batch as it would be asked for now; its rows in the order in which they begin, what is left out last."""
+    """A batch as it would be requested now; its rows in the order in which they begin, those left out last."""
 
     wanted: Wanted
     source: Cluster
@@ -105,7 +105,7 @@ class BatchPlan:
 
     @property
     def against(self) -> list[Row]:
-        """What stands against the batch."""
+        """The rows that block the batch."""
         return [row for row in self.rows if row.blockers and not row.left_out]
 
     @cached_property
@@ -140,14 +140,14 @@ class BatchPlan:
 
     @cached_property
     def digest(self) -> str:
-        """What was shown: the same rows in the same waves have the same digest."""
+        """The hash of what was shown: equal rows in equal waves have equal digests."""
         return digest_of(self.source.name, self.wanted.target.name, self.wanted.parallelism, self.items())
 
 
 def build_batch_plan(wanted: Wanted) -> BatchPlan:
-    """The batch that would be asked for now.
+    """Plan the batch that would be requested now.
 
-    :raises Refused: what is wanted makes no sense, or is more than one batch may hold.
+    :raises Refused: the input has faults, or is more than one batch may hold.
     :raises EnginesAway: ZooKeeper or a cluster does not answer.
     """
     wanted.check()
@@ -185,13 +185,13 @@ def build_batch_plan(wanted: Wanted) -> BatchPlan:
 @dataclass(frozen=True, slots=True)
 class _Found:
     row: Row
-    #: Its wave, when the list says one, and its place in the list.
+    #: Its wave, if the list gives one, and its place in the list.
     said: int | None
     place: int
 
 
 def _asked(wanted: Wanted) -> dict[Node, tuple[int, int | None]] | None:
-    """What was named: node → (its place in the list, its wave); ``None`` for everything."""
+    """The nodes that were named: node → (its place in the list, its wave); ``None`` for everything."""
     if wanted.lines is None:
         return None
     of = topic if wanted.names is Names.TOPICS else lambda name: node_of(Identity(name))
@@ -208,7 +208,7 @@ def _row(
 ) -> _Found:
     holder = held.first(draft.plan)
     blockers = (*draft.blockers, *([holder.lasting] if holder is not None else []))
-    # (Names that move together are one radius: it begins where the first of them would.)
+    # (Names that move together are one radius, which begins where the first of them would.)
     named = [said[node] for node in radius.nodes if node in said] if said else []
     waves = [wave for _, wave in named if wave is not None]
     place = min((place for place, _ in named), default=0)
@@ -216,8 +216,8 @@ def _row(
 
 
 def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
-    """As they begin: a list as it was typed; of everything, those with the fewest clients first, so that
-    little is at stake while nobody knows how it goes.
+    """The rows in the order in which they begin: a list in its own order; everything with the fewest clients first, so
+    that little is at stake at the beginning.
     """
     if wanted.lines is None:
         found = sorted(found, key=lambda one: (one.row.clients, str(one.row.plan.scope)))
@@ -234,7 +234,7 @@ def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
 
 
 def _clients(fleet: Fleet, drafts: Iterable[PlanProposal]) -> list[int]:
-    """How many clients each draft moves, also those that it moves with one Topic only."""
+    """How many clients each draft moves, including those that it moves with one Topic only."""
     by_appid: dict[str, list[AccessEdge]] = defaultdict(list)
     for use in fleet.uses:
         by_appid[use.appid].append(use)
@@ -262,7 +262,7 @@ def _lags(pair: Pair, drafts: Iterable[PlanProposal]) -> list[int | None]:
 
 
 def changed(batch: Batch) -> list[BatchItem]:
-    """The items that have to move still and would move otherwise now, or not at all.
+    """The waiting items whose plan has changed, or that can no longer move.
 
     :raises EnginesAway: ZooKeeper or a cluster does not answer.
     """

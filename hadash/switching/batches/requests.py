@@ -1,4 +1,4 @@
-"""Asking for a batch: the rows that others decide on, all at once."""
+"""Requests for batches: creating the rows that others decide on."""
 
 from __future__ import annotations
 
@@ -24,31 +24,30 @@ from hadash.switching.planning.overlaps import holders, index_of
 from hadash.switching.policy import policy_of
 from hadash.switching.refusals import Busy, PlanChanged
 
-#: Radii that a refusal names, and reasons that it gives; the preview has all of them.
+#: The most radii that a refusal names, and the most reasons that it gives; the preview has all of them.
 _NAMED, _REASONS = 5, 20
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Who asks for what, why, and from where."""
+    """A request for a batch: the person, what is wanted, the reason, and the person's address."""
 
     user: User
     wanted: Wanted
     reason: str
     address: str | None = None
-    #: The one in which it is asked for: nobody approves it there. Empty for a program.
+    #: The browser of the request: nobody can approve it there. Empty for a program.
     browser: str = ""
 
 
 def request(asked: BatchRequest, window: tuple[datetime, datetime] | None = None, digest: str = "") -> Batch:
-    """Ask for a batch that others have to approve.
+    """Request a batch that others have to approve.
 
-    :param window: from when to when its switches may start; ``None`` for as soon as it is approved, as long
-        as it takes.
-    :param digest: of what was shown; empty for whatever it is now.
-    :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not what was shown any
+    :param window: when its switches may start, and until when; ``None``: as soon as it is approved, without an end.
+    :param digest: of the plan that was shown; empty accepts the current one.
+    :raises PermissionDenied: the user may not request. :raises PlanChanged: the plan is not the one that was shown any
         more.
-    :raises Busy: somebody else holds part of it. :raises Refused: some of it cannot move, or nothing is left.
+    :raises Busy: something else holds part of it. :raises Refused: some of it cannot move, or nothing is left.
     """
     pair = asked.wanted.pair
     if not may(asked.user, REQUEST, pair):
@@ -76,7 +75,7 @@ def request(asked: BatchRequest, window: tuple[datetime, datetime] | None = None
 
 
 def _against(rows: list[Row], count: int) -> list[Sentence]:
-    """What stands against a batch: which radii, and each reason once."""
+    """What blocks a batch: the radii that cannot move, and each reason once."""
     names = [str(row.plan.scope) for row in rows[:_NAMED]]
     reasons = {str(reason): reason for row in rows for reason in row.blockers}
     return [

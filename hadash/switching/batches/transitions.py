@@ -1,4 +1,4 @@
-"""What happens to a batch by itself: it runs, stops at what has failed, and finishes."""
+"""What happens to a batch by itself: it runs, stops at a failure, and finishes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hadash.sentences import Sentence
 from hadash.switching.machines.batches import Event
 from hadash.switching.models.batches import Batch, tell
 
-#: What tells the workers that a batch can be moved on; called after the commit.
+#: Tells the workers that a batch can be advanced; called after the commit.
 Wake = Callable[[Batch], None]
 
 
 def run(held: Batch, wake: Wake) -> None:
-    """Let an approved batch run. ``held`` is locked by the caller."""
+    """Let an approved batch run. The caller has locked ``held``."""
     held.move(Event.RUN)
     held.started_at = held.looked_at = timezone.now()
     held.save()
@@ -25,7 +25,7 @@ def run(held: Batch, wake: Wake) -> None:
 
 
 def stop(held: Batch, sentence: Sentence) -> None:
-    """Nothing new starts until a person says how it goes on. ``held`` is locked by the caller."""
+    """Let nothing new start until a person decides how to continue. The caller has locked ``held``."""
     held.move(Event.STOP)
     held.outcome = sentence.to_json()
     held.save()
@@ -34,7 +34,7 @@ def stop(held: Batch, sentence: Sentence) -> None:
 
 
 def finish(held: Batch, sentence: Sentence) -> None:
-    """There is nothing left to do. ``held`` is locked by the caller."""
+    """Finish a batch that has nothing left to do. The caller has locked ``held``."""
     held.move(Event.FINISH)
     held.ended_at = timezone.now()
     held.conclude(sentence)

@@ -1,4 +1,4 @@
-"""The list that somebody typed, and which radius belongs to which wave. Pure."""
+"""Read the list that a person typed, and assign radii to waves. Pure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 from hadash.sentences import Sentence, say
 
-#: What separates a name from the number of its wave: the comma belongs to names that are pasted from tables.
+#: Separates a name from the number of its wave. It is not the comma, which names pasted from tables contain.
 _SEPARATORS = ";；"
 
-#: Digits of a wave's number: more is mistyped.
+#: The most digits of a wave's number: a longer one is a typing error.
 _DIGITS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One name, and its wave when it says one."""
+    """One name, and its wave if the line gives one."""
 
     name: str
     wave: int | None = None
 
 
 def read_list(text: str) -> tuple[list[Line], list[Sentence]]:
-    """The lines of a list, and what is wrong with it. Empty lines say nothing; the same line twice is one.
+    """The lines of a list, and its faults. Empty lines are ignored, and equal lines count once.
 
     >>> read_list("orders; 2\\nreturns")[0]
     [Line(name='orders', wave=2), Line(name='returns', wave=None)]
@@ -60,9 +60,9 @@ def _parted(line: str) -> tuple[str, int | None, bool]:
 
 
 def in_waves(said: Sequence[int | None], size: int, first: int | None = None) -> list[int]:
-    """The wave of each radius: the one that was said, and of the others ``size`` in each wave after those.
+    """The wave of each radius: the given one; radii without one follow after those, ``size`` in each wave.
 
-    :param first: how many the first of those waves has; ``None`` for as many as the others.
+    :param first: the size of the first of the following waves; ``None``: ``size``.
 
     >>> in_waves([None] * 5, 2, first=1)
     [1, 2, 2, 3, 3]

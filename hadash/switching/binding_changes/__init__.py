@@ -1,5 +1,5 @@
-"""Bindings that people make and remove by hand: reviewed as a switch is, and moving nobody.
+"""Bindings that people add and remove by hand: reviewed like a switch, and moving no client.
 
-``rule`` says what is possible, ``machine`` holds the states, ``models`` the rows; ``asking`` and ``deciding``
-are for people, ``applying`` writes to ZooKeeper.
+``requests`` and ``decisions`` are for people, ``applying`` writes to ZooKeeper, ``unregistering`` removes InstanceIDs.
+:mod:`hadash.switching.binding_rule` says what is possible; the states are in ``machines/``, the rows in ``models/``.
 """

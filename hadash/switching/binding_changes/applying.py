@@ -1,4 +1,4 @@
-"""Writing an approved change to ZooKeeper. Killed anywhere and called again, it comes to the same end."""
+"""Write an approved change to ZooKeeper. Idempotent: it may be killed anywhere and called again."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)
 
-#: What stands as the stage in the journal, and in the bindings that are made.
+#: The stage in the journal, and in the bindings that are written.
 STAGE = BY_HAND_STAGE
 
 
-#: Seconds that a worker is given to take a change before beat picks it up: a free one needs some hundredths.
+#: Seconds for a worker to take a change before beat picks it up: a free worker needs some hundredths.
 TAKE_SECONDS = 1.0
 
 
 def waiting() -> list[int]:
-    """Keys of the rows that are approved and not written: no worker took them, or one or ZooKeeper was lost."""
+    """Keys of approved rows that are not written: no worker took them, or a worker or ZooKeeper was lost."""
     approved = BindingChange.objects.filter(status=Status.APPROVED.value)
     late = timezone.now() - timedelta(seconds=TAKE_SECONDS)
     return list(approved.filter(Q(token__gt=0) | Q(decided_at__lt=late)).values_list("pk", flat=True))
 
 
 def why_waiting(pk: int) -> Way:
-    """Why beat has to pick a change up: each worker that takes one counts its token up."""
+    """Why beat has to pick a change up. (Each worker that takes it increments its token.)"""
     taken = BindingChange.objects.filter(pk=pk, token__gt=0).exists()
     return Way.RETRIED if taken else Way.NEVER_TAKEN
 
 
 def apply(pk: int) -> None:
-    """Write an approved change, once, and wait until the engines have put it into effect.
+    """Write an approved change once, and wait until the engines have put it into effect.
 
-    What was written is known by the journal, which is part of the same transaction: a lost answer is no
-    second change. Nobody but its worker touches the bindings meanwhile, because a switch that would is
-    refused (:func:`hadash.switching.requests.request`).
+    The journal, which is part of the same transaction, says whether it was written: after a lost answer it is not
+    written twice. No other process touches the bindings meanwhile, because an overlapping switch is refused
+    (:func:`hadash.switching.requests.submit`).
     """
     if not BindingChange.objects.filter(pk=pk, status=Status.APPROVED.value).update(token=F("token") + 1):
         return  # another worker has done it
@@ -90,7 +90,7 @@ def _apply(change: BindingChange) -> None:
 
 
 def _write(change: BindingChange, dialect: Dialect) -> int | None:
-    """The epoch of the change, which is noted; ``None`` when it cannot be made any more, which is noted, too."""
+    """Write the change, and return its epoch; ``None`` if it cannot be made any more. The row says which."""
     dialect.take_over(change.key, STAGE, change.token)
     journal = dialect.journal(change.key)
     written = journal is not None and journal.epoch > 0
@@ -108,8 +108,8 @@ def _write(change: BindingChange, dialect: Dialect) -> int | None:
     edits = [
         Edit(identity, _bound(change, cluster), stays=True)
         for identity, cluster in change.the_edits.items()
-        # Once more only where it still stands, which completes what an engine may lack: what somebody has
-        # bound since, he has bound later.
+        # When it was written before, write again only identities that are still bound so, which completes an engine's
+        # copy: a binding that somebody has changed since is newer.
         if not written or _stands(change, cluster, document.binding_of(identity))
     ]
     if edits:
@@ -123,14 +123,14 @@ def _write(change: BindingChange, dialect: Dialect) -> int | None:
 
 
 def _stands(change: BindingChange, cluster: str | None, held: Binding | None) -> bool:
-    """Whether an identity is bound as this change has bound it."""
+    """Whether an identity is still bound as this change bound it."""
     if held is None or cluster is None:
         return held is None and cluster is None
     return held.switch == change.key
 
 
 def _late(change: BindingChange) -> bool:
-    """Whether it was approved as long ago as a switch would not begin any more."""
+    """Whether its approval is so old that a switch would not begin any more."""
     late = timezone.now() - timedelta(seconds=settings.SWITCH_BEGIN_SECONDS)
     return change.decided_at is not None and change.decided_at < late
 
@@ -140,7 +140,7 @@ def _bound(change: BindingChange, cluster: str | None) -> Binding | None:
 
 
 def _against(change: BindingChange, dialect: Dialect, document: BindingDocument) -> list[Sentence]:
-    """Why it must not be written any more: what was true when people agreed to it is not."""
+    """Why it must not be written any more: what people agreed to is no longer true."""
     appid = AppID.objects.select_related("pair__default").filter(pair=change.pair, name=change.appid).first()
     if appid is None:
         return [say("AppID %(appid)s does not exist any more.", appid=change.appid)]
@@ -181,7 +181,7 @@ def _fail(change: BindingChange, *reasons: Sentence) -> None:
 
 
 def _in_effect(dialect: Dialect, epoch: int) -> Sentence:
-    """Wait for the engines; what came of it."""
+    """Wait for the engines, and return the result."""
     seconds = settings.BINDING_APPLY_SECONDS
     deadline = time.monotonic() + seconds
     while True:

@@ -1,4 +1,4 @@
-"""What people decide on a change of bindings that was requested: approve, decline, cancel."""
+"""What people decide on a requested change of bindings: approve, decline, cancel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hadash.switching.refusals import PlanChanged
 
 
 class BindingChangeWorkflow(Workflow[BindingChange]):
-    """(What has been approved cannot be taken back: a worker may have written it already.)"""
+    """The workflow of changes. (An approved one cannot be cancelled: a worker may have written it already.)"""
 
     MODEL = BindingChange
     EVENT = Event
@@ -51,7 +51,7 @@ class BindingChangeWorkflow(Workflow[BindingChange]):
         overlaps.refuse_overlap(held.radius)
 
     def begin(self, held: BindingChange, start: Start[BindingChange]) -> None:
-        """A worker writes it."""
+        """Let a worker write it."""
         transaction.on_commit(lambda: start(held))
 
 

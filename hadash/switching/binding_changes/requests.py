@@ -1,5 +1,5 @@
-"""Asking for a change of bindings by hand: what it would write, what stands against it, and the row that
-others decide on.
+"""Requests for manual changes of bindings: what a change would write, what blocks it, and the row that others
+decide on.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 
 class WouldMove(Refused):
-    """A change by hand that would move somebody: a switch does that. ``moves`` are those who would."""
+    """A manual change would move clients, which only a switch does. ``moves`` are these clients."""
 
     def __init__(self, moves: tuple[Move, ...], *reasons: Sentence) -> None:
         super().__init__(*reasons)
@@ -47,16 +47,16 @@ class WouldMove(Refused):
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """Who asks for what, why, and from where."""
+    """A request for a change: the person, the AppID and the change, the reason, and the person's address."""
 
     user: User
     appid: AppID
     wanted: Wanted
     reason: str
     address: str | None = None
-    #: The one in which it is asked for: nobody approves it there. Empty for a program.
+    #: The browser of the request: nobody can approve it there. Empty for a program.
     browser: str = ""
-    #: Whether InstanceIDs that are not registered are registered with it.
+    #: Whether InstanceIDs that are not registered yet are registered with it.
     register: bool = False
 
 
@@ -67,13 +67,13 @@ def known_of(appid: AppID) -> Known:
 
 
 def unregistered(wanted: Wanted, known: Known) -> list[str]:
-    """InstanceIDs that are to be bound and are not registered."""
+    """InstanceIDs to be bound that are not registered."""
     names = {identity.instance_id for identity in wanted.bind} - {None}
     return sorted(name for name in names if name is not None and name not in known.registered)
 
 
 def look(appid: AppID, wanted: Wanted, *, register: bool = False) -> Judgement:
-    """What a change would write as things are, and everything that stands against it.
+    """Judge what a change would write now, and everything that blocks it.
 
     :raises EnginesAway: ZooKeeper does not answer. :raises Refused: the document there cannot be read.
     """
@@ -89,7 +89,7 @@ def look(appid: AppID, wanted: Wanted, *, register: bool = False) -> Judgement:
 def look_at(
     appid: AppID, wanted: Wanted, dialect: Dialect, document: BindingDocument, *, register: bool = False
 ) -> Judgement:
-    """The same of a document that was read already. :raises BindingError: the engine's servers do not answer."""
+    """Like :func:`look`, for a document that was read. :raises BindingError: the engine's servers do not answer."""
     known = known_of(appid)
     if register:
         known = replace(known, registered={*known.registered, *unregistered(wanted, known)})
@@ -99,15 +99,15 @@ def look_at(
         own = document.binding_of(identity)
         served[cluster or (own.cluster if own is not None else "")].append(identity)
     against = [s for cluster, some in sorted(served.items()) for s in dialect.blockers(some, cluster)]
-    if any(cluster is not None for cluster in found.edits.values()):  # (to unbind is the way out)
+    if any(cluster is not None for cluster in found.edits.values()):  # (unbinding is the way out)
         in_two = two_pairs(used_elsewhere(appid.pair, [appid.name]))
         against += [in_two.sentence] if in_two is not None else []
     return replace(found, faults=(*found.faults, *against))
 
 
 def refuse(found: Judgement) -> None:
-    """:raises Refused: with everything that stands against it; as :class:`Busy` or :class:`WouldMove` if that
-    is all.
+    """:raises Refused: with all blockers. :raises Busy: all of them may be gone later. :raises WouldMove: the only
+    blockers are clients that would move.
     """
     if found.faults:
         raise Refused(*found.blockers)
@@ -118,12 +118,12 @@ def refuse(found: Judgement) -> None:
 
 
 def request(asked: ChangeRequest, digest: str = "") -> BindingChange:
-    """Ask for a change that others have to approve.
+    """Request a change that others have to approve.
 
-    :param digest: of what was shown; empty for whatever it is now.
-    :raises PermissionDenied: the user may not request, or not register what is to be registered with it.
+    :param digest: of the change that was shown; empty accepts the current one.
+    :raises PermissionDenied: the user may not request, or may not register the InstanceIDs that it needs.
     :raises PlanChanged: it is not what was shown any more. :raises Busy: a switch or another change holds part of it.
-    :raises Refused: something stands against it; :class:`WouldMove` if it would move somebody.
+    :raises Refused: something blocks it. :raises WouldMove: it would move clients.
     """
     user, appid, pair = asked.user, asked.appid, asked.appid.pair
     if not may(user, REQUEST, pair):
@@ -143,7 +143,7 @@ def request(asked: ChangeRequest, digest: str = "") -> BindingChange:
 
 
 def _create(asked: ChangeRequest, found: Judgement, digest: str) -> BindingChange:
-    """The row of a new change. In a transaction. :raises Busy: something else holds part of it."""
+    """Create the row of a new change, in a transaction. :raises Busy: something else holds part of it."""
     appid, pair = asked.appid, asked.appid.pair
     overlaps.lock()
     radius = radius_of(pair.name, appid.name, found.edits)
@@ -174,8 +174,8 @@ def _create(asked: ChangeRequest, found: Judgement, digest: str) -> BindingChang
         approvals_needed=policy_of(pair).approvals,
         expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
     )
-    # The first entry of the log comes after the last row: a row locks the pair, which others hold while they
-    # wait for the log.
+    # The log entry comes after the last row: a row locks the pair, which other transactions hold while they wait for
+    # the log.
     try:
         services.register_instances(asked.user, appid, registered, address=asked.address)
     except NotRegistered as refusal:

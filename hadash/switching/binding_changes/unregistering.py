@@ -1,4 +1,4 @@
-"""Taking a registered InstanceID back, where nothing depends on it."""
+"""Unregister an InstanceID on which nothing depends."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ from hadash.switching.refusals import Busy, EnginesAway
 
 
 def unregister(user: Any, instance: InstanceID, confirmed: str, address: str | None = None) -> None:
-    """Its client.id counts as unknown from then on.
+    """Delete a registered InstanceID; its client.id counts as unknown from then on.
 
-    :param confirmed: its name once more, as the person's word.
-    :raises PermissionDenied: ``user`` may not register. :raises EnginesAway: ZooKeeper does not say whether
-        it is bound.
-    :raises Busy: an open switch or change is about it. :raises Refused: it is bound or declared, or not
-        confirmed.
+    :param confirmed: its name, typed again.
+    :raises PermissionDenied: ``user`` may not register. :raises EnginesAway: ZooKeeper does not say whether it is
+        bound.
+    :raises Busy: an open switch or change concerns it. :raises Refused: it is bound or declared, or not confirmed.
     """
     appid = instance.appid
     pair = appid.pair

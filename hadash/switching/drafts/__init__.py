@@ -1,1 +1,1 @@
-"""Requests that are written but not asked yet: nobody sees them but their author, and nothing is held for them."""
+"""Requests that are written but not submitted: only their authors see them, and they hold no radius."""

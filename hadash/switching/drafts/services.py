@@ -1,4 +1,4 @@
-"""Keeping drafts of requests, and giving them up."""
+"""Save and discard drafts of requests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models.drafts import RequestDraft
 
-#: What of the request form is kept. Not the plan that was shown, which is drawn up again, nor the name that is
-#: typed to confirm what cannot wait.
+#: The fields of the request form that are stored. Not among them: the plan that was shown, which is computed again,
+#: and the name that is typed to confirm what cannot wait.
 FIELDS = (
     "scope",
     "instance",
@@ -40,12 +40,12 @@ FIELDS = (
 )
 
 
-#: Scopes for which whoever asks chooses the way.
+#: Scopes for which the requester chooses the direction.
 _WAY_CHOSEN = (ScopeKind.PAIR, ScopeKind.SEVERAL)
 
 
 def drafts_of(user: User) -> QuerySet[RequestDraft]:
-    """One's own, the newest first; not those of pairs that one may not see any more."""
+    """The user's own drafts, the newest first, without those of pairs that the user may not see any more."""
     found = RequestDraft.objects.filter(owner=user, pair__in=pairs_where(user))
     return found.select_related("pair__first", "pair__second", "pair__default", "appid__pair")
 
@@ -57,15 +57,17 @@ def save(
     fields: Mapping[str, Any],
     draft: RequestDraft | None = None,
 ) -> RequestDraft:
-    """Keep what was typed so far, however incomplete; in place of ``draft`` if there is one.
+    """Store what was typed so far, however incomplete; ``draft`` is overwritten if it is given.
 
-    :raises PermissionDenied: the user may not request. :raises Refused: too long, or one draft too many.
+    :raises PermissionDenied: the user may not request. :raises Refused: it is too long, or one draft too many.
     """
     if not may(user, REQUEST, pair):
         raise PermissionDenied("You may not request switches.")
     kept = {name: str(fields[name]).replace("\0", "") for name in FIELDS if fields.get(name)}
     if kept.get("scope") not in _WAY_CHOSEN and "restores" not in kept:
-        kept.pop("target", None)  # the page has proposed it: the other side than where it was then
+        kept.pop(
+            "target", None
+        )  # the page proposed it: the other side than the clients' cluster at that time
     if sum(map(len, kept.values())) > settings.DRAFT_MAX_CHARACTERS:
         raise Refused(
             say(
@@ -74,7 +76,7 @@ def save(
             )
         )
     with transaction.atomic():
-        # Two that are saved at once must not both be the last one.
+        # Two drafts that are saved at once must not both be the last one allowed.
         User.objects.select_for_update().get(pk=user.pk)
         own = RequestDraft.objects.filter(owner=user)
         kept_already = draft is not None and own.filter(pk=draft.pk).exists()
@@ -86,12 +88,12 @@ def save(
                 )
             )
         values = {"pair": pair, "appid": appid, "fields": kept, "saved_at": timezone.now()}
-        # (One that was discarded a moment ago is made again.)
+        # (A draft that was discarded a moment ago is created again.)
         if draft is not None and own.filter(pk=draft.pk).update(**values):
             return drafts_of(user).get(pk=draft.pk)
         return RequestDraft.objects.create(owner=user, **values)
 
 
 def discard(draft: RequestDraft) -> None:
-    """Give it up, or forget it because it was asked for. One that is gone already is no error."""
+    """Delete a draft, because it is not needed or was submitted. Idempotent."""
     RequestDraft.objects.filter(pk=draft.pk).delete()

@@ -1,1 +1,1 @@
-"""Carrying out a running switch: its executor, what commands do on real servers, leases, what is kept of it."""
+"""Carrying out a running switch: its executor, the effects of commands on real servers, leases, and stored results."""

@@ -1,4 +1,4 @@
-"""Carrying out the commands of a stage: the only place where a switch touches the world."""
+"""Carry out the commands of a stage: the only place where a switch reads and changes real servers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ R = TypeVar("R")
 
 
 class CommandHandler:
-    """One switch's hands.
+    """Carries out the commands of one switch.
 
-    :param journal: the switch, stage and token that every write carries; ``None`` for a dry run, which must not
-        write.
+    :param journal: the switch, stage and token that every write carries; ``None`` for a dry run, which must not write.
     :param said: called with each sentence of the stage.
-    :param fence: raises :class:`StaleWriter` when somebody else is the executor now; called within commands that take
+    :param fence: raises :class:`StaleWriter` if another process is the executor now; called within commands that take
         several steps.
     """
 
@@ -55,23 +54,25 @@ class CommandHandler:
         self.partitions: list[Partition] | None = None
 
     def begin(self, stage: Stage) -> None:
-        """Another stage of the same switch, in the same process."""
+        """Begin another stage of the same switch, in the same process."""
         assert self.journal is not None
         self.journal = replace(self.journal, stage=stage.value)
         self._began = time.monotonic()
         if stage in (Stage.DRAIN, Stage.FOLLOW):
-            # While consumers quiesced, writes went on, and a Topic may have got another partition.
+            # Writes went on while consumers quiesced, and a Topic may have got another partition.
             self.partitions = None
 
     @property
     def seconds(self) -> float:
-        """Since the stage began."""
+        """Seconds since the stage began."""
         return time.monotonic() - self._began
 
     def client(self, cluster: str) -> ClusterClient:
+        """The client of one of the pair's clusters, by its name."""
         return mirroring.cluster_client(self.clusters[cluster])
 
     def all_partitions(self) -> list[Partition]:
+        """Every partition of the plan's Topics, cached until :meth:`begin` discards them."""
         if self.partitions is None:
             # A lost source cannot say what it has.
             known = self.plan.target if self.plan.kind.spec.source_lost else self.plan.source
@@ -79,11 +80,12 @@ class CommandHandler:
         return self.partitions
 
     def mirrors(self) -> list[Mirror]:
+        """The plan's mirrors, as they are in the database now."""
         found = Mirror.objects.filter(pair=self.pair, name__in=self.plan.mirrors)
         return list(found.select_related("source", "pair__first", "pair__second"))
 
     def carry_out(self, command: Command[R]) -> R:
-        """The answer to one command, as its class says."""
+        """The answer to one command, as its class describes it."""
         answer: R = HANDLERS[type(command)](self, command)
         return answer
 
@@ -103,7 +105,7 @@ def pause(hand: CommandHandler, command: do.Pause) -> float:
 @handles(do.Together)
 def together(hand: CommandHandler, command: do.Together) -> list[Any]:
     *others, last = command.commands
-    # The last one here: only this thread has a database connection.
+    # The last command runs here, because only this thread has a database connection.
     with ThreadPoolExecutor(max_workers=max(len(others), 1)) as beside:
         started = [beside.submit(hand.carry_out, other) for other in others]
         answer = hand.carry_out(last)

@@ -1,4 +1,4 @@
-"""Who is connected to Gateways of what a plan moves."""
+"""The Gateways' connections and observations of the clients that a plan moves."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from hadash.switching.plan import Plan
 from hadash.switching.planning.connected import Name, where_they_are
 
-#: AppIDs up to which each is asked for by itself; beyond it the Gateways are asked for everybody.
+#: The most AppIDs that are asked for one by one; for more the Gateways are asked about all clients.
 ASKED_BY_NAME = 10
 
 
 def ask_about(
     plan: Plan, ask: Callable[..., list[dict[str, Any]]], path: str, key: str
 ) -> list[dict[str, Any]]:
-    """What Gateways say of the plan's AppIDs (of all of their clients, also those that stay).
+    """The Gateways' answers about the plan's AppIDs (about all of their clients, also those that stay).
 
-    :param ask: ``ask_all``, or ``ask_every`` for what must not be decided on half of the truth.
+    :param ask: ``ask_all``, or ``ask_every`` if an incomplete answer must not be used.
     """
     wanted = set(plan.appids)
     if len(wanted) > ASKED_BY_NAME:
@@ -28,7 +28,7 @@ def ask_about(
 def connected(
     plan: Plan, ask: Callable[..., list[dict[str, Any]]], lately: float | None = None
 ) -> dict[Name, set[str]]:
-    """See :func:`hadash.switching.planning.connected.where_they_are`; :param ask: as of :func:`ask_about`."""
+    """See :func:`hadash.switching.planning.connected.where_they_are`. :param ask: as for :func:`ask_about`."""
     connections = ask_about(plan, ask, "/clients", "clients")
     access = ask_about(plan, ask, "/access", "access") if plan.moves_by_topic else []
     return where_they_are(plan, connections, access, lately)

@@ -1,4 +1,4 @@
-"""What a stage has changed, as the audit log holds it. Pure."""
+"""The changes that a stage has made, as they are stored in the audit log. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hadash.switching.stages.commands import AUDITED, Together
 
 
 def audited(command: Any, answer: Any) -> list[dict[str, Any]]:
-    """The effects of a command that was carried out; none for one that reads only.
+    """The effects of a command that was carried out; none for a command that only reads.
 
     >>> from hadash.bindings.model import BindingState
     >>> from hadash.switching.stages.commands import WriteBindings

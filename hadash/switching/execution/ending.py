@@ -1,4 +1,4 @@
-"""How a running switch stops: it waits for a person, or it has ended."""
+"""How a running switch stops: it waits for a person, or it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hadash.switching.signals import switch_ended
 
 
 def pause(held: Switch) -> None:
-    """Wait for a person's go: all checks hold, and no client has noticed anything. ``held`` is locked by the caller."""
+    """Wait for a person's go: all checks hold, and no client has noticed anything. The caller has locked ``held``."""
     held.move(Event.PAUSE)
     held.paused_at = timezone.now()
     held.save(update_fields=["status", "paused_at"])
@@ -28,7 +28,7 @@ def pause(held: Switch) -> None:
 
 
 def end(held: Switch, event: Event, outcome: Sentence) -> None:
-    """End a running switch, with its stages in the audit log. ``held`` is locked by the caller."""
+    """End a running switch, with its stages in the audit log. The caller has locked ``held``."""
     held.move(event)
     held.conclude(outcome)
     held.ended_at = timezone.now()

@@ -1,7 +1,7 @@
-"""Running one stage of one switch: take over, carry out, keep the result, say what comes next.
+"""Run one stage of one switch: take it over, carry it out, store the result, and choose what comes next.
 
-One executor at a time: it holds the newest token, in the database and in the switch's journal in ZooKeeper. A slower
-one that still thinks it is the executor fails at its next write.
+There is one executor at a time: it holds the newest token, in the database and in the switch's journal in ZooKeeper.
+A slower one that still believes to be the executor fails at its next write.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any
 
-from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -64,32 +63,32 @@ from hadash.telemetry import ids, tracing
 
 log = logging.getLogger(__name__)
 
-#: Stages at whose beginning a switch can still be called off as if it had never been asked for.
+#: Stages at whose beginning a switch can still be dropped as if it had never been requested.
 BEGINNING = (Stage.PRECHECK, Stage.QUIESCE)
 
-#: Stages that let the clients go on.
+#: Stages that release the clients.
 RELEASING = (Stage.FORWARD, Stage.RETURN)
 
-#: Stages whose failure only a person can do something about, and the seconds between two attempts at them.
+#: Stages whose failure needs a person, and the seconds between two attempts at them.
 LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.GIVE_UP)
 AGAIN_SECONDS = 1.0
 
-#: While clients wait, somebody who aborts is heard at most so many seconds later: a question before each
-#: command is time for which they wait, too. (The end of a stage hears of it in any case.)
+#: The longest delay, in seconds, until an abort is noticed while clients wait: a query before each command would make
+#: them wait longer. (The end of a stage notices it in any case.)
 HEAR_SECONDS = 0.1
 
-#: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.
+#: Expected errors of servers. Any other is a bug, and also counts as a failure of the stage.
 _EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
 
 
 def run_stage(switch_pk: int, token: int) -> int | None:
-    """Run the stage that the switch is in. The token with which the next one is to be run; ``None`` for no next one.
+    """Run the switch's current stage. Return the token with which to run the next one; ``None`` if there is none.
 
-    Each call takes the next token: the same task, delivered once more (Redis does so when a worker's connection
-    breaks, although the worker goes on), finds that ``token`` is used up.
+    Each call takes the next token: a second delivery of the same task (Redis delivers again when a worker's
+    connection breaks, although the worker continues) finds that ``token`` is used up.
 
-    While clients wait, the next stage follows here at once: handing it over through the broker and another
-    thread costs more than the stage itself. Everything else is one stage a call.
+    While clients wait, the next stage follows here at once: a hand-over through the broker to another thread costs
+    more than the stage itself. Otherwise each call runs one stage.
     """
     switch = Switch.objects.select_related("source", "target", "pair").get(pk=switch_pk)
     if switch.token != token or switch.current is not Status.RUNNING:
@@ -102,18 +101,20 @@ def run_stage(switch_pk: int, token: int) -> int | None:
         with Renewal(switch, own):
             return own if _Execution(switch, own).run() else None
     except AlreadyForwarded as error:
-        # PostgreSQL has forgotten it since the stage began. It is run again at once, and reads back how far it came.
+        # PostgreSQL has lost this since the stage began. The stage is run again at once, and reads back how far it
+        # came.
         log.error("switch %s: %s", switch.key, error)
         return own
     except StaleWriter as error:
         log.info("%s", error)
     except StoreUnavailable as error:
-        # Before the stage could begin. The lease runs out, and it is tried again.
+        # ZooKeeper was away before the stage could begin. The lease ends, and the stage is retried.
         log.warning("switch %s cannot go on: %s", switch.key, error)
         log_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
         release(switch)
     except BindingError as error:
-        # The same, for what a person has to correct: somebody has changed the engine's servers, or repairs a document.
+        # The same, but a person has to correct something: the engine's servers were changed, or a document is
+        # unreadable.
         log.warning("switch %s cannot go on: %s", switch.key, error)
         log_once(switch, say("%(error)s The switch goes on as soon as that is corrected.", error=error))
         release(switch)
@@ -122,40 +123,39 @@ def run_stage(switch_pk: int, token: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of one attempt at a stage. ``sentence`` says it to people."""
+    """The result of one attempt at a stage. ``sentence`` describes it to people."""
 
     succeeded: bool
     sentence: Sentence
-    #: It failed because a server did not do what it was asked to: it may in a moment.
+    #: Whether it failed because a server did not do what it was asked to, and might in a moment.
     let_down: bool = False
-    #: And that server was ZooKeeper: nobody can tell what stands there now.
+    #: Whether that server was ZooKeeper, so that nobody can tell what is stored there now.
     unreachable: bool = False
 
 
 class Then(Enum):
     """What follows the end of a stage."""
 
-    #: The next stage has begun, in this call: clients wait.
+    #: The next stage has begun in this call, because clients wait.
     HERE = auto()
-    #: There is a next stage, for whoever takes it.
+    #: There is a next stage, for any worker.
     HANDED_OVER = auto()
-    #: Nothing, for this executor: the switch has ended, waits for a person, was let go, or is another one's.
+    #: Nothing, for this executor: the switch has ended, waits for a person, was released, or belongs to another one.
     NOTHING = auto()
 
 
 class _Execution:
-    """One call's work on a switch: a stage, and those that have to follow without a pause."""
+    """One call's work on a switch: a stage, and the stages that have to follow it without a pause."""
 
     def __init__(self, switch: Switch, token: int) -> None:
         self.switch = switch
         self.token = token
         self.stage = Stage(switch.stage)
         self.context = StageContext(switch.facts, self._save_facts)
-        self.effects: CommandHandler | None = None
-        #: By command, and by what the executor itself does around them: how often, and seconds in all.
+        self.handler: CommandHandler | None = None
+        #: By command, and by work of the executor itself: how often, and seconds in all.
         self.timings: dict[str, list[float]] = {}
-        #: When it was last asked whether somebody aborts: by the clock that all workers share, and by this
-        #: process' own.
+        #: When the abort flag was last read: by the clock that all workers share, and by this process's own.
         self.heard: tuple[datetime, float] | None = None
         self.limits = limits_of(switch.pair)
         #: What this stage has changed, for the audit log.
@@ -192,13 +192,12 @@ class _Execution:
         )
 
     def _attempt(self) -> Attempt:
-        """Carry the stage out.
+        """Carry out the stage.
 
-        Where nobody but a person could go on, the stage is tried again for a while first: a broker, Connect
-        or ZooKeeper that is started again is back in a moment. Forward and return, for which clients wait,
-        whatever stopped them.
+        A stage whose failure needs a person is first retried for a while: a broker, Connect or ZooKeeper that
+        restarts is back in a moment. Forward and return, for which clients wait, are retried after any failure.
         """
-        deadline = time.monotonic() + settings.SWITCH_FORWARD_SECONDS
+        deadline = time.monotonic() + self.limits.forward
         while True:
             attempt = self._attempt_once()
             again = self.stage in RELEASING or (self.stage in LASTING and attempt.let_down)
@@ -212,16 +211,16 @@ class _Execution:
         if too_late is not None:
             return Attempt(False, too_late)
         try:
-            if self.effects is None:
+            if self.handler is None:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
-                self.effects = CommandHandler(
+                self.handler = CommandHandler(
                     self.switch.the_plan(), journal, self.context, self._say, self._fence
                 )
-            self.effects.begin(self.stage)
-            run = run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits)
-            return Attempt(True, self._drive(run, self.effects))
+            self.handler.begin(self.stage)
+            run = run_of(self.switch.the_kind, self.stage)(self.handler.plan, self.limits)
+            return Attempt(True, self._drive(run, self.handler))
         except (StaleWriter, AlreadyForwarded, OperationalError, InterfaceError):
-            raise  # without the database nothing can be noted: the lease runs out, and the stage is run again
+            raise  # without the database nothing can be noted: the lease ends, and the stage is run again
         except StageFailed as failure:
             return Attempt(False, failure.sentence)
         except _EXPECTED as error:
@@ -233,7 +232,7 @@ class _Execution:
                 False, say("Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error)
             )
 
-    def _drive(self, run: StageRun, effects: CommandHandler) -> Sentence:
+    def _drive(self, run: StageRun, handler: CommandHandler) -> Sentence:
         """Answer the stage's commands until it returns its sentence."""
         self._check_abort()
         answer: Any = None
@@ -244,14 +243,14 @@ class _Execution:
                 sentence: Sentence = end.value
                 return sentence
             with self._timed("checks"):
-                self._check(effects.plan, command)
+                self._check(handler.plan, command)
             name = type(command).__name__
             with self._timed(name), tracing.span(name):
-                answer = effects.carry_out(command)
+                answer = handler.carry_out(command)
                 self.done += audited(command, answer)
 
     def _check(self, plan: Plan, command: Any) -> None:
-        """Whether the stage may go on with ``command``."""
+        """Check that the stage may continue with ``command``."""
         if self.stage in HOLDING:
             self._check_holding(plan, command)
         elif isinstance(command, Pause):
@@ -262,7 +261,7 @@ class _Execution:
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
-        """Count the time of ``what`` for the stage that is run."""
+        """Add the time of ``what`` to the current stage's timings."""
         began = time.perf_counter()
         try:
             yield
@@ -272,10 +271,12 @@ class _Execution:
             timing[1] = round(timing[1] + time.perf_counter() - began, 6)
 
     def _check_abort(self) -> Any:
-        """Who has asked to abort is heard at the start of a stage and when it waits; while clients wait,
-        every
-        :data:`HEAR_SECONDS`. What time it is, by the clock that all workers share; ``None`` when nobody can
-            abort any more.
+        """Read whether a person has asked to abort: when a stage starts and when it waits, and every
+        :data:`HEAR_SECONDS` while clients wait.
+
+        Return the time, by the clock that all workers share; ``None`` if the switch cannot be aborted any more.
+
+        :raises StageFailed: it is aborted.
         """
         if self.stage not in ABORTABLE:
             return None
@@ -287,7 +288,7 @@ class _Execution:
         return now
 
     def _now(self) -> Any:
-        """As :meth:`_check_abort`, which is asked unless it was just now."""
+        """The time as of :meth:`_check_abort`, which is called again only after :data:`HEAR_SECONDS`."""
         if self.heard is not None:
             at, then = self.heard
             since = time.monotonic() - then
@@ -296,11 +297,11 @@ class _Execution:
         return self._check_abort()
 
     def _check_holding(self, plan: Plan, command: Any) -> None:
-        """While clients wait, before each command: have they waited for too long, has somebody aborted?
+        """Check, before each command while clients wait, that they have not waited too long and nobody has aborted.
 
-        They wait from the moment that the first Gateway hears of the block. When that was is kept, also for
-        whoever takes over. (After the last command of the last of these stages nothing is asked: forward
-        frees them as soon as a return would.)
+        They wait from the moment that the first Gateway learns of the block. That moment is stored, also for an
+        executor that takes over. (After the last command of the last of these stages nothing is checked: forward
+        releases the clients as soon as a return would.)
         """
         now = self._now()
         began = self.context.blocked_at
@@ -310,11 +311,11 @@ class _Execution:
             self.context.keep_blocked_at(now)
 
     def _fence(self) -> None:
-        """Called directly before whatever changes the world outside of ZooKeeper, which has a fence of its own.
+        """Check the token, directly before every change outside of ZooKeeper, which has its own fence.
 
-        In a transaction the token stays ours until its end.
+        In a transaction the token stays valid until its end.
 
-        :raises StaleWriter: somebody else is the executor now.
+        :raises StaleWriter: another process is the executor now.
         """
         mine = Switch.objects.filter(pk=self.switch.pk, token=self.token)
         if connection.in_atomic_block:
@@ -323,7 +324,7 @@ class _Execution:
             raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
 
     def _save_facts(self, values: dict[str, Any]) -> None:
-        """In ZooKeeper too: PostgreSQL may forget them, and the stages that follow cannot do without."""
+        """Store facts, also in ZooKeeper: PostgreSQL may lose them, and later stages need them."""
         if not Switch.objects.filter(pk=self.switch.pk, token=self.token).update(facts=values):
             raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
         journal = Journal(self.switch.key, self.stage.value, self.token)
@@ -334,7 +335,7 @@ class _Execution:
         log_event(self.switch, sentence, self.stage.value)
 
     def _following(self, held: Switch, succeeded: bool) -> tuple[Stage | Event, bool]:
-        """What comes next, and whether it has to come at once."""
+        """What comes next, and whether it has to begin at once."""
         if succeeded and self.stage is Stage.PRECHECK and held.waits_for_go:
             return Event.PAUSE, False
         following = after_success(self.stage, held.the_kind) if succeeded else after_failure(self.stage)
@@ -344,14 +345,14 @@ class _Execution:
         return following, at_once
 
     def _finish(self, attempt: Attempt) -> Then:
-        """Keep the result, and begin what follows at once."""
+        """Store the result, and begin the next stage if it has to follow at once."""
         now, succeeded, sentence = timezone.now(), attempt.succeeded, attempt.sentence
         with transaction.atomic():
             held = Switch.objects.select_for_update(of=("self",)).get(pk=self.switch.pk)
             if held.token != self.token:
                 return Then.NOTHING
             if succeeded and self.stage in ABORTABLE and held.abort_requested_by is not None:
-                # Asked for while the stage ended: it was accepted, so the switch must not go on.
+                # The abort was accepted while the stage ended, so the switch must not continue.
                 succeeded = False
                 sentence = say("%(user)s aborted the switch.", user=held.abort_requested_by.get_username())
             following, at_once = self._following(held, succeeded)
@@ -363,7 +364,7 @@ class _Execution:
             record.save()
             self._say(sentence)
             if not succeeded and attempt.unreachable and self.stage in RELEASING:
-                # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
+                # Nobody could do more than wait: the lease ends, and the stage is run again by itself.
                 record_stages(self.switch)
                 release(held)
                 return Then.NOTHING
@@ -387,7 +388,7 @@ class _Execution:
         if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
             keep_pauses(self.switch)
             keep_traffic(self.switch)
-            # Last: pages are told again, and the report of it is made.
+            # This comes last: it makes pages reload and the switch's report be written.
             Switch.objects.filter(pk=self.switch.pk).update(recorded_at=timezone.now())
         if isinstance(following, Event):
             return Then.NOTHING

@@ -1,6 +1,4 @@
-"""Reading back from ZooKeeper what PostgreSQL has forgotten of a switch: how far it came, and the facts of
-its stages.
-"""
+"""Read back from ZooKeeper what PostgreSQL has lost of a switch: how far it came, and the facts of its stages."""
 
 from __future__ import annotations
 
@@ -23,12 +21,12 @@ log = logging.getLogger(__name__)
 
 
 def read_back(switch: Switch, token: int, dialect: Dialect, before: Journal | None) -> None:
-    """Bring the row of ``switch`` to what ZooKeeper knows; its log and the audit log say what had been forgotten.
+    """Update the row of ``switch`` to what ZooKeeper knows; the switch's log and the audit log tell what was lost.
 
-    Called when ``token`` has taken over, so that nobody else writes any more what is read here.
+    Called when ``token`` has taken over, so that no other process still writes what is read here.
 
-    :param before: the journal before that.
-    :raises StaleWriter: ``token`` was replaced. :raises BindingError: it cannot be read.
+    :param before: the journal before the take-over.
+    :raises StaleWriter: ``token`` was replaced. :raises BindingError: ZooKeeper cannot be read.
     """
     said = Stage(switch.stage)
     stage = resumed_at(switch.the_kind, said, _written(switch, dialect, before))
@@ -57,7 +55,7 @@ def read_back(switch: Switch, token: int, dialect: Dialect, before: Journal | No
 
 
 def _written(switch: Switch, dialect: Dialect, before: Journal | None) -> set[str]:
-    """The stages that ZooKeeper shows to have changed bindings for a switch."""
+    """The stages that have changed bindings for a switch, according to ZooKeeper."""
     plan = switch.the_plan()
     documents = dialect.documents_now(plan.appids)
     bound = [documents[identity.appid].binding_of(identity) for identity in plan.identities]

@@ -1,4 +1,4 @@
-"""Who runs a switch: the newest token, for as long as its executor gives signs of life."""
+"""Which process runs a switch: the holder of the newest token, for as long as it gives signs of life."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RENEW_SECONDS = 1.0
 
 
 def executor_name() -> str:
-    """This process, for the lease: whoever shares the host can see whether it still lives."""
+    """This process's name for the lease; another process on the same host can check whether it still lives."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -44,8 +44,8 @@ def is_dead(executor: str) -> bool:
 
 
 def _lease() -> Any:
-    """Until when an executor is believed to live: by the database's clock, which all workers share. By its
-    own, a worker whose clock is an hour fast would leave a lease that nobody takes over while clients wait.
+    """The time until which an executor counts as alive, by the database's clock, which all workers share. With its own
+    clock, a worker that is an hour fast would leave a lease that nobody takes over while clients wait.
     """
     return Now() + timedelta(seconds=settings.SWITCH_LEASE_SECONDS)
 
@@ -59,32 +59,29 @@ def orphans() -> list[Switch]:
 
 
 def claim(switch: Switch) -> int | None:
-    """Take an orphan from its executor: the token to run it with, ``None`` when another worker was faster.
+    """Take an orphan from its executor. Return the token to run it with, or ``None`` if another worker was faster.
 
-    Until a worker takes it nobody is its executor.
+    Until a worker takes it, it has no executor.
     """
     return take(switch, switch.token, executor="")
 
 
 def release(switch: Switch) -> None:
-    """Let a switch go that cannot go on while some server does not answer: when the lease has run out it is tried
-    again."""
+    """Release a switch that cannot continue while a server does not answer: it is retried when the lease has ended."""
     Switch.objects.filter(pk=switch.pk, token=switch.token).update(released=True)
 
 
 def newest_in_zookeeper(switch: Switch) -> int:
-    """The newest token that has written for ``switch``. A PostgreSQL that has forgotten tokens gives smaller
-    ones out.
-    """
+    """The newest token that has written for ``switch``. A PostgreSQL that has lost tokens would issue smaller ones."""
     journal = dialect_of(switch.pair).journal(switch.key)
     return 0 if journal is None else journal.token
 
 
 def take(switch: Switch, token: int, newest: int = 0, executor: str | None = None) -> int | None:
-    """Become the only executor of ``switch``: the new token; ``None`` when ``token`` is used up.
+    """Become the only executor of ``switch``. Return the new token, or ``None`` if ``token`` is used up.
 
     :param newest: see :func:`newest_in_zookeeper`; the new token is larger.
-    :param executor: its name; this process when it is ``None``.
+    :param executor: its name; ``None`` for this process.
     """
     own = max(token, newest) + 1
     name = executor_name() if executor is None else executor
@@ -97,7 +94,7 @@ def take(switch: Switch, token: int, newest: int = 0, executor: str | None = Non
 
 
 def claim_first(switch: Switch) -> int:
-    """The token with which a switch that has just begun is run."""
+    """Take and return the token with which a switch that has just begun, or is run again, is handed over."""
     Switch.objects.filter(pk=switch.pk).update(
         token=F("token") + 1, lease_until=_lease(), executor="", released=False
     )
@@ -106,7 +103,7 @@ def claim_first(switch: Switch) -> int:
 
 
 class Renewal:
-    """Renews the lease while a stage runs; its own thread, because a stage may wait in one long call."""
+    """Renews the lease while a stage runs, in a thread of its own because a stage may wait in one long call."""
 
     def __init__(self, switch: Switch, token: int) -> None:
         self._query = Switch.objects.filter(pk=switch.pk, token=token)
@@ -125,7 +122,7 @@ class Renewal:
             while not self._stop.wait(RENEW_SECONDS):
                 try:
                     self._query.update(lease_until=_lease())
-                except Exception:  # the database may be away; the token fences whatever follows
+                except Exception:  # the database may be away; the token fences what follows
                     log.exception("the lease could not be renewed")
                     close_old_connections()
         finally:

@@ -1,4 +1,4 @@
-"""What is known of a source that cannot be asked: whether it is lost, what it held, who used it."""
+"""What is known of a source that cannot be asked: whether it is lost, what it held, and which clients used it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hadash.switching.stages.answers import LastKnown, UsersFound
 
 
 def is_lost(client: ClusterClient, plan: Plan) -> bool:
-    """Whether the source does not answer, or a partition that moves has no leader there."""
+    """Whether a cluster does not answer, or a partition that moves has no leader there."""
     try:
         client.brokers()
         found = client.topics(plan.topics)
@@ -29,7 +29,7 @@ def is_lost(client: ClusterClient, plan: Plan) -> bool:
 
 
 def sighted(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
-    """What was noted last of the source (see :func:`hadash.mirroring.looking.look`,
+    """The last notes about the source (see :func:`hadash.mirroring.looking.look`,
     :mod:`hadash.mirroring.positions`).
     """
     now = timezone.now()
@@ -50,7 +50,7 @@ def sighted(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
 
 
 def users(pair: Pair, source: Cluster, plan: Plan) -> UsersFound:
-    """The clients that used what moves shortly before the source was seen last, and the groups that had members."""
+    """The clients that used what moves shortly before the source was last seen, and the groups that had members."""
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors, sighted_at__isnull=False)
     last = max((m.sighted_at for m in mirrors if m.sighted_at is not None), default=None) or timezone.now()
     rows = Access.objects.filter(

@@ -1,4 +1,4 @@
-"""What people do with a switch that runs or has stopped: let it go on, abort, retry, close."""
+"""What people do with a running or stopped switch: let it continue, abort, retry, close."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ from hadash.switching.stages.context import StageContext
 
 
 def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
-    """Let a switch go on that waits for it. It begins with its checks once more: time has passed.
+    """Give a waiting switch its go. It begins with its checks again, because time has passed.
 
-    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: it does not wait (any more).
+    :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: it does not wait
+        (any more).
     """
     if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
         raise PermissionDenied("You may not let switches go on.")
@@ -57,6 +58,7 @@ def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str
 def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
     """Ask a running switch to return to the start.
 
+    :raises PermissionDenied: ``user`` may neither request nor decide on switches.
     :raises Refused: it is past forward, where going back is a switch of its own.
     """
     if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
@@ -76,7 +78,9 @@ def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
 
 
 def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
-    """Run the stage again in which a switch asked for a person."""
+    """Run the stage again in which a switch needs attention. :raises Refused: it does not need attention (any
+    more).
+    """
     if not may(user, OPERATE, switch.pair):
         raise PermissionDenied("You may not run switches.")
     there = _still_there(switch) if switch.stage == Stage.VERIFY else None
@@ -95,8 +99,9 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
 
 
 def _still_there(switch: Switch) -> RecordSeen:
-    """What a verify that a person lets run again has to see: those that are connected now. Clients that were stopped
-    meanwhile would otherwise hold the switch, and with it the way back, for ever."""
+    """What a verify that is run again has to see: the clients that are connected now. Clients that were stopped
+    meanwhile would otherwise hold up the switch, and with it the way back, for ever.
+    """
     plan = switch.the_plan()
     try:
         found = connected(plan, ask_every, settings.SWITCH_ACTIVE_SECONDS)
@@ -109,8 +114,8 @@ def _still_there(switch: Switch) -> RecordSeen:
 def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
     """End a switch that needs attention and leave everything as it is, so that its radius is free again.
 
-    :raises Refused: without a reason, or when something is not whole yet: clients wait, or the mirror has not been
-        turned round. Then only the stage itself can go on.
+    :raises Refused: there is no reason, or the switch is incomplete: clients wait, or the mirror is not turned round.
+        Then only the stage itself can complete it.
     """
     if not may(user, OPERATE, switch.pair):
         raise PermissionDenied("You may not close switches.")
@@ -144,7 +149,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
 
 
 def _where_clients_are(switch: Switch) -> list[str]:
-    """The clusters that the identities of a switch are bound to. :raises Refused: while one is not forwarded."""
+    """The clusters that a switch's identities are bound to. :raises Refused: one of them is being changed."""
     try:
         found = bound_to(switch.pair, switch.the_plan()).values()
     except BindingError as error:

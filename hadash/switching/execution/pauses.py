@@ -17,20 +17,22 @@ from hadash.switching.plan import Plan
 
 log = logging.getLogger(__name__)
 
-#: Pauses of one switch that are kept, the longest: a batch may move many thousand clients.
+#: The most pauses of one switch that are stored, the longest ones: a batch may move many thousand clients.
 MOST_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """From the last record before a client's bindings forwarded again to the first one after. Seconds since 1970."""
+    """The time from a client's last record before its bindings forwarded again to its first one after. Seconds
+    since 1970.
+    """
 
     appid: str
     client_id: str
     #: produce or consume.
     kind: str
     since: float
-    #: ``None``: nothing had moved again when the switch ended.
+    #: ``None`` if no record had moved again when the switch ended.
     until: float | None
 
     @property
@@ -42,10 +44,10 @@ class Pause:
 
 
 def pauses_of(plan: Plan, entries: Iterable[Mapping[str, Any]]) -> list[Pause]:
-    """The pauses of the clients that a plan moves, the longest first (those that have not ended before all). Pure.
+    """The pauses of the clients that a plan moves, the longest first (after those that have not ended). Pure.
 
-    A client may be connected to several Gateways: it paused while nothing of it passed through any of them.
-    What one of them calls a pause in which another one passed records is none.
+    A client may be connected to several Gateways: it paused while none of them passed a record of it. Time in which
+    another Gateway passed records does not count.
 
     :param entries: of all Gateways.
     """
@@ -64,7 +66,9 @@ def pauses_of(plan: Plan, entries: Iterable[Mapping[str, Any]]) -> list[Pause]:
 
 
 def _not_before(since: float, until: float | None) -> float | None:
-    """(Gateways let go one after the other: a client may have written through one while another one still let it.)"""
+    """The end of a pause, which is not before ``since``. (Gateways act one after the other: a client may write
+    through one before its pause begins at another.)
+    """
     return None if until is None else max(since, until)
 
 
@@ -73,7 +77,7 @@ def _longest_first(pause: Pause) -> tuple[bool, float, str, str, str]:
 
 
 def keep_pauses(switch: Switch) -> None:
-    """Keep those of a switch that has ended: the Gateways forget them. Best effort, as
+    """Store the pauses of a switch that has ended, because the Gateways forget them. Best effort, like
     :func:`hadash.switching.execution.traffic.keep_traffic`.
     """
     plan = switch.the_plan()
@@ -83,12 +87,12 @@ def keep_pauses(switch: Switch) -> None:
         log.warning("the pauses of the clients of switch %s are not kept: %s", switch.key, error)
         return
     began = switch.started_at.timestamp() if switch.started_at else 0.0
-    # (What ended before it began is of an earlier switch of the same AppID.)
+    # (A pause that ended before the switch began belongs to an earlier switch of the same AppID.)
     of_this = (entry for entry in entries if entry["until"] is None or entry["until"] >= began)
     kept = [pause.to_json() for pause in pauses_of(plan, of_this)[:MOST_KEPT]]
     Switch.objects.filter(pk=switch.pk).update(pauses=kept)
 
 
 def kept_pauses(switch: Switch) -> list[Pause]:
-    """What :func:`keep_pauses` has kept."""
+    """The pauses that :func:`keep_pauses` stored."""
     return [Pause(*values) for values in switch.pauses]

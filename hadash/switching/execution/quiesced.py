@@ -12,8 +12,8 @@ STATES = ("parked", "joining", "held", "active")
 def furthest_quiesced(members: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """(group, member id) → state.
 
-    Requests of one member may come in on several connections, to several Gateways. That one of them holds its
-    JOIN_GROUP is so now; that it was active on another was so before.
+    A member's requests may come in on several connections, to several Gateways. That one of them holds its
+    JOIN_GROUP is the current state; that it was active on another is an earlier one.
 
     >>> seen = {"group": "billing", "member_id": "m"}
     >>> furthest_quiesced([{**seen, "state": "parked"}, {**seen, "state": "active"}])
@@ -27,5 +27,5 @@ def furthest_quiesced(members: Iterable[Mapping[str, Any]]) -> dict[tuple[str, s
 
 
 def _rank(state: str) -> int:
-    """(A state that only a newer Gateway knows is no further than any.)"""
+    """A state's rank. (A state that only a newer Gateway knows ranks behind all others.)"""
     return STATES.index(state) if state in STATES else len(STATES)

@@ -1,5 +1,5 @@
-"""The quotas of those who move, read from both clusters, compared and copied. See
-:mod:`hadash.mirroring.quotas` for the rules.
+"""The quotas of moving clients: read from both clusters, compared and copied. :mod:`hadash.mirroring.quotas` has the
+rules.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hadash.switching.stages.answers import QuotaCheck, QuotasFound
 
 
 def check(pair: Pair, plan: Plan, source: ClusterClient, target: ClusterClient) -> QuotaCheck:
-    """Compare; reads only.
+    """Compare the clusters' quotas; reads only.
 
     :raises ClusterUnavailable: a cluster does not answer. :raises BindingError: ZooKeeper does not.
     """
@@ -52,7 +52,7 @@ def check(pair: Pair, plan: Plan, source: ClusterClient, target: ClusterClient) 
 
 
 def copy(pair: Pair, plan: Plan, source: ClusterClient, target: ClusterClient) -> list[str]:
-    """Give the target what it has nothing in the place of; what that was, as texts.
+    """Copy to the target the moving clients' quotas for which it has none in their place. Return them as texts.
 
     :raises KafkaError: a cluster does not answer, or hadash's account may not (ALTER_CONFIGS on the cluster).
     """
@@ -63,7 +63,7 @@ def copy(pair: Pair, plan: Plan, source: ClusterClient, target: ClusterClient) -
 
 
 def read(pair: Pair, plan: Plan, cluster: ClusterClient) -> QuotasFound:
-    """What is in effect on a cluster that there is nothing to compare with."""
+    """The quotas in effect on a cluster that cannot be compared with another."""
     try:
         found = cluster.quotas()
     except KafkaError as error:
@@ -72,12 +72,12 @@ def read(pair: Pair, plan: Plan, cluster: ClusterClient) -> QuotasFound:
 
 
 def not_met_by(plan: Plan) -> frozenset[str]:
-    """Keys of quotas that do not concern those who move."""
+    """Keys of quotas that do not concern the moving clients."""
     return rules.WRITERS_ONLY if plan.kind.spec.readers_only else frozenset()
 
 
 def movers_of(pair: Pair, plan: Plan, *quotas: Quotas) -> list[Mover]:
-    """Who moves. A binding of an AppID, of its Topics or of a group is for clients of any name."""
+    """The moving clients. A binding of an AppID, of its Topics or of a group applies to clients of any name."""
     alone: dict[str, set[str]] = {}
     whole = {identity.appid for identity in plan.identities if identity.instance_id is None}
     for identity in plan.instances:
@@ -106,7 +106,7 @@ def _seen_clients(pair: Pair, appids: Iterable[str]) -> Mapping[str, set[str]]:
 
 
 def _there_already(pair: Pair, plan: Plan) -> list[Mover]:
-    """Who of the AppIDs is bound to the target, and no part of the plan: what is copied is for them too."""
+    """Clients of the plan's AppIDs that are bound to the target already: copied quotas apply to them, too."""
     documents: Mapping[str, BindingDocument] = dialect_of(pair).documents_now(plan.appids)
     moves, found = set(plan.identities), list[Mover]()
     for appid, document in documents.items():

@@ -1,4 +1,4 @@
-"""The stages of switches in the audit log."""
+"""Audit entries for the stages of switches."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hadash.switching.models.switches import StageRecord, Switch
 
 
 def record_stages(switch: Switch) -> None:
-    """Put the attempts at stages that have ended into the audit log, those that are not there yet.
+    """Write audit entries for the ended attempts at stages that have none yet.
 
-    Not while clients wait, and after the locks of whatever else is done: all entries of the log wait for each
-    other. (Whoever calls it may be in the log already. Attempts that somebody else puts there at this moment
-    are left to that one: the two would wait for each other.)
+    Not called while clients wait, and only after all other locks are taken: all entries of the audit log wait for
+    each other. (The caller may have written one already. Attempts that another process is writing at this moment
+    are left to it: the two would wait for each other.)
     """
     with transaction.atomic():
         ended = StageRecord.objects.select_for_update(skip_locked=True).filter(
@@ -41,7 +41,7 @@ def record_stages(switch: Switch) -> None:
 
 
 def record_forgotten_stages() -> None:
-    """The same for switches whose worker was lost in between."""
+    """Write the entries of switches whose worker was lost before it could."""
     forgotten = StageRecord.objects.filter(
         audited=False,
         result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED],

@@ -11,15 +11,15 @@ from hadash.switching.models.switches import Switch
 
 log = logging.getLogger(__name__)
 
-#: Seconds of traffic that are kept before and after a switch.
+#: Seconds of traffic before and after a switch that are stored.
 TRAFFIC_MARGIN_SECONDS = 15.0
 
-#: AppIDs of one switch whose traffic is kept and drawn: each is a question to every Gateway.
+#: The most AppIDs of one switch whose traffic is stored and drawn: each needs a request to every Gateway.
 CHARTED_APPIDS = 20
 
 
 def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
-    """Samples of the switch's clients that ended after ``since`` (seconds since 1970), over all Gateways."""
+    """Samples of the switch's clients that ended after ``since`` (seconds since 1970), from all Gateways."""
     samples = [
         sample
         for asked in traffic_questions(switch)
@@ -29,7 +29,7 @@ def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
 
 
 def traffic_questions(switch: Switch) -> list[dict[str, str]]:
-    """What to ask Gateways for, to get the traffic of a switch's clients: of one InstanceID, or of each AppID."""
+    """The queries to Gateways for the traffic of a switch's clients: one for its InstanceID, or one for each AppID."""
     plan = switch.the_plan()
     if len(plan.identities) == 1 and plan.instances:
         (identity,) = plan.identities
@@ -38,9 +38,9 @@ def traffic_questions(switch: Switch) -> list[dict[str, str]]:
 
 
 def keep_traffic(switch: Switch) -> None:
-    """Keep the samples around a switch that has ended: the Gateways forget them.
+    """Store the samples around a switch that has ended, because the Gateways forget them.
 
-    Best effort: without ZooKeeper nobody knows where the Gateways are, and the switch has ended all the same.
+    Best effort: without ZooKeeper the Gateways' addresses are not known, and the switch has ended anyway.
     """
     switch.refresh_from_db()
     if switch.started_at is None:

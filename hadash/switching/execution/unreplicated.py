@@ -1,4 +1,4 @@
-"""What a failover notes of the records that the lost source may hold beyond its mirror."""
+"""The note of a forced switch that the lost source may hold records beyond its mirror."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from hadash.switching.stages.context import points_to_json
 
 
 def open_tail(key: str, ends: Mapping[Partition, OffsetSync]) -> None:
-    """Note that the source of switch ``key`` has to be asked. May be repeated."""
+    """Note that the source of switch ``key`` has to be asked for its tail. Idempotent."""
     points = points_to_json(ends)
     Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})

@@ -1,5 +1,5 @@
-"""How long each stage of a switch usually takes: as with the last switches of its kind in its pair that
-succeeded before it began.
+"""How long each stage of a switch usually takes, by the last successful switches of its kind in its pair that began
+before it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ from statistics import median
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import StageRecord, Switch
 
-#: Earlier switches with which one is compared, and how many there have to be: of fewer nobody can tell what is usual.
+#: The most earlier switches to compare with, and the fewest: fewer do not show what is usual.
 COMPARED, LEAST = 20, 3
 
-#: Switches of which a process remembers it: what was before one that has begun does not change.
+#: Switches for which a process caches it: what came before a switch that has begun does not change.
 REMEMBERED = 256
 
 
 def took_before(switch: Switch) -> Mapping[str, Sequence[float]]:
-    """By stage, seconds of each of those switches (all attempts together). Two queries, or none once it has begun."""
+    """By stage, the seconds of each of those switches (all attempts together). Two queries, or cached once it has
+    begun.
+    """
     if switch.started_at is None:
         return _took(switch.pair_id, switch.kind, None)
     return _remembered(switch.pair_id, switch.kind, switch.started_at)
 
 
 def usual_of(seconds: Sequence[float]) -> float | None:
-    """What half of them took at most; ``None`` when they are too few.
+    """The median of ``seconds``; ``None`` if there are too few.
 
     >>> usual_of([3.0, 1.0, 2.0]), usual_of([3.0])
     (2.0, None)
@@ -37,7 +39,7 @@ def usual_of(seconds: Sequence[float]) -> float | None:
 
 
 def usual_seconds(switch: Switch) -> dict[str, float]:
-    """By stage; without those of which nobody can tell."""
+    """The usual seconds by stage, without stages of which too little is known."""
     usual = {stage: usual_of(seconds) for stage, seconds in took_before(switch).items()}
     return {stage: seconds for stage, seconds in usual.items() if seconds is not None}
 

@@ -1,1 +1,1 @@
-"""How work comes to the workers: handed over by the process that made it, or picked up by beat because that failed."""
+"""How workers get their work: the process that creates it hands it over, or beat picks it up if that failed."""

@@ -1,4 +1,4 @@
-"""Counting hand-overs, and what the counts say."""
+"""Counts of hand-overs, by kind of work and by how it reached a worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 #: Days that are kept: a quarter shows whether a fault comes back.
 KEPT_DAYS = 90
-#: Days that pages and the API tell of when nothing else is asked: today and yesterday, so that midnight hides nothing.
+#: The default number of days that pages and the API show: today and yesterday, so that midnight hides nothing.
 SHOWN_DAYS = 2
 
 
@@ -31,7 +31,7 @@ class Count:
 
 
 def count(work: Work, way: Way) -> None:
-    """Count one more. What is counted has happened: a fault of the database is logged and goes no further."""
+    """Count one hand-over. It has happened already: an error of the database is logged, not raised."""
     now = timezone.now()
     today = now.astimezone(UTC).date()
     try:
@@ -50,22 +50,22 @@ def first_day(days: int) -> date:
 
 
 def counts(days: int = SHOWN_DAYS) -> list[Count]:
-    """Those of the last ``days`` days, by kind of work and way."""
+    """The counts of the last ``days`` days (UTC), by kind of work and way."""
     found = HandoverCount.objects.filter(day__gte=first_day(days)).values("work", "way")
     sums = found.annotate(total=Sum("count"), newest=Max("last_at")).order_by("work", "way")
     return [Count(Work(r["work"]), Way(r["way"]), r["total"], r["newest"]) for r in sums]
 
 
 def faults(days: int = SHOWN_DAYS) -> list[Count]:
-    """What did not come to a worker as it should, the most frequent first.
+    """The counts of work that did not reach a worker as it should, the most frequent first.
 
-    Runs of jobs that no worker has taken are none: they wait for each other, and the pipeline's page says which one
-    waits for too long.
+    Runs of jobs that no worker has taken are not faults: they wait for each other, and the pipeline's page shows
+    which one has waited for too long.
     """
     found = [c for c in counts(days) if c.way in FAULTS and (c.work, c.way) != (Work.RUN, Way.NEVER_TAKEN)]
     return sorted(found, key=lambda c: -c.count)
 
 
 def trim() -> None:
-    """Forget days that nobody asks about."""
+    """Delete the counts of days that are no longer kept."""
     HandoverCount.objects.filter(day__lt=first_day(KEPT_DAYS)).delete()

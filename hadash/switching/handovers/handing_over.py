@@ -1,7 +1,7 @@
-"""Handing work to a worker: counted, and never an error for the person who asked for the work, because beat
-picks it up.
+"""Hand work over to a worker. It is counted, and never an error for the person who asked for the work, because
+beat picks it up.
 
-The tasks are named and not imported: what they are made of lies above whoever hands work over.
+Tasks are named, not imported: their modules import the callers of this one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TASKS: dict[Work, str] = {
 
 
 def hand_over(work: Work, *arguments: Any) -> bool:
-    """Give the task of ``work`` to Redis; whether Redis took it. If not, beat's next look finds the work."""
+    """Send the task of ``work`` to Redis. Return whether Redis took it; if not, beat's next look finds the work."""
     task = TASKS[work]
     try:
         current_app.send_task(task, arguments)
@@ -51,30 +51,30 @@ def hand_over(work: Work, *arguments: Any) -> bool:
 
 
 def start_switch(switch: Switch) -> None:
-    """A switch that has just been approved, or is run again."""
+    """Hand over a switch that has just been approved, or is run again."""
     hand_over(Work.STAGE, switch.pk, leases.claim_first(switch))
 
 
 def rebuild(tail: Tail) -> None:
-    """A lost side that is to be rebuilt."""
+    """Hand over a lost side that is to be rebuilt."""
     hand_over(Work.REBUILD)
 
 
 def wake(batch: Batch) -> None:
-    """A batch that can be moved on."""
+    """Hand over a batch that can be advanced."""
     hand_over(Work.BATCH, batch.key)
 
 
 def start_change(change: BindingChange) -> None:
-    """A change of bindings that has just been approved."""
+    """Hand over a change of bindings that has just been approved."""
     hand_over(Work.BINDING_CHANGE, change.pk)
 
 
 def start_removal(retirement: Retirement) -> None:
-    """Old Topics that are to be removed now. The first worker that takes it uses its token up."""
+    """Hand over the removal of old Topics. The first worker that takes it uses up its token."""
     hand_over(Work.RETIREMENT, retirement.pk, retirement.token)
 
 
 def start_run(run: Run) -> None:
-    """A run of a job that waits."""
+    """Hand over a waiting run of a job."""
     hand_over(Work.RUN, run.pk)

@@ -1,4 +1,4 @@
-"""Why beat picks a stage up, and what it counts and says of that."""
+"""Why beat picks a stage up, and how that is counted and logged."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hadash.switching.models.switches import Switch, log_event
 
 @dataclass(frozen=True, slots=True)
 class Orphaned:
-    """Why a running switch has no executor, and the seconds since anybody gave a sign of life."""
+    """Why a running switch has no executor, and the seconds since the last sign of life."""
 
     way: Way
     seconds: float
 
 
 def why(switch: Switch) -> Orphaned:
-    """Of an orphan that is not picked up yet. Times are by the database's clock, as the lease is."""
+    """The reason for an orphan that is not picked up yet. Times are by the database's clock, as the lease is."""
     since = switch.started_at
     if switch.lease_until is not None:
         since = switch.lease_until - timedelta(seconds=settings.SWITCH_LEASE_SECONDS)
@@ -38,7 +38,7 @@ def why(switch: Switch) -> Orphaned:
 
 
 def note(switch: Switch, found: Orphaned) -> None:
-    """Count it, and say it in the switch's log."""
+    """Count it, and add it to the switch's log."""
     count(Work.STAGE, found.way)
     sentence = _sentence(found)
     if sentence is not None:
@@ -62,4 +62,4 @@ def _sentence(found: Orphaned) -> Sentence | None:
         case Way.DEAD:
             return say("The process of the worker of this stage has ended; beat picked the stage up.")
         case _:
-            return None  # the executor that let it go has said why
+            return None  # the executor that released it has logged the reason

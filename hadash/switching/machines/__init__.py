@@ -1,1 +1,1 @@
-"""The states of everything that switching has, each as a table. Pure. ``docs/states.md`` is drawn from them."""
+"""The states of everything in switching, as tables. Pure. ``docs/states.md`` is drawn from them."""

@@ -1,4 +1,4 @@
-"""All states and moves of a batch and of its items, as tables, and what is to be done next. Pure.
+"""All states and moves of a batch and of its items, as tables, and the choice of what a batch does next. Pure.
 
 ``docs/states.md`` is drawn from these tables.
 """
@@ -14,15 +14,15 @@ from hadash.switching.machines import switches
 
 
 class Status(StrEnum):
-    """Where a batch is in its life."""
+    """The states of a batch."""
 
     AWAITING_APPROVAL = "awaiting_approval"
     APPROVED = "approved"
     RUNNING = "running"
-    #: Nothing new starts; a person says how it goes on. What was started ends by itself.
+    #: Nothing new starts until a person decides how to continue. What was started ends by itself.
     STOPPED = "stopped"
     FINISHED = "finished"
-    #: A person has given up the rest of it.
+    #: A person has abandoned the rest of it.
     ENDED = "ended"
     DECLINED = "declined"
     CANCELLED = "cancelled"
@@ -30,7 +30,7 @@ class Status(StrEnum):
 
 
 class Event(StrEnum):
-    """What happens to a batch."""
+    """What can happen to a batch."""
 
     APPROVE = "approve"
     DECLINE = "decline"
@@ -68,29 +68,29 @@ MOVES: dict[Status, dict[Event, Status]] = {
 MACHINE = Machine("A batch", MOVES)
 #: Statuses in which a batch holds the radii of its items that have not moved yet.
 OPEN, OVER = MACHINE.open, MACHINE.ended
-#: Open ones that nobody can cancel any more: something may have moved, so they are stopped and ended.
+#: Open statuses that cannot be cancelled: something may have moved, so a batch is stopped and ended instead.
 BEGUN = frozenset({Status.RUNNING, Status.STOPPED})
 
 
 class ItemStatus(StrEnum):
-    """Where one radius of a batch is."""
+    """The states of one radius of a batch."""
 
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
-    #: It has not moved, or not wholly: the batch stops.
+    #: The radius has not moved, or not completely: the batch stops.
     FAILED = "failed"
-    #: It does not move with this batch: left out when it was asked for, or by a person later.
+    #: The radius does not move with this batch: it was left out in the request, or later by a person.
     DROPPED = "dropped"
 
 
 class ItemEvent(StrEnum):
-    """What happens to an item."""
+    """What can happen to an item."""
 
     START = "start"
     SUCCEED = "succeed"
     FAIL = "fail"
-    #: Its switch, which asked for a person, runs again.
+    #: Its switch, which needed attention, runs again.
     RESUME = "resume"
     AGAIN = "again"
     DROP = "drop"
@@ -114,12 +114,11 @@ ITEM_MOVES: dict[ItemStatus, dict[ItemEvent, ItemStatus]] = {
 }
 
 ITEM_MACHINE = Machine("An item", ITEM_MOVES)
-#: Items that have not moved, and may still: their radii are held; and those that the next wave does not wait
-#: for any more.
+#: Items that may still move, whose radii are held; and items that the next wave does not wait for any more.
 AHEAD, SETTLED = ITEM_MACHINE.open, ITEM_MACHINE.ended
 
 
-#: What the status of its switch means for an item; all others say that it is on its way.
+#: What the status of its switch means for an item; any other status says that it is on its way.
 _SWITCH_EVENTS: dict[switches.Status, ItemEvent] = {
     switches.Status.SUCCEEDED: ItemEvent.SUCCEED,
     **dict.fromkeys(switches.ENDED - {switches.Status.SUCCEEDED}, ItemEvent.FAIL),
@@ -128,13 +127,13 @@ _SWITCH_EVENTS: dict[switches.Status, ItemEvent] = {
 
 
 def event_of(item: ItemStatus, switch: switches.Status) -> ItemEvent | None:
-    """What it means for an item that its switch is seen as ``switch``; ``None``: nothing new.
+    """The event for an item whose switch has the status ``switch``; ``None`` if nothing is new.
 
     >>> event_of(ItemStatus.RUNNING, switches.Status.ROLLED_BACK)
     <ItemEvent.FAIL: 'fail'>
     """
     event = _SWITCH_EVENTS.get(switch, ItemEvent.RESUME)
-    # (Of one that waits, a switch that it had is forgotten.)
+    # (A waiting item ignores the switch of an earlier attempt.)
     if item is ItemStatus.WAITING or not ITEM_MACHINE.allows(item, event):
         return None
     return event
@@ -142,7 +141,7 @@ def event_of(item: ItemStatus, switch: switches.Status) -> ItemEvent | None:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What counts of one item. Items of a wave begin in the order of their places."""
+    """What counts of one item for the next steps. Items of a wave begin in the order of their places."""
 
     wave: int
     place: int
@@ -151,17 +150,17 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The places of the items that are to start now, or what happens to the batch. Both empty: wait."""
+    """The places of the items to start now, or the event for the batch. Both empty: wait."""
 
     start: tuple[int, ...] = ()
     event: Event | None = None
 
 
 def next_steps(status: Status, items: Iterable[Item], parallelism: int) -> Next:
-    """What a batch does next.
+    """Choose what a batch does next.
 
-    At most ``parallelism`` items are on their way at once; a wave begins when all of the one before have
-    settled; and with the first item that has failed nothing new begins.
+    At most ``parallelism`` items run at once; a wave begins when all items of the one before have settled; after a
+    failed item nothing new begins.
 
     >>> next_steps(Status.RUNNING, [Item(1, 1, ItemStatus.DONE), Item(2, 2, ItemStatus.WAITING)], 4)
     Next(start=(2,), event=None)

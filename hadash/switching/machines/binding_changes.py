@@ -11,10 +11,10 @@ from hadash.machines import Machine
 
 
 class Status(StrEnum):
-    """Where a change is in its life."""
+    """The states of a change."""
 
     AWAITING_APPROVAL = "awaiting_approval"
-    #: A worker writes it.
+    #: A worker is writing it.
     APPROVED = "approved"
     APPLIED = "applied"
     FAILED = "failed"
@@ -24,7 +24,7 @@ class Status(StrEnum):
 
 
 class Event(StrEnum):
-    """What happens to a change."""
+    """What can happen to a change."""
 
     APPROVE = "approve"
     DECLINE = "decline"
@@ -34,7 +34,7 @@ class Event(StrEnum):
     FAIL = "fail"
 
 
-#: status × event → status. What has been approved cannot be taken back: a worker may have written it already.
+#: status × event → status. An approved change cannot be cancelled: a worker may have written it already.
 MOVES: dict[Status, dict[Event, Status]] = {
     Status.AWAITING_APPROVAL: {
         Event.APPROVE: Status.APPROVED,
@@ -51,5 +51,5 @@ MOVES: dict[Status, dict[Event, Status]] = {
 }
 
 MACHINE = Machine("A change", MOVES)
-#: Statuses in which something can still come of it.
+#: Statuses that can still change.
 OPEN = MACHINE.open

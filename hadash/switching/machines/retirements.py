@@ -1,4 +1,4 @@
-"""All states and moves of a retirement, as a table, and the steps of one that runs. Pure.
+"""All states and moves of a retirement, as a table, and the steps of a running one. Pure.
 
 ``docs/states.md`` is drawn from these tables.
 """
@@ -11,25 +11,25 @@ from hadash.machines import Machine
 
 
 class Status(StrEnum):
-    """Where a retirement is in its life."""
+    """The states of a retirement."""
 
-    #: For its day. Until then the clients can go back.
+    #: It waits for its day. Until then the clients can go back.
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
-    #: The old Topics stay, because somebody said so or the clients went back.
+    #: The old Topics stay, because a person decided so or the clients went back.
     KEPT = "kept"
-    #: Something stood against it: a person has to look.
+    #: Something blocked it: a person has to look.
     FAILED = "failed"
 
 
 class Event(StrEnum):
-    """What happens to a retirement."""
+    """What can happen to a retirement."""
 
     PUT_OFF = "put off"
     KEEP = "keep"
     RETIRE = "retire"
-    #: A server did not answer: it is tried again.
+    #: A server did not answer: it is retried.
     DEFER = "defer"
     FINISH = "finish"
     FAIL = "fail"
@@ -58,15 +58,15 @@ MOVES: dict[Status, dict[Event, Status]] = {
 }
 
 MACHINE = Machine("A retirement", MOVES)
-#: Statuses in which it has not come to its end.
+#: Statuses of a retirement that has not ended.
 OPEN = MACHINE.open
 
 
 class Step(StrEnum):
-    """What is taken away, in this order. Before each of them everything is looked at again.
+    """What is removed, in this order. Before each step everything is checked again.
 
-    The mirror first, because what it still wrote could not be told from what somebody else writes; the
-    denials last, because until its Topic is gone nobody may write to it.
+    The mirrors come first, because their writes could not be told from other clients' writes; the denials come last,
+    because nobody may write to a Topic until it is gone.
     """
 
     MIRRORS = "mirrors"

@@ -14,7 +14,7 @@ from hadash.sentences import Sentence, say
 
 
 class Kind(StrEnum):
-    """What a switch is for. :data:`KINDS` says what is particular about each."""
+    """What a switch is for. :data:`KINDS` holds what differs between the kinds."""
 
     PLANNED = "planned"
     REHEARSAL = "rehearsal"
@@ -26,16 +26,17 @@ class Kind(StrEnum):
 
     @property
     def spec(self) -> KindSpec:
+        """What is particular about this kind."""
         return KINDS[self]
 
 
 class Status(StrEnum):
-    """Where a switch is in its life."""
+    """The states of a switch."""
 
     AWAITING_APPROVAL = "awaiting_approval"
     APPROVED = "approved"
     RUNNING = "running"
-    #: All checks hold; it waits for a person's go before clients notice anything.
+    #: All checks hold, and it waits for a person's go before clients notice anything.
     PAUSED = "paused"
     SUCCEEDED = "succeeded"
     ROLLED_BACK = "rolled_back"
@@ -47,7 +48,7 @@ class Status(StrEnum):
 
 
 class Event(StrEnum):
-    """What happens to a switch."""
+    """What can happen to a switch."""
 
     APPROVE = "approve"
     DECLINE = "decline"
@@ -97,12 +98,12 @@ MOVES: dict[Status, dict[Event, Status]] = {
 }
 
 MACHINE = Machine("A switch", MOVES)
-#: Statuses in which a switch holds its radius: no second one may touch it.
+#: Open switches hold their radius: no second one may touch it.
 OPEN, ENDED = MACHINE.open, MACHINE.ended
 
 
 class Phase(StrEnum):
-    """What a person sees moving."""
+    """The phases that a person sees."""
 
     BLOCK = "block"
     FORWARD = "forward"
@@ -110,7 +111,7 @@ class Phase(StrEnum):
 
 
 class Stage(StrEnum):
-    """One step of a running switch."""
+    """The stages of a running switch."""
 
     PRECHECK = "precheck"
     QUIESCE = "quiesce"
@@ -128,11 +129,11 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StageRule:
-    """``expected_seconds`` is what a healthy stack takes: the page compares with it.
+    """The rule of one stage.
 
-    ``on_failure`` is the stage, or the event, that a failure leads to.
-    ``writes_blocked`` says whether the clients that move wait during it. Those of a read split only read: their
-    fetches and commits wait, and nobody's writes do.
+    ``expected_seconds`` is what a healthy stack takes: the page compares with it. ``on_failure`` is the stage, or the
+    event, that a failure leads to. ``writes_blocked`` says whether the clients that move wait during the stage.
+    (Those of a read split only read: their fetches and commits wait, and no writes do.)
     """
 
     phase: Phase
@@ -141,8 +142,8 @@ class StageRule:
     writes_blocked: bool = False
 
 
-#: What each stage is. A precheck that fails has changed nothing. Until forward every other failure leads to RETURN;
-#: after it a person is asked, because going back is a switch of its own.
+#: The rule of each stage. A precheck that fails has changed nothing. Until forward every other failure leads to
+#: RETURN; after it a person decides, because going back is a switch of its own.
 STAGES: dict[Stage, StageRule] = {
     Stage.PRECHECK: StageRule(Phase.BLOCK, 1.0, Event.ROLL_BACK),
     Stage.QUIESCE: StageRule(Phase.BLOCK, 3.5, Stage.RETURN),
@@ -159,7 +160,7 @@ STAGES: dict[Stage, StageRule] = {
 }
 
 FIRST = Stage.PRECHECK
-#: The stages of a switch that goes well, in order.
+#: The stages of a successful switch, in order.
 WAY: tuple[Stage, ...] = (
     Stage.PRECHECK,
     Stage.QUIESCE,
@@ -174,44 +175,45 @@ WAY: tuple[Stage, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class KindSpec:
-    """One kind of switch: what the stages, the rules of requests, the pages and the command line read about it.
+    """One kind of switch, for the stages, the rules of requests, the pages and the command line.
 
-    ``permission`` is the codename of the right to ask for it. ``confirm`` is the cluster whose name somebody
-    types once more.
+    ``permission`` is the codename of the right to ask for it. ``confirm`` is the cluster whose name has to be typed
+    again.
     """
 
     label: Sentence
-    #: What the page says when it has been asked for.
+    #: What the page says after the request.
     requested: Sentence
-    #: The stages of one that goes well, in order.
+    #: The stages of a successful one, in order.
     way: tuple[Stage, ...] = WAY
     permission: str = "request_switch"
-    #: It runs as soon as it is asked for; the others wait for approvals.
+    #: Whether it runs as soon as it is requested; other kinds wait for approvals.
     at_once: bool = False
     #: Approvals that it needs beyond those of the pair's policy.
     more_approvals: int = 0
-    #: It waits for the end of a blackout. (What changes nothing does not, nor what cannot wait.)
+    #: Whether it waits for the end of a blackout. (Kinds that change nothing, or that cannot wait, do not.)
     waits_for_blackouts: bool = True
-    #: It may wait for a person's go when all checks hold. (Once somebody has agreed that the source is lost, nobody is waited for.)
+    #: Whether it may wait for a person's go when all checks hold. (A forced switch, once approved, waits for nobody.)
     may_wait_for_go: bool = True
-    #: Rules that find something stop it; of others they are only told.
+    #: Whether findings of the rules stop it; otherwise they are only shown.
     findings_stop: bool = True
-    #: Its plan has to be on the page of whoever asks: it runs before anybody else looks at it, or loses records.
+    #: Whether the requester has to see the plan: it runs before anybody else sees it, or loses records.
     seen_first: bool = False
     confirm: Literal["", "source", "target"] = ""
-    #: Somebody else looks at it afterwards.
+    #: Whether another person reviews it afterwards.
     reviewed: bool = False
-    #: No client notices it, and nothing is where it was not before.
+    #: Whether it leaves everything as it was, unnoticed by clients.
     changes_nothing: bool = False
-    #: Without the source, which is lost: what the mirror had not copied is lost, and counted. Only the target is asked.
+    #: Whether the source is lost: records that the mirror has not copied are lost and counted. Only the target is
+    #: asked.
     source_lost: bool = False
-    #: Only consumers move, to the mirror or back; whoever writes stays, and so does the mirror's direction.
+    #: Whether only consumers move, to the mirror or back; producers stay, and so does the mirror's direction.
     readers_only: bool = False
-    #: It moves what one switch before it has moved, back.
+    #: Whether it moves back what an earlier switch has moved.
     goes_back: bool = False
-    #: A term after its success the mirror is retired and the old Topics are removed (``retirement/``).
+    #: Whether, a term after its success, the mirror is retired and the old Topics are removed (``retirement/``).
     removes_old_topics: bool = False
-    #: Consumers that assign partitions themselves do not stand against it: somebody has decided that it cannot wait.
+    #: Whether consumers that assign partitions themselves do not block it: a person has decided that it cannot wait.
     takes_self_assigned: bool = False
 
 
@@ -231,7 +233,7 @@ KINDS: dict[Kind, KindSpec] = {
         findings_stop=False,
         changes_nothing=True,
     ),
-    # A planned one that runs at once; somebody else reviews it afterwards.
+    # Like a planned one, but it runs at once, and another person reviews it afterwards.
     Kind.EMERGENCY: KindSpec(
         say("emergency"),
         say("The switch is running. Somebody else has to review it afterwards."),
@@ -245,7 +247,7 @@ KINDS: dict[Kind, KindSpec] = {
         reviewed=True,
         takes_self_assigned=True,
     ),
-    # Nobody to quiesce with, nothing to drain, and no other side to mirror to until somebody has rebuilt it.
+    # No consumer to quiesce, nothing to drain, and no other side to mirror to until a person has rebuilt it.
     Kind.FORCED: KindSpec(
         say("forced"),
         say("The forced switch is requested. It needs one approval more than others."),
@@ -274,7 +276,7 @@ KINDS: dict[Kind, KindSpec] = {
         readers_only=True,
     ),
 }
-#: Stages that an abort returns from.
+#: The stages that can be aborted.
 ABORTABLE = frozenset(
     stage for stage, rule in STAGES.items() if rule.on_failure in (Stage.RETURN, Event.ROLL_BACK)
 )
@@ -292,5 +294,5 @@ def after_success(stage: Stage, kind: Kind = Kind.PLANNED) -> Stage | Event:
 
 
 def after_failure(stage: Stage) -> Stage | Event:
-    """Where a failed stage leads: back to the start, or to a person."""
+    """The stage or event after a failed stage: the return to the start, or a person's decision."""
     return STAGES[stage].on_failure

@@ -1,4 +1,4 @@
-"""What becomes of the records that a lost source held beyond its mirror, as a table. Pure."""
+"""The states of the records that a lost source held beyond its mirror, as a table. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hadash.machines import Machine
 
 
 class TailStatus(StrEnum):
-    """Where the unreplicated records of a failover are."""
+    """The states of the unreplicated records of a forced switch."""
 
     #: The lost source has not answered yet.
     WAITING = "waiting"
-    #: It has: what it holds beyond the mirror is known.
+    #: The lost source has answered: the records beyond the mirror are known.
     REPORTED = "reported"
     REBUILDING = "rebuilding"
     REBUILT = "rebuilt"
@@ -20,13 +20,13 @@ class TailStatus(StrEnum):
 
 
 class TailEvent(StrEnum):
-    """What happens to them."""
+    """What can happen to them."""
 
     REPORT = "report"
     REBUILD = "rebuild"
     FINISH = "finish"
     FAIL = "fail"
-    #: More was found than a person has decided on: the source is asked once more.
+    #: More records were found than a person has decided on: the source is asked again.
     ASK_AGAIN = "ask again"
 
 

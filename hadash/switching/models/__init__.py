@@ -1,4 +1,4 @@
-"""Tables. Django finds them here; everybody else imports them from the module that has them."""
+"""The tables. Django finds them here; all other code imports them from their own modules."""
 
 from hadash.switching.models.batches import Batch, BatchApproval, BatchEvent, BatchItem
 from hadash.switching.models.binding_changes import BindingApproval, BindingChange

@@ -1,4 +1,4 @@
-"""What every request has that others decide on, and who has agreed to it."""
+"""The base of every request that others decide on, and of the approvals given to it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from hadash.switching.keys import new_key
 
 
 class Approvable(Stateful):
-    """A request that other people approve or decline: :class:`hadash.switching.approvals.workflow.Workflow` says how.
+    """A request that other people approve or decline; :class:`hadash.switching.approvals.workflow.Workflow` does it.
 
-    A row has a ``pair`` besides, whose policy it is asked for under, a ``digest`` of what is approved, and
-    ``approvals`` (rows of a
+    A row also has a ``pair``, whose policy applies, a ``digest`` of what is approved, and ``approvals`` (rows of a
     :class:`GivenApproval`).
     """
 
-    #: Its name in ZooKeeper and in addresses; of all requests no two have the same.
+    #: Its name in ZooKeeper and in addresses, unique among all requests.
     key = models.CharField(max_length=20, unique=True, default=new_key)
     reason = models.TextField(_("reason"))
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     requested_at = models.DateTimeField(auto_now_add=True)
     #: The browser that it was requested in (see ``accounts/browser.py``); empty for a program.
     requested_in = models.CharField(max_length=40, blank=True)
-    #: How many have to approve it: the pair's policy when it was requested.
+    #: How many people have to approve it, by the pair's policy when it was requested.
     approvals_needed = models.PositiveSmallIntegerField(default=1)
     expires_at = models.DateTimeField()
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
@@ -40,7 +39,7 @@ class Approvable(Stateful):
         abstract = True
         ordering = ("-requested_at",)
         constraints = [
-            # Four eyes, whatever the code above it does.
+            # Four eyes, whatever the code does.
             models.CheckConstraint(
                 condition=models.Q(decided_by__isnull=True) | ~models.Q(decided_by=models.F("requested_by")),
                 name="%(class)s_decided_by_somebody_else",
@@ -49,23 +48,23 @@ class Approvable(Stateful):
 
     @property
     def subject(self) -> str:
-        """As the audit log calls it."""
+        """Its name in the audit log."""
         raise NotImplementedError
 
     def conclude(self, *sentences: Sentence) -> None:
-        """Note what has become of it; the caller saves."""
+        """Note its outcome; the caller saves."""
         raise NotImplementedError
 
     def tell(self, sentence: Sentence, actor: Any = None) -> None:
-        """A line in its log, if it has one."""
+        """Add a line to its log, if it has one."""
 
 
 class GivenApproval(models.Model):
-    """One person's yes to what was shown."""
+    """One person's approval of what was shown."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
-    #: Of what was shown.
+    #: Of what was shown to the person.
     digest = models.CharField(max_length=40)
     #: The browser in which it was given; empty for a program.
     browser = models.CharField(max_length=40, blank=True)

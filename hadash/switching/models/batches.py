@@ -1,4 +1,4 @@
-"""Tables: batches, the radii that they move, and what was said and done."""
+"""Tables: batches, the radii that they move, their approvals and their logs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Batch(Approvable):
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="batches")
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
     target = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
-    #: How many of its switches run at once, at most.
+    #: The most of its switches that run at once.
     parallelism = models.PositiveSmallIntegerField()
     #: Of everything that is approved: see :func:`digest_of`.
     digest = models.CharField(max_length=40)
@@ -51,11 +51,11 @@ class Batch(Approvable):
     status = models.CharField(max_length=20, choices=choices(SHOWN), default=Status.AWAITING_APPROVAL.value)
     outcome = models.JSONField(default=dict)
 
-    #: From when to when its switches may start; empty: as soon as it is approved, and as long as it takes.
+    #: When its switches may start, and until when; empty: as soon as it is approved, without an end.
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
-    #: When a worker looked at it last while it was running.
+    #: When a worker last looked at it while it was running.
     looked_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Batch(Approvable):
 
     @property
     def subject(self) -> str:
-        """As the audit log calls it."""
+        """Its name in the audit log."""
         return f"batch {self.key} ({self.source} → {self.target})"
 
     @property
@@ -86,7 +86,7 @@ class Batch(Approvable):
         tell(self, sentence, actor)
 
     def tell_once(self, sentence: Sentence) -> None:
-        """A line in the log, unless it is its last one already."""
+        """Add a line to the log, unless its last line is the same."""
         tell_once(self, sentence)
 
     def locked(self) -> Batch:
@@ -95,7 +95,7 @@ class Batch(Approvable):
 
 
 class BatchItem(Stateful):
-    """One radius of a batch. What was left out by choice is one that is dropped from the beginning, in wave 0."""
+    """One radius of a batch. A radius that was left out by choice is dropped from the beginning, in wave 0."""
 
     MACHINE = ITEM_MACHINE
 
@@ -109,21 +109,21 @@ class BatchItem(Stateful):
 
     batch = models.ForeignKey(Batch, models.CASCADE, related_name="items")
     wave = models.PositiveIntegerField()
-    #: Its place in the batch, over all waves.
+    #: Its place in the batch, counted over all waves.
     position = models.PositiveIntegerField()
-    #: What was asked for, and what would be carried out: a :class:`Scope`, and what is approved of a :class:`Plan`.
+    #: What was asked for (a :class:`Scope`), and what is approved (:meth:`Plan.approved`).
     asked = models.JSONField()
     plan = models.JSONField()
     plan_digest = models.CharField(max_length=40)
-    #: Distinct client.ids that were known to use it when it was asked for.
+    #: Distinct client.ids that were known to use it when it was requested.
     clients = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=12, choices=choices(SHOWN), default=ItemStatus.WAITING.value)
-    #: Why it failed or was left out; of one that moved what its switch said.
+    #: Why it failed or was left out; if it has moved, the outcome of its switch.
     outcome = models.JSONField(default=dict)
     #: Since when its turn has come and it could not begin, because engines do not answer or its bindings are
     #: being written.
     held_up_since = models.DateTimeField(null=True)
-    #: The switch that moves it; when it is tried again, the newest one.
+    #: The switch that moves it; after another attempt, the newest one.
     switch = models.OneToOneField("switching.Switch", models.SET_NULL, null=True, related_name="batch_item")
 
     class Meta:
@@ -149,11 +149,12 @@ class BatchItem(Stateful):
         )
 
     def the_plan(self) -> Plan:
+        """The approved part of its plan, without members."""
         return Plan.from_json(self.plan)
 
 
 class BatchApproval(GivenApproval):
-    """One person's yes to one batch as it was shown."""
+    """One person's approval of one batch as it was shown."""
 
     batch = models.ForeignKey(Batch, models.CASCADE, related_name="approvals")
 
@@ -185,15 +186,15 @@ def tell(batch: Batch, sentence: Sentence, actor: Any = None) -> None:
 
 
 def tell_once(batch: Batch, sentence: Sentence) -> None:
-    """A line in the log, unless it is its last one already."""
+    """Add a line to the log, unless its last line is the same."""
     last = batch.events.order_by("-pk").first()
     if last is None or last.sentence != sentence.to_json():
         tell(batch, sentence)
 
 
 def digest_of(source: str, target: str, parallelism: int, items: Iterable[BatchItem]) -> str:
-    """What an approval is given to: every radius with its plan and its wave, what was left out, and how many
-    at once.
+    """The hash that approvals refer to: of every radius with its plan and wave, of those left out, and of how many
+    run at once.
     """
     said = [[item.wave, item.asked, item.plan_digest, item.current is ItemStatus.DROPPED] for item in items]
     text = json.dumps([source, target, parallelism, said], sort_keys=True, ensure_ascii=False)

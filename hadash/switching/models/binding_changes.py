@@ -1,4 +1,4 @@
-"""Tables: changes of bindings by hand, and who has agreed to them."""
+"""Tables: manual changes of bindings, and their approvals."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from hadash.switching.plan import Plan
 
 
 def digest_of(pair: str, appid: str, edits: Mapping[Identity, str | None]) -> str:
-    """What an approval is given to: the same change of the same bindings has the same digest."""
+    """The hash that approvals refer to: the same change of the same bindings has the same digest."""
     said = {"pair": pair, "appid": appid, "edits": {i.key: cluster for i, cluster in edits.items()}}
     return hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 class BindingChange(Approvable):
-    """Identities of one AppID that somebody wants to bind to where they are, or to unbind."""
+    """A request to bind identities of one AppID to the cluster where they are, or to unbind them."""
 
     MACHINE = MACHINE
 
@@ -45,20 +45,20 @@ class BindingChange(Approvable):
 
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="binding_changes")
     appid = models.CharField(max_length=MAX_NAME_LENGTH)
-    #: Identity (its key) → the cluster that it is bound to, or null: it is unbound.
+    #: Maps an identity (its key) to the cluster that it is bound to, or to null: it is unbound.
     edits = models.JSONField()
     digest = models.CharField(max_length=40)
     #: InstanceIDs that were registered with the request.
     registered = models.JSONField(default=list)
 
     status = models.CharField(max_length=20, choices=choices(SHOWN), default=Status.AWAITING_APPROVAL.value)
-    #: What came of it: sentences.
+    #: The result, as sentences.
     outcome = models.JSONField(default=list)
-    #: Of the transaction that has written it.
+    #: Of the transaction that wrote it.
     epoch = models.BigIntegerField(null=True)
-    #: Identity (its key) → its own binding before the change, or null.
+    #: Maps an identity (its key) to its own binding before the change, or to null.
     before = models.JSONField(default=dict)
-    #: Fencing: only the worker with the newest one may write.
+    #: Fencing token: only the worker with the newest one may write.
     token = models.PositiveIntegerField(default=0)
 
     class Meta(Approvable.Meta):
@@ -69,7 +69,7 @@ class BindingChange(Approvable):
 
     @property
     def subject(self) -> str:
-        """As the audit log calls it."""
+        """Its name in the audit log."""
         return f"binding change {self.key} ({', '.join(map(str, self.the_edits))})"
 
     @property
@@ -87,6 +87,7 @@ class BindingChange(Approvable):
 
     @property
     def the_edits(self) -> dict[Identity, str | None]:
+        """Maps each identity to the cluster that it is bound to; ``None``: it is unbound."""
         return {parse(key): cluster for key, cluster in self.edits.items()}
 
     @property
@@ -100,7 +101,7 @@ class BindingChange(Approvable):
 
     @property
     def radius(self) -> Plan:
-        """What it touches, so that a switch and a change can be told to overlap; nothing in it moves."""
+        """What it touches, to find overlaps of switches and changes; nothing in it moves."""
         return radius_of(self.pair.name, self.appid, self.the_edits)
 
     @property
@@ -123,7 +124,7 @@ def radius_of(pair: str, appid: str, edits: Mapping[Identity, Any]) -> Plan:
 
 
 class BindingApproval(GivenApproval):
-    """One person's yes to one change."""
+    """One person's approval of one change."""
 
     change = models.ForeignKey(BindingChange, models.CASCADE, related_name="approvals")
 

@@ -10,11 +10,11 @@ from hadash.inventory.models import AppID, Pair
 
 
 class RequestDraft(models.Model):
-    """What somebody has typed into the request form so far, by the form's names, as it was typed."""
+    """What a person has typed into the request form so far, by the form's field names, unchanged."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="request_drafts")
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="+")
-    #: Whose switch it is; ``None`` for Topics and whole clusters.
+    #: The AppID to switch; ``None`` for Topics and whole clusters.
     appid = models.ForeignKey(AppID, models.CASCADE, null=True, related_name="+")
     fields = models.JSONField(default=dict)
     saved_at = models.DateTimeField()
@@ -23,5 +23,5 @@ class RequestDraft(models.Model):
         ordering = ("-saved_at", "-pk")
 
     def get_absolute_url(self) -> str:
-        """The form, filled with it."""
+        """The form, filled with the draft."""
         return f"{reverse('request-switch')}?draft={self.pk}"

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Work(models.TextChoices):
-    """What is handed to a worker."""
+    """The kinds of work that are handed to a worker."""
 
     STAGE = "stage", _("stages of switches")
     REBUILD = "rebuild", _("rebuilds of lost sides")
@@ -18,7 +18,7 @@ class Work(models.TextChoices):
 
 
 class Way(models.TextChoices):
-    """How a piece of work came to a worker, or did not."""
+    """How a piece of work reached a worker, or did not."""
 
     #: Redis took it.
     HANDED_OVER = "handed_over", _("handed over")
@@ -34,7 +34,7 @@ class Way(models.TextChoices):
     RETRIED = "retried", _("tried again: a server had not answered")
 
 
-#: What somebody should look at. (Work is tried again by itself when a server is back.)
+#: Ways that a person should look at. (RETRIED is not one: work is retried by itself when a server is back.)
 FAULTS = (Way.REFUSED, Way.NEVER_TAKEN, Way.SILENT, Way.DEAD)
 
 

@@ -1,4 +1,4 @@
-"""Tables: the rules of a pair, and times in which nothing of it starts."""
+"""Tables: the rules of a pair, and times in which none of its switches starts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from hadash.inventory.models import Pair
 
 
 def _seconds(label: Any, least: float, most: float = 3600) -> Any:
-    """A time that a policy may set."""
+    """A field for a number of seconds that a policy may set."""
     bounds: list[Any] = [_finite, MinValueValidator(least), MaxValueValidator(most)]
     return models.FloatField(label, null=True, blank=True, validators=bounds)
 
 
 def _finite(value: float) -> None:
-    """What is no number is neither too small nor too large."""
+    """Refuse infinity and NaN, which the other validators let pass as a number."""
     if not math.isfinite(value):
         raise ValidationError(_("Enter a number."))
 
 
 def _known_codes(value: Any) -> None:
-    """A list of findings that there are."""
+    """Accept only a list of codes of existing findings."""
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise ValidationError(_("Enter a list of codes."))
     unknown = sorted(set(value) - {code.value for code in RULES})
@@ -36,23 +36,23 @@ def _known_codes(value: Any) -> None:
 
 
 class Policy(models.Model):
-    """The rules of a pair. What is empty is as in the settings."""
+    """The rules of a pair. An empty value means that the setting applies."""
 
     pair = models.OneToOneField(Pair, models.CASCADE, related_name="policy")
-    #: How many people besides the requester have to say yes.
+    #: How many people besides the requester have to approve.
     approvals = models.PositiveSmallIntegerField(
         _("approvals"), default=1, validators=[MinValueValidator(1), MaxValueValidator(5)]
     )
     max_lag = models.PositiveIntegerField(_("largest lag at the start (records)"), null=True, blank=True)
     quiesce_seconds = _seconds(_("quiesce at most (s)"), 5)
-    #: Below the time after which a parked client gives up.
+    #: Less than the time after which a parked client times out.
     block_seconds = _seconds(_("block in effect within (s)"), 0.5, 20)
     drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
     forward_seconds = _seconds(_("forward at most (s)"), 5)
     reverse_seconds = _seconds(_("reverse at most (s)"), 5)
     verify_seconds = _seconds(_("verify at most (s)"), 5)
     verify_hold_seconds = _seconds(_("all has to hold for (s)"), 0.5)
-    #: How late a mirror may be: beyond it the rules of governance say so.
+    #: How late a mirror may be before the rules of governance report it.
     rpo_seconds = _seconds(_("a mirror is late after (RPO, s)"), 1)
     #: Codes of the findings that stop a switch (``governance/findings.py``).
     stopping = models.JSONField(
@@ -63,11 +63,11 @@ class Policy(models.Model):
         return f"policy of {self.pair}"
 
     def values(self) -> dict[str, Any]:
-        """What it says, for the audit log."""
+        """Its fields, for the audit log."""
         return {name: getattr(self, name) for name in POLICY_FIELDS}
 
 
-#: What people set of a policy.
+#: The fields of a policy that people set.
 POLICY_FIELDS = (
     "approvals",
     "max_lag",
@@ -98,5 +98,5 @@ class Blackout(models.Model):
         return f"{self.pair}: {self.begins} to {self.ends}"
 
     def values(self) -> dict[str, Any]:
-        """What it says, for the audit log."""
+        """Its fields, for the audit log."""
         return {"begins": self.begins.isoformat(), "ends": self.ends.isoformat(), "reason": self.reason}

@@ -15,7 +15,7 @@ from hadash.switching.machines.retirements import MACHINE, Status, Step
 
 
 class Retirement(Stateful):
-    """What becomes of the mirror and the old Topics of one migration that has succeeded."""
+    """The retirement of a successful migration: its mirrors are retired and its old Topics removed, or they stay."""
 
     MACHINE = MACHINE
 
@@ -29,19 +29,19 @@ class Retirement(Stateful):
 
     switch = models.OneToOneField("switching.Switch", models.PROTECT, related_name="retirement")
     status = models.CharField(max_length=10, choices=choices(SHOWN), default=Status.WAITING.value)
-    #: When it is carried out by itself.
+    #: When it is carried out without a person's order.
     due_at = models.DateTimeField()
-    #: How often somebody has put it off.
+    #: How often it was postponed.
     postponed = models.PositiveSmallIntegerField(default=0)
-    #: Why it is as it is: what was decided, what stands against it, what was removed.
+    #: The reason for its status: what was decided, what blocks it, or what was removed.
     outcome = models.JSONField(default=dict)
-    #: Who has put it off, kept the Topics or had them removed, last.
+    #: The person who last postponed it, kept the Topics or had them removed.
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     done_at = models.DateTimeField(null=True)
-    #: Fencing, as of a switch: whoever holds the newest token may act until the lease is over.
+    #: Fencing, as for a switch: the holder of the newest token may act until the lease ends.
     token = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
-    #: What was there before, what was removed already, and where the mirror had ended: see ``removing.py``.
+    #: What existed before, what is removed already, and where the mirror ended: see ``removing.py``.
     facts = models.JSONField(default=dict)
 
     class Meta:
@@ -67,7 +67,9 @@ class Retirement(Stateful):
 
     @property
     def removed(self) -> list[str]:
-        """The steps that are done; of the mirrors, while not all of them are gone, each that is or cannot run again."""
+        """The steps that are done; until all mirrors are retired, also each mirror that is gone or cannot run
+        again.
+        """
         steps = list(self.facts.get("removed", ()))
         mirrors = [] if Step.MIRRORS.value in steps else self.facts.get("retired", ())
         return [*(f"mirror {name}" for name in mirrors), *steps]

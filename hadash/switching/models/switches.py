@@ -1,4 +1,4 @@
-"""Tables: switches, what was said and done, and how long each stage took."""
+"""Tables: switches, their approvals and logs, and the attempts at their stages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from hadash.switching.plan import Plan
 
 
 class Switch(Approvable):
-    """One requested move of an AppID, InstanceID, Topics or a whole cluster, with all that has to come along."""
+    """One requested move of an AppID, InstanceID, Topics or a whole cluster, with everything that has to come
+    along.
+    """
 
     MACHINE = MACHINE
 
@@ -42,13 +44,13 @@ class Switch(Approvable):
 
     kind = models.CharField(max_length=20, choices=KIND_LABELS, default=Kind.PLANNED.value)
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="switches")
-    #: What was asked for, as far as it is one AppID; empty for Topics and for a whole cluster.
+    #: The AppID that was asked for; empty for Topics and for a whole cluster.
     appid = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     #: Empty for the whole AppID.
     instance_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
     target = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
-    #: What was asked for: a :class:`hadash.radius.scope.Scope`. The plan holds it too, but lists do not read plans.
+    #: What was asked for: a :class:`hadash.radius.scope.Scope`. The plan has it too, but lists do not read plans.
     asked = models.JSONField()
     plan = models.JSONField()
     plan_digest = models.CharField(max_length=40)
@@ -64,14 +66,14 @@ class Switch(Approvable):
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
     )
 
-    #: When it may start, and until when; empty: at once.
+    #: The earliest and the latest start; empty: at once.
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
-    #: Whether it waits for a person's go when all checks hold, since when it does, and when somebody gave it.
+    #: Whether it waits for a person's go when all checks hold, since when it waits, and when the go was given.
     ask_for_go = models.BooleanField(default=False)
     paused_at = models.DateTimeField(null=True)
     go_at = models.DateTimeField(null=True)
-    #: Who has looked at an emergency afterwards.
+    #: The person who reviewed an emergency afterwards.
     reviewed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="reviewed_switches"
     )
@@ -79,22 +81,22 @@ class Switch(Approvable):
     review_note = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)
 
-    #: Fencing: the executor with the newest token is the only one that may act. The lease says until when the
-    #: others leave it alone.
+    #: Fencing: only the executor with the newest token may act, and the others leave the switch alone until the lease
+    #: ends.
     token = models.PositiveIntegerField(default=0)
-    #: Empty while it is handed over and no worker has taken it.
+    #: Empty from the hand-over until a worker takes it.
     executor = models.CharField(max_length=200, blank=True)
     lease_until = models.DateTimeField(null=True)
-    #: Whether its executor has let it go because a server did not answer: it is tried again when the lease has run out.
+    #: Whether its executor has released it because a server did not answer: it is retried when the lease has ended.
     released = models.BooleanField(default=False)
 
-    #: What later stages need of earlier ones, also in another process: drained ends, clients seen before.
+    #: What later stages need from earlier ones, also in another process: drained ends, clients seen before.
     facts = models.JSONField(default=dict)
-    #: Traffic around the switch, kept when it has ended: see ``traffic.keep_traffic``.
+    #: Traffic around the switch, stored when it has ended: see ``traffic.keep_traffic``.
     traffic = models.JSONField(default=list)
-    #: How long each client was without a record, kept when it has ended: see ``pauses.keep_pauses``.
+    #: How long each client was without a record, stored when it has ended: see ``pauses.keep_pauses``.
     pauses = models.JSONField(default=list)
-    #: When both were kept, as far as Gateways have answered: its record is whole.
+    #: When both were stored, as far as Gateways answered: from then on its record is complete.
     recorded_at = models.DateTimeField(null=True)
 
     class Meta(Approvable.Meta):
@@ -133,7 +135,7 @@ class Switch(Approvable):
 
     @property
     def subject(self) -> str:
-        """As the audit log calls it."""
+        """Its name in the audit log."""
         return f"switch {self.key} ({self.scope}, {self.source} → {self.target})"
 
     @property
@@ -146,17 +148,17 @@ class Switch(Approvable):
 
     @property
     def waits_for_go(self) -> bool:
-        """Whether it stops when all checks hold."""
+        """Whether it will stop for a person's go when all checks hold."""
         return self.ask_for_go and self.go_at is None
 
     @property
     def to_be_reviewed(self) -> bool:
-        """An emergency that has ended, and nobody else has looked at yet."""
+        """Whether it is an emergency that has ended and was not reviewed yet."""
         return self.the_kind.spec.reviewed and not self.open and self.reviewed_by_id is None
 
     @property
     def digest(self) -> str:
-        """What an approval is given to."""
+        """The hash that approvals refer to."""
         return self.plan_digest
 
     def cannot_change(self) -> Sentence:
@@ -172,7 +174,7 @@ class Switch(Approvable):
         log_event(self, sentence, actor=actor)
 
     def tell_once(self, sentence: Sentence) -> None:
-        """A line in the log, unless it is its last one already."""
+        """Add a line to the log, unless its last line is the same."""
         log_once(self, sentence)
 
     def the_plan(self) -> Plan:
@@ -184,7 +186,7 @@ class Switch(Approvable):
 
 
 class Approval(GivenApproval):
-    """One person's yes to one plan. A switch runs when it has as many as it needs."""
+    """One person's approval of one plan. A switch runs when it has as many as it needs."""
 
     switch = models.ForeignKey(Switch, models.CASCADE, related_name="approvals")
 
@@ -218,10 +220,10 @@ class StageRecord(models.Model):
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     sentence = models.JSONField(default=dict)
-    #: What it has changed, and whether the audit log has it.
+    #: What it has changed, and whether that is in the audit log.
     effects = models.JSONField(default=list)
     audited = models.BooleanField(default=False)
-    #: Where the time went: command, or what the executor itself did → [how often, seconds in all].
+    #: Where the time went: maps a command, or work of the executor itself, to [how often, seconds in all].
     timings = models.JSONField(default=dict)
 
     class Meta:
@@ -258,7 +260,7 @@ def log_event(switch: Switch, sentence: Sentence, stage: str = "", actor: Any = 
 
 
 def log_once(switch: Switch, sentence: Sentence) -> None:
-    """A line in the log, unless it is its last one already."""
+    """Add a line to the log, unless its last line is the same."""
     last = switch.events.order_by("-pk").first()
     if last is None or last.sentence != sentence.to_json():
         log_event(switch, sentence, switch.stage)

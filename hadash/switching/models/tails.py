@@ -1,4 +1,4 @@
-"""Table: what lost sources held beyond their mirrors."""
+"""Table: the records that lost sources held beyond their mirrors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hadash.switching.models.switches import Switch
 
 
 class Tail(Stateful):
-    """What a lost source held beyond the mirror when its clients were sent over without it; see
+    """What a lost source held beyond the mirror when its clients were switched without it; see
     ``recovery/unreplicated.py``.
     """
 
@@ -35,19 +35,19 @@ class Tail(Stateful):
 
     switch = models.OneToOneField(Switch, models.CASCADE, related_name="tail")
     status = models.CharField(max_length=12, choices=choices(SHOWN), default=TailStatus.WAITING.value)
-    #: Up to where the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
+    #: How far the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
     points = models.JSONField()
-    #: What was beyond: ``[[topic, partition, first offset, end offset], ...]``.
+    #: The records beyond: ``[[topic, partition, first offset, end offset], ...]``.
     found = models.JSONField(default=list)
     reported_at = models.DateTimeField(null=True)
-    #: Why it cannot be reported or rebuilt, as of the last try.
+    #: Why it cannot be reported or rebuilt, by the last attempt.
     fault = models.TextField(blank=True)
     #: Since when the source has answered without knowing some of its Topics.
     unknown_since = models.DateTimeField(null=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     decided_at = models.DateTimeField(null=True)
     note = models.TextField(blank=True)
-    #: Names of the mirrors that are rebuilt: their clients may have gone back since, so they are never rebuilt twice.
+    #: Names of the mirrors that are rebuilt. Their clients may have gone back since, so they are never rebuilt twice.
     rebuilt = models.JSONField(default=list)
 
     def __str__(self) -> str:
@@ -62,8 +62,9 @@ class Tail(Stateful):
 
     @property
     def records(self) -> int:
-        """How many records it has; 0 while it is not reported."""
+        """How many records it has; 0 until it is reported."""
         return sum(end - first for _topic, _partition, first, end in self.found)
 
     def the_points(self) -> dict[Partition, OffsetSync]:
+        """How far the mirror had copied, by partition."""
         return {Partition(t, p): OffsetSync(source, target) for t, p, source, target in self.points}

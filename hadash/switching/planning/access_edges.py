@@ -1,4 +1,4 @@
-"""Who uses what: what was seen, and what stands in for it where nothing was. Pure; the plan and the jobs share it."""
+"""Which clients use what, as observed, declared or allowed. Pure; plans and the jobs share it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from hadash.radius.nodes import AccessEdge
 
 
 def declared_uses(declared: Iterable[Relation], seen: Iterable[AccessEdge]) -> list[AccessEdge]:
-    """What people say that clients use, where nobody has seen it."""
+    """Declared uses that nobody has observed."""
     known = [Relation(use.appid, use.client_id, use.kind, use.resource) for use in seen]
     return [AccessEdge(*relation, declared=True) for relation in never_seen(declared, known)]
 
 
 def topics_of(uses: Iterable[AccessEdge], mirrored: Iterable[str]) -> set[str]:
-    """The Topics of which rights say something: those that somebody uses, or a mirror carries."""
+    """The Topics whose ACLs matter: those that a client uses, or a mirror carries."""
     return {use.resource for use in uses if use.kind != GROUP} | set(mirrored)
 
 
 def allowed_uses(allowed: Iterable[tuple[str, str]], known: Sequence[AccessEdge]) -> list[AccessEdge]:
-    """Rights of those of whom nothing is ``known``.
+    """The rights of AppIDs of which no use is ``known``, as uses.
 
     :param allowed: (AppID, Topic).
     """

@@ -1,4 +1,4 @@
-"""AppIDs that are used in another pair too."""
+"""AppIDs that are also used in another pair."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hadash.inventory.selectors import access_since
 
 
 def used_elsewhere(pair: Pair, appids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The other pairs in which each of ``appids`` was seen lately, has registered InstanceIDs, or is declared
-    to use something.
+    """For each AppID that is also used elsewhere: the other pairs in which it was seen lately, has registered
+    InstanceIDs, or is declared to use something.
 
-    The binding document of an AppID is one for all pairs: Gateways there would read of a cluster that they do not have.
+    An AppID has one binding document for all pairs: Gateways there would read of a cluster that they do not have.
     """
     names = set(appids)
     found = {

@@ -1,4 +1,6 @@
-"""Which of the connected clients a plan moves, and where they are. Pure; what Gateways say comes in as they say it."""
+"""Which connected clients a plan moves, and on which clusters they are. Pure; takes the Gateways' answers
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ def where_they_are(
 ) -> dict[Name, set[str]]:
     """The connected clients that the plan moves, with their clusters.
 
-    AppIDs are unique only in their pair: who is on other clusters than the plan's two is somebody else of
-    that name. One that moves with a Topic's own binding may be connected to both sides, for other Topics: it
-    is where it has used what moves last.
+    AppIDs are unique only within their pair: a client on any other cluster than the plan's two has the same name by
+    chance. A client that moves with a Topic's own binding may be connected to both sides, for other Topics: its
+    cluster is the one where it last used what moves.
 
-    :param access: what was observed, of which only those are asked who move with a Topic's own binding.
-    :param lately: of these, only those whose records moved in the last so many seconds; ``None`` for all.
+    :param access: observed uses; they count only for clients that move with a Topic's own binding.
+    :param lately: of such clients, only those whose records moved in the last so many seconds; ``None`` for all.
     """
     clusters = {plan.source, plan.target}
     found: dict[Name, set[str]] = {}
@@ -46,7 +48,7 @@ def where_they_are(
         for a in uses
         if lately is None or (a["idle"] is not None and a["idle"] < lately)
     }
-    # The earlier first: of each Topic the last use stays.
+    # Sorted by time, so that each Topic's last use wins.
     last = {_use(a): a["cluster"] for a in sorted(uses, key=lambda a: float(a["used_at"]))}
     for (appid, client_id, _, _), cluster in last.items():
         if (appid, client_id) in busy:
@@ -55,7 +57,7 @@ def where_they_are(
 
 
 def _by_topic(plan: Plan, use: dict[str, Any]) -> bool:
-    """Whether a use moves although not all that its client does moves."""
+    """Whether a use moves although not everything that its client does moves."""
     appid, client_id, kind, resource = _use(use)
     return plan.covers_use(appid, client_id, kind, resource) and not plan.covers(appid, client_id)
 

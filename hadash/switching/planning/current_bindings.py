@@ -1,4 +1,4 @@
-"""Where the identities of a plan are bound now."""
+"""The current bindings of a plan's identities."""
 
 from __future__ import annotations
 

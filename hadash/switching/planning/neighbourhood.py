@@ -1,10 +1,9 @@
-"""The part of a pair that one question is about: everybody who could move with what is asked for, and all
-that they use.
+"""The part of a pair that one question is about: every AppID that could move with what is asked for, and
+everything that these use.
 
-A pair may have a hundred thousand AppIDs, and most questions are about a few of them. What has to move is
-found in a fleet that grows until nobody outside uses what moves inside: each rule of the closure is about
-one AppID and what it uses, so nothing beyond could have been reached. Everything is read at that moment;
-nothing is remembered that could be old.
+A pair may have a hundred thousand AppIDs, and most questions are about a few of them. The closure is computed in
+a fleet that grows until no AppID outside uses what moves inside. Each rule of the closure is about one AppID and
+what it uses, so nothing beyond could be reached. Everything is read at that moment; no cache can be stale.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ from hadash.switching.planning.radius import Touched
 
 Uses = QuerySet[Access] | QuerySet[Declaration]
 
-#: AppIDs of what is shown of a plan that is too large: nobody reads more, and drawing it takes its time.
+#: AppIDs that are shown of a plan that is too large: nobody reads more, and drawing them takes time.
 NEAREST = 100
 
-#: AppIDs that are read at once, nearest first: those after them may not be wanted any more.
+#: AppIDs that are read at once, nearest first: later ones may turn out not to be needed.
 READ_AT_ONCE = 250
 
-#: Topics, or groups, whose users are asked for at once: after some hundred it may be known that they are too many.
+#: Topics or groups whose users are read at once: after a few hundred the limit may already be exceeded.
 RESOURCES_AT_ONCE = 250
 
 
 class TooMany(Exception):
-    """More AppIDs use what would move than any change of bindings can hold.
+    """More AppIDs use what would move than one change of bindings can hold.
 
-    ``count``: how many are known by then; ``fleet``: of the ``NEAREST`` to what was asked for.
+    ``count``: how many are known so far; ``fleet``: the ``NEAREST`` of them to what was asked for.
     """
 
     def __init__(self, count: int, fleet: Fleet) -> None:
@@ -54,12 +53,12 @@ class TooMany(Exception):
         self.fleet = fleet
 
 
-#: What would move in a fleet, of which the second is the part that was read last.
+#: Finds what would move in a fleet (the first argument); the second is the part that was read last.
 Close = Callable[[Fleet, Fleet], Touched]
 
 
 class Unreadable(Exception):
-    """The binding documents of some AppIDs cannot be read. ``appids`` are theirs."""
+    """The binding documents of ``appids`` cannot be read."""
 
     def __init__(self, appids: list[str]) -> None:
         super().__init__(", ".join(appids))
@@ -67,11 +66,11 @@ class Unreadable(Exception):
 
 
 def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], close: Close) -> Fleet:
-    """The fleet of all who could move with what ``close`` finds.
+    """Read the fleet of all AppIDs that could move with what ``close`` finds.
 
-    :param asked: the cluster whose rules are read. :param target: where it would move to. :param appids:
-        where it begins.
-    :raises TooMany: see there. :raises Unreadable: a document of an AppID of the pair cannot be read.
+    :param asked: the cluster whose ACLs are read. :param target: where the radius would move to. :param appids:
+        where reading begins.
+    :raises TooMany: see there. :raises Unreadable: a document of one of the pair's AppIDs cannot be read.
     :raises BindingError, KafkaError: ZooKeeper or the cluster does not answer.
     """
     reading = _Reading(pair, asked, documents_of(pair))
@@ -81,7 +80,7 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
     movable = reading.movable(known, target.name)
 
     def meet(users: Iterable[set[str]]) -> None:
-        """Whoever is not known yet waits to be read. :raises TooMany: they are."""
+        """Queue the AppIDs that are not known yet. :raises TooMany: there are too many of them."""
         nonlocal movable
         for some in users:
             fresh = some - known
@@ -99,7 +98,7 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
         meet(reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups))
         asked_for = Touched(asked_for.topics | found.topics, asked_for.groups | found.groups)
         if not waiting:
-            # The cluster last, and once for all: it may have a hundred thousand rules.
+            # The cluster comes last, in one request for all: it may have a hundred thousand ACLs.
             meet([reading.allowed_users_of(asked_for.topics - asked_of_cluster)])
             asked_of_cluster = asked_for.topics
         if not waiting:
@@ -107,12 +106,12 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
 
 
 def whole_pair(pair: Pair, source: Cluster) -> None:
-    """:raises TooMany: more AppIDs are on ``source`` than any change of bindings can hold. (Fewer are counted
-    by their plan.)
+    """:raises TooMany: more AppIDs are on ``source`` than one change of bindings can hold. (A smaller number is
+    counted by the plan itself.)
     """
     documents = documents_of(pair)
     reading = _Reading(pair, source, documents)
-    # (One more than there may be, besides all that may be elsewhere.)
+    # (One more than allowed, besides all those that may be on the other cluster.)
     names = list(islice(reading.all_names(), MOST_DOCUMENTS + len(documents) + 1))
     count = reading.movable(names, pair.other(source).name)
     if count > MOST_DOCUMENTS:
@@ -120,34 +119,34 @@ def whole_pair(pair: Pair, source: Cluster) -> None:
 
 
 class _Reading:
-    """What was read so far."""
+    """What has been read so far."""
 
     def __init__(self, pair: Pair, asked: Cluster, documents: Documents) -> None:
         self._pair = pair
         self._rules = standby.Rules(asked)
         self._documents = documents
         self._since = access_since()
-        #: Those whose bindings name Topics or groups, whoever uses them.
+        #: The documents that bind Topics or groups by name, whichever client uses them.
         self._by_request = {a: d for a, d in documents.items() if d is not None and d.by_request}
-        #: Who was read, nearest to what was asked for first.
+        #: The AppIDs that were read, nearest to what was asked for first.
         self._read: list[str] = []
         self._uses: list[AccessEdge] = []
         self._instances: dict[str, set[str]] = defaultdict(set)
         self._own: dict[str, BindingDocument] = {}
 
     def refuse_unreadable(self) -> None:
-        """(Whatever stands in one that cannot be read: it may bind what somebody else uses.)"""
+        """:raises Unreadable: a document of the pair cannot be read. (It may bind what other AppIDs use.)"""
         unreadable = {appid for appid, document in self._documents.items() if document is None}
         found = self._of_pair(unreadable) if unreadable else set()
         if found:
             raise Unreadable(sorted(found))
 
     def fleet(self, mirrored: Collection[str] = ()) -> Fleet:
-        """Of those that were read, with the mirrors that carry one of ``mirrored``."""
+        """The fleet of the AppIDs that were read, with the mirrors that carry one of ``mirrored``."""
         return self._fleet(self._uses, self._own, self._instances, self._mirrors(mirrored))
 
     def nearest(self) -> Fleet:
-        """Of the first ``NEAREST`` that were read."""
+        """The fleet of the first ``NEAREST`` AppIDs that were read."""
         near = set(self._read[:NEAREST])
         return self._fleet(
             (use for use in self._uses if use.appid in near),
@@ -174,13 +173,13 @@ class _Reading:
         )
 
     def movable(self, appids: Iterable[str], target: str) -> int:
-        """How many of these, if they use what moves, move as well or stand against it: those that are whole
-        on another cluster than ``target``. Of all others it depends.
+        """The number of AppIDs that would move or block if they use what moves: those that are completely on another
+        cluster than ``target``. An AppID that is bound in parts does not count: it depends on the part.
         """
         return sum(self._whole_on(appid) not in (None, target) for appid in appids)
 
     def _whole_on(self, appid: str) -> str | None:
-        """The cluster of all that the AppID does; ``None`` for one that is bound in parts."""
+        """The cluster of everything that the AppID does; ``None`` for one that is bound in parts."""
         document = self._documents.get(appid)
         if document is None or not (document.default or document.instances or document.by_request):
             return self._pair.default.name
@@ -189,23 +188,23 @@ class _Reading:
         return document.default.cluster
 
     def all_names(self) -> Iterator[str]:
-        """The AppIDs of the pair that were seen."""
+        """The AppIDs of the pair that were seen lately."""
         yield from self._lately().order_by("appid").values_list("appid", flat=True).distinct().iterator()
 
     def _of_pair(self, names: Collection[str]) -> set[str]:
-        """Those of ``names`` that are AppIDs of the pair: registered, or seen."""
+        """Those of ``names`` that are AppIDs of the pair: registered, or seen lately."""
         registered = _names(AppID.objects.filter(pair=self._pair), "name", names)
         return {*registered, *_names(self._lately(), "appid", names)}
 
     def read(self, appids: Collection[str]) -> Fleet:
-        """Add all that is known of these, and return it."""
+        """Add everything that is known of these AppIDs, and return that part as a fleet."""
         self._read += appids
         seen = [AccessEdge(*row) for row in self._seen(appids)]
         declared = [Relation(*row) for row in self._declared(appids)]
         found = [*seen, *declared_uses(declared, seen)]
         found += self._allowed(sorted(set(appids) - {use.appid for use in found}))
         self._uses += found
-        # (AppIDs of other pairs may have documents of the same names.)
+        # (AppIDs of other pairs may have documents under the same names.)
         bound = set(appids) & self._documents.keys()
         documents = {
             appid: document
@@ -221,8 +220,8 @@ class _Reading:
         return self._fleet(found, documents, instances)
 
     def users_of(self, topics: Collection[str], groups: Collection[str]) -> Iterator[set[str]]:
-        """The AppIDs that use any of this, in some portions: they were seen, are declared to, or are bound for it
-        by its name.
+        """Yield the AppIDs that use any of these, in batches: they were seen, are declared to, or have a binding that
+        names it.
         """
         if not topics and not groups:
             return
@@ -234,8 +233,8 @@ class _Reading:
         yield self._of_pair(self._bound_for(set(topics), set(groups)))
 
     def allowed_users_of(self, topics: Collection[str]) -> set[str]:
-        """The AppIDs of whom nothing is known, and that may use one of ``topics``."""
-        if not topics or self._pair.generated:  # (nobody can be asked there, and all that there is was seen)
+        """The AppIDs of which nothing is known, but whose ACLs allow one of ``topics``."""
+        if not topics or self._pair.generated:  # (no server can be asked there, and every use was seen)
             return set()
         allowed = self._rules.users_of_topics(self._pair, sorted(topics))
         declared = Declaration.objects.filter(appid__pair=self._pair)
@@ -262,14 +261,14 @@ class _Reading:
         yield from rows.values_list("appid__name", "instance_id", "kind", "resource")
 
     def _allowed(self, unseen: Collection[str]) -> list[AccessEdge]:
-        """What those of whom nothing is known may use: of the Topics that somebody uses, or a mirror carries."""
+        """What unknown AppIDs may use, of the Topics that a client uses or a mirror carries."""
         if not unseen or self._pair.generated:
             return []
         rules = self._rules.of(unseen)
         return allowed_uses(standby.allowed_by(self._pair, rules, self._topics_of(rules)), [])
 
     def _topics_of(self, rules: Iterable[Acl]) -> set[str]:
-        """The Topics of the pair that rules may be about."""
+        """The Topics of the pair that ``rules`` may apply to."""
         named = {r.resource for r in rules if r.resource_type == "TOPIC" and r.pattern != "PREFIXED"}
         begun = {r.resource for r in rules if r.resource_type == "TOPIC" and r.pattern == "PREFIXED"}
         is_named = Q(resource__in=named)
@@ -290,7 +289,7 @@ class _Reading:
         }
 
     def _mirrors(self, topics: Collection[str]) -> Iterator[MirrorOf]:
-        """Those that carry one of ``topics``."""
+        """The mirrors that carry one of ``topics``."""
         if not topics:
             return
         rows = Mirror.objects.filter(pair=self._pair, topics__has_any_keys=sorted(topics)).order_by("name")
@@ -298,19 +297,19 @@ class _Reading:
             yield MirrorOf(name, source, frozenset(carried))
 
 
-#: The kinds of use of a Topic. (Named one by one: PostgreSQL finds them in the index then.)
+#: The kinds of use of a Topic. (They are listed so that PostgreSQL uses the index.)
 _OF_TOPICS = (Access.Kind.PRODUCE, Access.Kind.CONSUME)
 
 
 def _users(rows: Uses, names: Collection[str], is_group: bool, column: str) -> set[str]:
-    """The AppIDs, in ``column``, of rows about these groups, or Topics."""
+    """The AppIDs, in ``column``, of the rows about these groups or Topics."""
     kinds = (Access.Kind.GROUP,) if is_group else _OF_TOPICS
     found = rows.filter(kind__in=kinds, resource__one_of=names).order_by()
     return set(found.values_list(column, flat=True).distinct())
 
 
 def _names(rows: Uses | QuerySet[AppID], field: str, wanted: Collection[str]) -> set[str]:
-    """Those of ``wanted`` that stand in a column."""
+    """Those of ``wanted`` that occur in a column."""
     if not wanted:
         return set()
     found = rows.filter(**{f"{field}__one_of": wanted}).order_by()

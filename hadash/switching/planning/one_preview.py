@@ -1,7 +1,7 @@
-"""One preview for each person and pair at a time: each asks both clusters, and ten open tabs must not ask ten
-times at once.
+"""One preview for each person and pair at a time: a preview asks both clusters, and ten open tabs must not ask
+them ten times at once.
 
-The next one waits for as long as a preview may take: what it shows is of its own moment, and of its own form.
+A further preview waits for as long as a preview may take, because it needs results of its own moment and form.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hadash.inventory.models import Pair
 from hadash.refusals import Refused
 from hadash.sentences import say
 
-#: The first half of the locks' keys; the second is made of the person and the pair.
+#: The first half of the advisory locks' keys; the second is made from the person and the pair.
 _PREVIEWS = 0x507276
 
 
@@ -29,7 +29,7 @@ class PreviewRunning(Refused):
 
 @contextmanager
 def one_preview(user: User, pair: Pair) -> Iterator[None]:
-    """:raises PreviewRunning: the earlier ones have not ended within ``SWITCH_CHECK_SECONDS``."""
+    """Hold the lock for previews. :raises PreviewRunning: earlier ones have not ended in ``SWITCH_CHECK_SECONDS``."""
     key = [_PREVIEWS, zlib.crc32(f"{user.pk} {pair.pk}".encode()) - 2**31]
     _wait_for(key)
     try:
@@ -40,7 +40,7 @@ def one_preview(user: User, pair: Pair) -> Iterator[None]:
 
 
 def _wait_for(key: list[int]) -> None:
-    """The lock belongs to the session of the database, so it goes with a process that dies."""
+    """Take the lock, which belongs to the database session and so disappears with a process that dies."""
     milliseconds = max(1, round(settings.SWITCH_CHECK_SECONDS * 1000))
     try:
         with transaction.atomic(), connection.cursor() as cursor:

@@ -1,6 +1,5 @@
-"""Who holds which radius: open switches, the items of open batches that have not moved yet, a retirement
-while it removes something, a change of bindings by hand while it is written. Two that overlap never go on
-together.
+"""What holds which radius: open switches, items of open batches that have not moved yet, a retirement while it
+removes something, and a manual change of bindings while it is written. Two that overlap never run together.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from hadash.switching.models.tails import Tail
 from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.refusals import BeingWritten, Busy
 
-#: A switch that may be moving clients at this moment, or stopped in the middle of it.
+#: Statuses of a switch that may be moving clients at this moment, or stopped in the middle of it.
 AT_WORK = (SwitchStatus.RUNNING, SwitchStatus.PAUSED, SwitchStatus.NEEDS_ATTENTION)
 
-#: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
+#: The key of the one database lock for all decisions about overlaps: requests are rare and short.
 _RADIUS_LOCK = 0x68616461
 
 
@@ -42,7 +41,7 @@ class Holder:
 
     @property
     def kind(self) -> str:
-        """What it is, in one word of the API."""
+        """Its type, as a word of the API."""
         return "batch" if isinstance(self.held, Batch) else "switch"
 
     @property
@@ -55,7 +54,7 @@ class Holder:
 
     @property
     def sentence(self) -> Sentence:
-        """For whoever asks for part of it, too; in the language of that person, because the status is a word of it."""
+        """For a person who asks for a part of the radius, in that person's language because of the status in it."""
         if isinstance(self.held, Batch):
             return self.lasting
         return say(
@@ -67,7 +66,7 @@ class Holder:
 
     @property
     def lasting(self) -> Sentence:
-        """The same to be kept, and read in another language by others."""
+        """The same for storing: without the status, so that others can read it in their language."""
         if isinstance(self.held, Batch):
             begun = self.held.current in batches.BEGUN
             return say(
@@ -85,12 +84,12 @@ class Holder:
 
 
 def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> list[Holder]:
-    """All that hold a radius of ``pair``.
+    """Everything that holds a radius in ``pair``.
 
-    :param besides: a batch that does not stand in its own way. (Its switches do, once they are there.)
-    :param forced: whether it is for a switch without the source. What a batch that does not run has still to
-        move does not stand in its way: with the source lost nobody could move it. (It fails by itself should
-        the batch go on: its radius is held, and then it is on the target.)
+    :param besides: a batch whose items are ignored. (Its switches count once they exist.)
+    :param forced: whether it is for a switch without the source. Items of batches that are not running do not block
+        it: with the source lost nobody could move them. (An item fails by itself if its batch continues: first its
+        radius is held, and then it is already on the target.)
     """
     switches = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in OPEN]).defer(
         "traffic", "facts", "pauses"
@@ -109,7 +108,7 @@ def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> li
 
 
 def mirrors_moving(pair: str) -> set[str]:
-    """Names of the mirrors that running switches of ``pair`` use, and those of switches that wait for a person."""
+    """Names of the mirrors that running switches of ``pair`` use, and switches that wait for a person."""
     at_work = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in AT_WORK])
     return {
         mirror
@@ -119,24 +118,24 @@ def mirrors_moving(pair: str) -> set[str]:
 
 
 def index_of(among: Iterable[Holder]) -> PlanIndex[Holder]:
-    """To find, for many plans, the one that holds part of what each would move."""
+    """An index that finds, for each of many plans, a holder of part of it."""
     return PlanIndex((holder.plan, holder) for holder in among)
 
 
 def overlapping(plan: Plan, besides: Batch | None = None) -> Holder | None:
-    """What touches the same Topics, groups or identities now."""
+    """A holder of the same Topics, groups or identities; ``None`` if there is none."""
     held = holders(plan.pair, besides, forced=plan.kind.spec.source_lost)
     return next((holder for holder in held if plan.overlaps(holder.plan)), None)
 
 
 def lock() -> None:
-    """Until the end of the transaction nobody else takes a radius."""
+    """Keep all other transactions from taking a radius until this one ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])
 
 
 def retiring(plan: Plan) -> Retirement | None:
-    """A retirement that removes at this moment what ``plan`` would move."""
+    """A retirement that is removing what ``plan`` would move."""
     running = Retirement.objects.filter(switch__pair__name=plan.pair, status=Status.RUNNING.value)
     for retirement in running.select_related("switch"):
         if plan.overlaps(retirement.switch.the_plan()):
@@ -145,8 +144,8 @@ def retiring(plan: Plan) -> Retirement | None:
 
 
 def not_rebuilt(plan: Plan) -> Tail | None:
-    """The tail of a forced switch that stands in the way: its lost side is being built again, or is not yet
-    and ``plan`` would send clients there. Its Topics hold what nobody else has, or are about to be deleted.
+    """The tail of a forced switch that blocks ``plan``: its lost side is being rebuilt, or it is not rebuilt yet and
+    ``plan`` would move clients there. Its Topics hold records that exist nowhere else, or are about to be deleted.
     """
     tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair__name=plan.pair)
     for tail in tails.select_related("switch__source"):
@@ -158,10 +157,10 @@ def not_rebuilt(plan: Plan) -> Tail | None:
 
 
 def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
-    """:raises Busy: an open switch, another batch, the end of a migration, or a lost side that is not
-        rebuilt, holds part of what ``plan`` touches.
+    """:raises Busy: an open switch, another batch, the end of a migration, or a lost side that is not rebuilt, holds
+        part of what ``plan`` touches.
 
-    :param besides: the batch that asks, if one does: what is said is kept, and read by others.
+    :param besides: the batch that asks, if one does; the reason is then worded for storing.
     """
     holder = overlapping(plan, besides)
     if holder is not None:
@@ -192,7 +191,7 @@ def refuse_while_ending(plan: Plan) -> None:
 
 
 def refuse_while_bound_by_hand(plan: Plan) -> None:
-    """:raises BeingWritten: a worker is writing bindings of the radius that somebody has changed by hand."""
+    """:raises BeingWritten: a worker is writing a manual change of bindings in the radius."""
     for change in BindingChange.objects.filter(pair__name=plan.pair, status=ChangeStatus.APPROVED.value):
         if plan.overlaps(change.radius):
             raise BeingWritten(
@@ -205,7 +204,7 @@ def refuse_while_bound_by_hand(plan: Plan) -> None:
 
 
 def others_in_the_way(plan: Plan) -> list[Sentence]:
-    """What else refuses ``plan`` now, besides who holds its radius."""
+    """Everything that refuses ``plan`` now, apart from holders of its radius."""
     found: list[Sentence] = []
     for refuse in (refuse_while_ending, refuse_while_bound_by_hand):
         try:

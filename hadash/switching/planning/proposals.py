@@ -1,4 +1,4 @@
-"""Computing a plan from what is bound, observed, and allowed now."""
+"""Compute a plan from current bindings, observed and declared uses, and ACLs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from hadash.switching.refusals import EnginesAway
 
 
 def proposal_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> PlanProposal:
-    """The plan that would move ``scope`` to ``target``, and what stands against it.
+    """The plan that would move ``scope`` to ``target``, with its blockers.
 
-    :raises EnginesAway: ZooKeeper or a cluster does not answer. :raises Refused: the target is none of the pair.
+    :raises EnginesAway: ZooKeeper or a cluster does not answer. :raises Refused: the target is not in the pair.
     """
     if target not in pair.clusters:
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
     source = pair.other(target)
-    # A lost source cannot be asked for its rules; what the target does not allow could not be used there anyway.
+    # A lost source cannot be asked for its ACLs; what the target does not allow could not be used there anyway.
     asked = target if kind.spec.source_lost else source
     draw = build_readers_plan if kind.spec.readers_only else build_plan
     try:
@@ -62,9 +62,9 @@ def _too_many(many: TooMany) -> Sentence:
 def fleet_for(
     pair: Pair, scope: Scope, source: Cluster, target: Cluster, asked: Cluster, kind: Kind
 ) -> Fleet:
-    """All that a plan for ``scope`` is drawn up from: the part of the pair that it is about.
+    """The part of the pair that a plan for ``scope`` depends on.
 
-    :param asked: the cluster whose rules are read. :raises TooMany: more AppIDs than any plan can move.
+    :param asked: the cluster whose ACLs are read. :raises TooMany: more AppIDs than one plan can move.
     :raises EnginesAway: ZooKeeper or the cluster does not answer. :raises Refused: a binding document cannot be read.
     """
     try:
@@ -82,9 +82,10 @@ def fleet_for(
 
 
 def with_blockers(pair: Pair, drafts: Iterable[PlanProposal], asked: Cluster) -> list[PlanProposal]:
-    """The same, also with what the pair's dialect of bindings and the rules about clients say against them.
+    """``drafts`` with the further blockers of the pair's binding dialect and of the rules about clients.
 
-    :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not answer.
+    :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not
+        answer.
     """
     dialect, given = dialect_of(pair), list(drafts)
     if pair.generated:
@@ -109,9 +110,9 @@ def with_blockers(pair: Pair, drafts: Iterable[PlanProposal], asked: Cluster) ->
 
 
 def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Plan:
-    """The same, where nothing stands against it.
+    """The plan that moves ``scope`` to ``target``, if nothing blocks it.
 
-    :raises Refused: with every reason, not just the first.
+    :raises Refused: with all blockers, not just the first. :raises EnginesAway: as :func:`proposal_for`.
     """
     draft = proposal_for(pair, scope, target, kind)
     if draft.blockers:
@@ -120,11 +121,11 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNE
 
 
 def fleet_of(pair: Pair, asked: Cluster) -> Fleet:
-    """What is known of a pair now; of whom nothing was seen or declared is taken to use what the rules of
-    ``asked`` let it use.
+    """Everything that is known of a pair now. An AppID without observed or declared uses is taken to use what the
+    ACLs of ``asked`` allow.
 
-    :param asked: the cluster whose rules are read.
-    :raises EnginesAway: ZooKeeper or the cluster does not answer.
+    :param asked: the cluster whose ACLs are read.
+    :raises EnginesAway: ZooKeeper or the cluster does not answer. :raises Refused: a binding document cannot be read.
     """
     try:
         found = dialect_of(pair).all_documents()
@@ -135,11 +136,11 @@ def fleet_of(pair: Pair, asked: Cluster) -> Fleet:
         uses = _observed(pair)
         uses += declared_uses(selectors.declared(pair), uses)
         topics = topics_of(uses, (topic for mirror in mirrors for topic in mirror.topics))
-        if not pair.generated:  # (then everybody was seen)
+        if not pair.generated:  # (there every use was seen)
             uses += allowed_uses(standby.allowed_to_use(pair, asked, sorted(topics)), uses)
     except (BindingError, KafkaError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-    # (AppIDs of other pairs have documents beside these.)
+    # (AppIDs of other pairs have documents in the same place.)
     own = {use.appid for use in uses} | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
     unreadable = sorted(appid for appid, document in found.items() if document is None and appid in own)
     if unreadable:

@@ -1,7 +1,7 @@
-"""From what was asked for to the plan of a switch, and what stands against it. Pure.
+"""From what was asked for to the plan of a switch and its blockers. Pure.
 
-A plan is drawn up even when it cannot be carried out, so that whoever asks sees what would move and every
-reason against it, not just the first.
+A plan is made even if it cannot be carried out, so that a person sees what would move and every blocker, not just
+the first.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from hadash.sentences import Sentence, say
 from hadash.switching.machines.switches import Stage
 from hadash.switching.plan import Plan
 
-#: Characters of a switch's key, at most; each binding that it writes holds it.
+#: The most characters in a switch's key; each binding that it writes holds it.
 KEY_LENGTH = 20
 
-#: Sentences of one kind that are listed; beyond it their number is told.
+#: The most sentences of one kind that are listed; of further ones the last says how many there are.
 MAX_REASONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What would move. Whoever else uses ``topics`` or ``groups`` is part of the question; so are mirrors of
+    """What would move. All other users of ``topics`` and ``groups`` belong to the question, and so do the mirrors of
     ``mirrored``.
     """
 
@@ -65,19 +65,19 @@ class PlanProposal:
 
     plan: Plan
     blockers: tuple[Sentence, ...] = ()
-    #: Uses by clients without an InstanceID that would stay behind: to widen the plan moves their AppIDs too.
+    #: Uses by clients without an InstanceID that would stay behind: a widened plan moves their AppIDs, too.
     uncovered: tuple[AccessEdge, ...] = ()
-    #: What rules say about the clients; those that stop the switch are among the blockers.
+    #: What the rules say about the clients; findings that stop the switch are among the blockers.
     findings: tuple[Finding, ...] = ()
-    #: Whether the plan has all that would move. Else it has what is nearest to what was asked for, and cannot
-    #: be carried out.
+    #: Whether the plan has everything that would move. If not, it has what is nearest to what was asked for, and
+    #: cannot be carried out.
     whole: bool = True
 
 
 class GrowingRadius:
-    """What of others would move with ``scope``, in a fleet that is read part by part: each AppID is whole
-    in one of them, and each rule is about one AppID. So there is a graph of each part, made once, and what
-    moves in one of them is asked for in all others.
+    """What moves with ``scope`` in a fleet that is read part by part. Each AppID is completely in one part, and each
+    rule is about one AppID. So each part has its own graph, built once, and what moves in one part is asked for in
+    all others.
     """
 
     def __init__(self, scope: Scope, source: str, target: str) -> None:
@@ -86,7 +86,7 @@ class GrowingRadius:
         self._moving: set[Node] = set()
 
     def __call__(self, _fleet: Fleet, part: Fleet) -> Touched:
-        """With one part more."""
+        """Add ``part``, and return what moves in all parts so far."""
         self._parts.append((graph_of(self._scope, part), part))
         before = -1
         while before != len(self._moving):
@@ -100,21 +100,21 @@ class GrowingRadius:
 
 
 def build_plan(scope: Scope, source: str, target: str, fleet: Fleet) -> PlanProposal:
-    """The plan that moves ``scope`` from ``source`` to ``target``."""
+    """The plan that moves ``scope`` from ``source`` to ``target``, with its blockers."""
     graph = graph_of(scope, fleet)
     return build_plan_in(graph, scope, source, target, fleet)
 
 
 def graph_of(scope: Scope, fleet: Fleet) -> AccessGraph:
-    """The graph in which the closure of ``scope`` is found; the same for all scopes of its dimension and
-    choice, unless an InstanceID is asked for that is not registered.
+    """The graph for the closure of ``scope``. All scopes of the same dimension and ``widen`` share one, unless a scope
+    asks for an InstanceID that is not registered.
     """
     instances = with_asked(fleet, scope).instances
     return AccessGraph(fleet.uses, fleet.documents, instances, scope.dimension, widen=scope.widen)
 
 
 def build_plan_in(graph: AccessGraph, scope: Scope, source: str, target: str, fleet: Fleet) -> PlanProposal:
-    """The same in a graph that was made before."""
+    """Like :func:`build_plan`, in an existing graph."""
     is_there = partial(is_on, fleet, target)
     closure = _closed(graph, scope, source, target, fleet)
     topics, groups = closure.named(TOPIC), closure.named(GROUP)
@@ -144,15 +144,15 @@ def build_plan_in(graph: AccessGraph, scope: Scope, source: str, target: str, fl
 def _closed(
     graph: AccessGraph, scope: Scope, source: str, target: str, fleet: Fleet, besides: Iterable[Node] = ()
 ) -> Closure:
-    """:param besides: what else moves."""
+    """The closure of ``scope``. :param besides: other nodes that move as well."""
     is_there = partial(is_on, fleet, target)
     asked = [*_asked(graph, scope, source, fleet), *besides]
     return graph.close(asked, is_there, there_by_default=fleet.default == target)
 
 
 def _as_they_move(fleet: Fleet, scope: Scope) -> Fleet:
-    """Where only whole AppIDs move, without the InstanceIDs that are merely registered: the graph does not
-    know them, and what such a client does is its AppID's.
+    """``fleet`` without registered InstanceIDs if only whole AppIDs move: the graph does not know them, and their uses
+    are those of the AppID.
     """
     return replace(fleet, instances={}) if scope.dimension is Dimension.APPID else fleet
 
@@ -162,7 +162,7 @@ def _asked(graph: AccessGraph, scope: Scope, source: str, fleet: Fleet) -> list[
 
 
 def members_of(closure: Closure, fleet: Fleet) -> Iterable[Member]:
-    """Each member with what pulled it in."""
+    """Each member, with the one that pulled it in."""
     kinds = _kinds_of_use(fleet.uses)
     for node, because in closure.members.items():
         if because is None:
@@ -173,7 +173,7 @@ def members_of(closure: Closure, fleet: Fleet) -> Iterable[Member]:
 
 
 def _kinds_of_use(uses: Iterable[AccessEdge]) -> Callable[[Node, Node], str]:
-    """What joins two members: the most telling of the uses between them."""
+    """A function for the use that connects two members: the most informative of the uses between them."""
     rank = ("produce", "consume", "group", "declared", "acl")
     found: dict[tuple[str, str | None, str], str] = {}
     for use in uses:
@@ -194,11 +194,11 @@ def _kinds_of_use(uses: Iterable[AccessEdge]) -> Callable[[Node, Node], str]:
     return between
 
 
-# -- what stands against it ----------------------------------------------------------------------------------------
+# -- blockers ------------------------------------------------------------------------------------------------------
 
 
 def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
-    """That nobody would move."""
+    """The blocker that nothing would move."""
     if plan.topics and plan.identities:
         return []
     if not plan.identities and closure.already:
@@ -228,7 +228,7 @@ def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
 
 
 def uncovered_clients(uses: tuple[AccessEdge, ...]) -> list[Sentence]:
-    """Who would stay for want of an InstanceID."""
+    """Blockers: clients that would stay because they have no InstanceID."""
     sentences = {
         "produce": "%(who)s writes to Topic %(what)s, has no InstanceID, and would stay.",
         "group": "%(who)s is a member of group %(what)s, has no InstanceID, and would stay.",
@@ -244,9 +244,10 @@ def uncovered_clients(uses: tuple[AccessEdge, ...]) -> list[Sentence]:
 
 
 def _divided(closure: Closure, fleet: Fleet, source: str, target: str) -> list[Sentence]:
-    """Who is on the target already and writes to what moves only now; and who is on neither side.
+    """Blockers: writers that are already on the target while their Topic moves only now; and identities on neither
+    side.
 
-    A writer that was only declared has written nothing there, and is where its Topic will be.
+    A writer that was only declared has written nothing there, and will be where its Topic is.
     """
     moving = set(closure.named(TOPIC))
     writers = [
@@ -269,7 +270,7 @@ def _divided(closure: Closure, fleet: Fleet, source: str, target: str) -> list[S
 
 
 def of_no_side(closure: Closure, fleet: Fleet, source: str, target: str) -> list[Sentence]:
-    """Who moves and is on neither side."""
+    """Blockers: moving identities that are bound to neither side."""
     reasons = []
     for node in closure.nodes(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
         cluster = fleet.cluster_of(node)
@@ -285,7 +286,7 @@ def of_no_side(closure: Closure, fleet: Fleet, source: str, target: str) -> list
 
 
 def _left_readers(closure: Closure, fleet: Fleet) -> list[Sentence]:
-    """Groups that stay although a Topic that they read moves by itself: nobody would translate their offsets."""
+    """Blockers: groups that stay while a Topic that they read moves by itself, without translated offsets."""
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for use in fleet.uses:
         if use.kind == GROUP:
@@ -312,7 +313,7 @@ def _left_readers(closure: Closure, fleet: Fleet) -> list[Sentence]:
 
 
 def too_large(plan: Plan, fleet: Fleet) -> list[Sentence]:
-    """All bindings change in one transaction, and ZooKeeper takes a megabyte at once."""
+    """The blocker that the bindings are too large: all change in one transaction, and ZooKeeper takes one megabyte."""
     cluster = max(plan.source, plan.target, key=len)
     longest = Binding(cluster, BindingState.FORWARD, switch="0" * KEY_LENGTH, stage=Stage.FORWARD.value)
     if fits(plan.identities, fleet.documents, longest):
@@ -326,7 +327,7 @@ def too_large(plan: Plan, fleet: Fleet) -> list[Sentence]:
 
 
 def listed(reasons: list[Sentence]) -> list[Sentence]:
-    """Not more reasons of one kind than anybody reads."""
+    """Shorten a list of reasons of one kind to what people read."""
     if len(reasons) <= MAX_REASONS:
         return reasons
     return [
@@ -336,6 +337,7 @@ def listed(reasons: list[Sentence]) -> list[Sentence]:
 
 
 def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tuple[set[str], list[Sentence]]:
+    """(names of the mirrors that carry the Topics, blockers)."""
     carrying: set[str] = set()
     carried: set[str] = set()
     reasons: list[Sentence] = []
@@ -368,6 +370,3 @@ def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tupl
             say("No mirror carries %(topics)s. Create one first.", topics=sorted(topics - carried))
         )
     return carrying, listed(reasons)
-
-
-# -- who is where --------------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
-"""Who moves in a read split, and what stands against it. Pure; beside ``radius.py``.
+"""What moves in a read split, and what blocks it. Pure; the counterpart of ``radius.py``.
 
-Only consumers move, so a Topic pulls nobody in: its other users stay where they are. What has to move
-together are the members of a group, because a group cannot live in two clusters. So the radius is the closure
-over groups alone, which makes it whole, smallest, and explained for the same reasons as that of every other
-switch.
+Only consumers move, so a Topic pulls in nobody: its other users stay where they are. The members of a group have to
+move together, because a group cannot live in two clusters. So the radius is the closure over groups alone: complete,
+smallest and explained, for the same reasons as that of any other switch.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from hadash.switching.planning.radius import (
 
 
 def build_readers_plan(scope: Scope, source: str, target: str, fleet: Fleet) -> PlanProposal:
-    """The plan that moves the readers in ``scope`` from ``source`` to ``target``, and all reasons against it."""
+    """The plan that moves the readers in ``scope`` from ``source`` to ``target``, with its blockers."""
     if scope.kind is ScopeKind.PAIR:
         plan = Plan(fleet.pair, scope, source, target, (), (), (), (), kind=Kind.READ_SPLIT)
         return PlanProposal(
@@ -44,7 +43,7 @@ def build_readers_plan(scope: Scope, source: str, target: str, fleet: Fleet) -> 
             ),
         )
     fleet = with_asked(fleet, scope)
-    # Whole Topics that are bound by themselves would pull in their writers: who reads by such a binding is named below.
+    # Bindings of whole Topics would pull in the writers. Readers by such a binding are blockers, see below.
     bare = _without_topics(fleet, scope)
     there = partial(is_on, fleet, target)
     closure = _closed(scope, target, fleet, bare)
@@ -78,7 +77,7 @@ def build_readers_plan(scope: Scope, source: str, target: str, fleet: Fleet) -> 
 
 @dataclass(frozen=True)
 class GrowingReaders:
-    """What of others a read split of ``scope`` moves, as far as a fleet knows: members of the same groups."""
+    """What moves with a read split of ``scope`` in the fleet read so far: the members of the same groups."""
 
     scope: Scope
     source: str
@@ -92,7 +91,7 @@ class GrowingReaders:
 
 
 def _closed(scope: Scope, target: str, fleet: Fleet, bare: Fleet) -> Closure:
-    """:param bare: the same fleet without bindings of Topics."""
+    """The closure of ``scope``. :param bare: the same fleet without bindings of Topics."""
     asked = set(scope.topics)
     uses = [u for u in fleet.uses if u.kind == GROUP or (u.kind == "consume" and u.resource in asked)]
     graph = AccessGraph(uses, bare.documents, bare.instances, scope.dimension, widen=scope.widen)
@@ -101,7 +100,7 @@ def _closed(scope: Scope, target: str, fleet: Fleet, bare: Fleet) -> Closure:
 
 
 def _without_topics(fleet: Fleet, scope: Scope) -> Fleet:
-    """Without bindings of Topics; and, where only whole AppIDs move, without what is merely registered."""
+    """``fleet`` without bindings of Topics and, if only whole AppIDs move, without registered InstanceIDs."""
     documents = {
         appid: replace(document, topics={}, topic_lists={}) for appid, document in fleet.documents.items()
     }
@@ -110,7 +109,7 @@ def _without_topics(fleet: Fleet, scope: Scope) -> Fleet:
 
 
 def _uses_of(closure: Closure, fleet: Fleet) -> list[AccessEdge]:
-    """All that the clients do that move, whatever Topic it is about, sorted."""
+    """All uses of the clients that move, of any Topic, sorted."""
     appids = {node.appid for node in closure.nodes(APPID, INSTANCE)}
     return sorted(
         use
@@ -120,7 +119,7 @@ def _uses_of(closure: Closure, fleet: Fleet) -> list[AccessEdge]:
 
 
 def _read(closure: Closure, fleet: Fleet, moving: Iterable[AccessEdge]) -> list[Member]:
-    """The Topics that come into the plan because somebody who moves reads them."""
+    """The Topics that are in the plan because a client that moves reads them."""
     found: dict[str, Member] = {}
     for use in moving:
         if use.kind == "consume" and topic(use.resource) not in closure:
@@ -131,12 +130,12 @@ def _read(closure: Closure, fleet: Fleet, moving: Iterable[AccessEdge]) -> list[
 
 
 def _who(use: AccessEdge, fleet: Fleet) -> Node:
-    """The identity that a use belongs to."""
+    """The identity that governs a use."""
     registered = use.client_id in fleet.instances.get(use.appid, ())
     return governing_of(use, fleet.documents.get(use.appid), registered)
 
 
-# -- what stands against it ----------------------------------------------------------------------------------------
+# -- blockers ------------------------------------------------------------------------------------------------------
 
 
 def _writers(moving: Iterable[AccessEdge]) -> list[Sentence]:
@@ -155,7 +154,7 @@ def _writers(moving: Iterable[AccessEdge]) -> list[Sentence]:
 
 
 def _unknown(scope: Scope, fleet: Fleet, moving: list[AccessEdge]) -> list[Sentence]:
-    """Of whom nothing was seen or declared, and who may read what is asked for: nobody knows whether he also writes."""
+    """Blockers: AppIDs that may read what is asked for and were never seen or declared. They may write as well."""
     asked = {use for use in fleet.uses if use.kind == "acl" and use.resource in scope.topics}
     return listed(
         [
@@ -171,7 +170,7 @@ def _unknown(scope: Scope, fleet: Fleet, moving: list[AccessEdge]) -> list[Sente
 
 
 def _bound_by_topic(moving: Iterable[AccessEdge], fleet: Fleet) -> list[Sentence]:
-    """Who reads by a binding of the Topic would not be sent over by the binding that a read split writes."""
+    """Blockers: readers by a binding of the Topic. The binding that a read split writes would not move them."""
     found = {
         (str(_who(use, fleet)), use)
         for use in moving
@@ -193,6 +192,6 @@ def _bound_by_topic(moving: Iterable[AccessEdge], fleet: Fleet) -> list[Sentence
 
 
 def _unmirrored(read: Iterable[str], fleet: Fleet) -> list[Sentence]:
-    """A mirror in either direction will do: its source is where the Topic is written, its target where its copy is."""
+    """The blocker that no mirror carries a Topic. Either direction will do: one side is written, the other read."""
     lacking = sorted(set(read) - {name for mirror in fleet.mirrors for name in mirror.topics})
     return [say("No mirror carries %(topics)s. Create one first.", topics=lacking)] if lacking else []

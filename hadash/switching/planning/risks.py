@@ -1,4 +1,4 @@
-"""What the rules of governance say about the clients that a plan moves, and which of it stops the switch."""
+"""What the rules of governance find about the clients that a plan moves, and which findings stop the switch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hadash.switching.policy import limits_of, stopping
 
 
 def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[Finding]]:
-    """What is found about the clients that move, for each plan, the gravest first.
+    """The findings about the clients that move, for each plan, the most severe first.
 
     :param asked: the cluster that is asked how many replicas Topics have. :raises KafkaError: it does not answer.
     """
@@ -37,18 +37,18 @@ def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[
 
 
 def uses_of(plan: Plan, pair: Pair) -> list[Seen]:
-    """What was seen of the clients that move, and is about what moves."""
+    """The observed uses of what moves, by the clients that move."""
     return _moving([row for rows in _seen(plan.appids, pair).values() for row in rows], plan)
 
 
 def replicated(asked: Cluster, *plans: Plan) -> frozenset[str]:
-    """Those Topics of the plans that have more than one replica on a cluster. :raises KafkaError: it does not answer."""
+    """The plans' Topics that have more than one replica on ``asked``. :raises KafkaError: it does not answer."""
     found = client_for(asked.access).topics({topic for plan in plans for topic in plan.topics})
     return frozenset(name for name, info in found.items() if info.replication_factor > 1)
 
 
 def _only(elsewhere: Mapping[str, tuple[str, ...]], plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Of those whose bindings ``plan`` writes."""
+    """``elsewhere`` for the AppIDs whose bindings ``plan`` writes."""
     written = {identity.appid for identity in plan.identities}
     return {appid: pairs for appid, pairs in elsewhere.items() if appid in written}
 
@@ -63,7 +63,7 @@ def _seen(appids: Collection[str], pair: Pair) -> dict[str, list[Seen]]:
 
 
 def _moving(rows: Sequence[Seen], plan: Plan) -> list[Seen]:
-    """What was seen of the clients that move, and is about what moves."""
+    """The rows about what moves, of the clients that move."""
     uses = [
         row
         for row in rows
@@ -71,7 +71,7 @@ def _moving(rows: Sequence[Seen], plan: Plan) -> list[Seen]:
         and row.resource in plan.topics
         and plan.covers_use(row.appid, row.client_id, row.kind, row.resource)
     ]
-    # Who moves with one Topic only may be a member of a group that stays. That has a reason against it of its own
+    # A client that moves with one Topic only may be a member of a group that stays. That is a blocker of its own
     # (``radius.py``); here it must not be taken for a reader without a group.
     by_topic = {(r.appid, r.client_id) for r in uses if not plan.covers(r.appid, r.client_id)}
     members = [
@@ -87,7 +87,7 @@ def _moving(rows: Sequence[Seen], plan: Plan) -> list[Seen]:
 
 
 def _same_offsets(pair: Pair, plans: Sequence[Plan]) -> frozenset[str]:
-    """Topics of which every partition has the same offsets on both sides."""
+    """Topics whose partitions all have the same offsets on both sides."""
     anchors = Anchor.objects.filter(
         mirror__pair=pair, mirror__name__in={m for plan in plans for m in plan.mirrors}
     )
@@ -98,5 +98,5 @@ def _same_offsets(pair: Pair, plans: Sequence[Plan]) -> frozenset[str]:
 
 
 def stops(finding: Finding, pair: Pair, kind: Kind) -> bool:
-    """Whether a switch of this kind is refused because of it."""
+    """Whether the finding stops a switch of this kind."""
     return kind.spec.findings_stop and finding.code.value in stopping(pair)

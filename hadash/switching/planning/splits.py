@@ -1,4 +1,4 @@
-"""The plans of a split: one of each radius that has to move together. Pure."""
+"""The plans of a split, one for each radius. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hadash.switching.planning.radius import PlanProposal, build_plan
 
 
 def proposals_of(radii: Sequence[Radius], fleet: Fleet, source: str, target: str) -> Iterator[PlanProposal]:
-    """The plan of each radius, and what stands against it: as of the whole fleet, at the cost of its own part."""
+    """The plan of each radius, with its blockers: those of the whole fleet, at the cost of the radius's own part."""
     parts = Parts(fleet)
     for radius in radii:
         yield build_plan(radius.scope, source, target, parts.of(radius))

@@ -1,1 +1,1 @@
-"""After something was lost: a target, records that were not replicated, bindings that no switch explains."""
+"""Recovery after losses: of a target, of records that were not replicated, of the switch that explains a binding."""

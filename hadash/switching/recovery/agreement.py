@@ -1,8 +1,7 @@
-"""Whether ZooKeeper's bindings are what switches and changes by hand have left, as PostgreSQL knows them:
-after either was restored from a backup.
+"""Compare ZooKeeper's bindings with the results of switches and manual changes in PostgreSQL, after either was
+restored from a backup.
 
-They are restored from different moments, and what is routed by a binding of yesterday goes to a cluster that
-its clients have left.
+The two are restored from different moments, and an outdated binding routes clients to a cluster that they have left.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from hadash.switching.machines.switches import Kind, Status
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
-#: Of a switch: its clients are where it was to send them; they are where they were; only a person knows, or
-#: it is under way.
+#: Statuses of a switch that has moved its clients to the target, and of one whose clients may be on either side: it is
+#: under way, or only a person knows. (With any other status they stayed where they were.)
 _MOVED = frozenset({Status.SUCCEEDED})
 _UNKNOWN = frozenset({Status.RUNNING, Status.PAUSED, Status.NEEDS_ATTENTION, Status.CLOSED})
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Where something has left an identity. ``cluster``: ``None`` unbound; ``is_known``: false when only a
+    """Where a switch or change has left an identity. ``cluster``: ``None`` if unbound; ``is_known``: False if only a
     person knows.
     """
 
@@ -41,7 +40,9 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """``bound``: the cluster in ZooKeeper, ``None`` for none; ``waits``: whether clients are stopped there."""
+    """An identity that is not where it was left. ``bound``: its cluster in ZooKeeper, ``None`` if it has none;
+    ``waits``: whether its clients are stopped there.
+    """
 
     left: Left
     bound: str | None
@@ -58,9 +59,9 @@ class Disagreement:
 
 
 def compare(left: Iterable[Left], documents: Mapping[str, BindingDocument | None]) -> list[Disagreement]:
-    """Pure. Of each identity the last thing that was done to it counts.
+    """Find the disagreements. Pure. The last thing that was done to an identity counts.
 
-    :param documents: by AppID; ``None`` for one that cannot be read, which disagrees.
+    :param documents: by AppID; ``None`` for an unreadable one, which disagrees.
     """
     last: dict[Identity, Left] = {}
     for each in sorted(left, key=lambda one: one.at):
@@ -77,7 +78,7 @@ def compare(left: Iterable[Left], documents: Mapping[str, BindingDocument | None
 
 
 def compare_pair(pair: Pair) -> list[Disagreement]:
-    """:raises BindingError: the engine's servers do not answer."""
+    """The disagreements in a pair. :raises BindingError: the engine's servers do not answer."""
     return compare(_left(pair), dialect_of(pair).all_documents())
 
 

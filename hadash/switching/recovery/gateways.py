@@ -1,6 +1,5 @@
-"""Whether switches wait for a Gateway. Only a person can say that they need not: a Gateway that is cut off
-goes on serving its clients with the bindings that it knew last, and nobody but a person can see that its
-process is gone.
+"""Whether switches wait for a Gateway. Only a person can decide that they need not: a Gateway that is cut off keeps
+serving its clients with its last known bindings, and only a person can see that its process is gone.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from hadash.switching.refusals import EnginesAway
 
 
 class NoSuchGateway(Refused):
-    """ZooKeeper knows no member of that id."""
+    """ZooKeeper knows no member with this id."""
 
 
 def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | None = None) -> None:
-    """Let switches go on without a Gateway that does not answer.
+    """Let switches continue without a Gateway that does not answer.
 
-    :param typed: its id once more, as the person's word that its process is gone.
+    :param typed: its id, typed again to confirm that its process is gone.
     :raises PermissionDenied: ``user`` may not.
     :raises NoSuchGateway: it is no member. :raises EnginesAway: ZooKeeper does not answer.
     :raises UnknownOutcome: the reply was lost; the audit log says that it was asked for.
-    :raises Refused: without the word or a reason; when it answers.
+    :raises Refused: it is not confirmed, there is no reason, or the Gateway answers.
     """
     _may(user)
     if typed.strip() != gateway_id:
@@ -56,7 +55,7 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
 
 
 def include(user: Any, gateway_id: str, address: str | None = None) -> None:
-    """Let switches wait for it again. :raises NoSuchGateway: it is no member. The rest as of :func:`exclude`."""
+    """Let switches wait for it again. :raises NoSuchGateway: it is no member. Other errors as for :func:`exclude`."""
     _may(user)
     _set(user, gateway_id, False, address)
 
@@ -64,12 +63,12 @@ def include(user: Any, gateway_id: str, address: str | None = None) -> None:
 def _set(user: Any, gateway_id: str, excluded: bool, address: str | None, **details: Any) -> None:
     verb, subject = "exclude" if excluded else "include", f"Gateway {gateway_id}"
     try:
-        # The entry first: what cannot be recorded is not done.
+        # The audit entry comes first: what cannot be recorded is not done.
         with transaction.atomic():
             record(user, verb, subject, address, **details)
             set_excluded(claimed(zookeeper()), gateway_id, excluded)
     except UnknownOutcome:
-        # It may be done, so the log has to say who asked for it.
+        # It may have been done, so the log has to say who asked for it.
         record(user, verb, subject, address, **details, outcome="unknown")
         raise
     except NoSuchMember as error:

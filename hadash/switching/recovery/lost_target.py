@@ -1,7 +1,9 @@
-"""A target that is lost after forward and before the mirror was turned round. Its clients are bound to it,
-and every record up to where the mirror was drained is on the source: a forced switch takes them back. But
-that one goes from where the mirror copies from, and the mirror cannot be turned without its new source. So it
-is turned on record, copies nothing, and waits for the rebuilding that follows every forced switch.
+"""Recovery from a target that is lost after forward and before the mirror was turned round.
+
+Its clients are bound to it, and every record up to the drained point is on the source: a forced switch takes them
+back. But a forced switch moves away from the cluster that the mirror copies from, and the mirror cannot be turned
+without its new source. So the mirror is turned on record only, copies nothing, and waits for the rebuilding that
+follows every forced switch.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from hadash.switching.stages.context import StageContext
 
 
 def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
-    """End a switch whose target is lost before its mirror was turned, so that a forced switch can take its
-    clients back.
+    """Close a switch whose target is lost before its mirror was turned, so that a forced switch can take its clients
+    back.
 
     Nothing is written to a cluster, to Connect or to ZooKeeper: the clients stay where they are.
 
-    :param confirmed: the target's name once more.
+    :param confirmed: the target's name, typed again.
     :raises PermissionDenied: the user may not force switches.
-    :raises Refused: the target answers, the switch is not in that stage, or the words are missing.
+    :raises Refused: the target answers, the switch is not in that stage, or the confirmation or the reason is missing.
     """
     if not may(user, FORCE, switch.pair):
         raise PermissionDenied("You may not decide about a lost cluster.")
@@ -78,7 +80,7 @@ def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: st
 
 
 def _sentence(reason: str) -> str:
-    """With a full stop, whatever its language.
+    """``reason`` with a full stop, in whatever language.
 
     >>> _sentence(" The site burns"), _sentence("机房断电。")
     ('The site burns.', '机房断电。')

@@ -1,7 +1,7 @@
-"""What ended switches, changes by hand and Gateways leave in ZooKeeper: removed when nobody can need it any more.
+"""Remove what ended switches, manual changes and Gateways leave in ZooKeeper, once nobody can need it any more.
 
-What switches leave stays for some days, because a PostgreSQL that comes back from a backup learns from it how
-far its switches have come. Of a switch that PostgreSQL does not know it stays for good, for the same reason.
+The journals of switches stay for some days, because a PostgreSQL that is restored from a backup reads in them how far
+its switches have come. For the same reason the journal of a switch that PostgreSQL does not know stays for good.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hadash.switching.machines.switches import ENDED
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
-#: Keys that are asked for in one question to the database.
+#: Keys in one query of the database.
 AT_ONCE = 500
 
 
 def remove_old_journals() -> int:
-    """Remove journals and placements of what ended more than ``SWITCH_JOURNAL_DAYS`` ago; how many.
+    """Remove journals and placements of what ended more than ``SWITCH_JOURNAL_DAYS`` ago, and return how many.
 
-    :raises StoreUnavailable: ZooKeeper does not answer; the next time removes the rest.
+    :raises StoreUnavailable: ZooKeeper does not answer; the next call removes the rest.
     """
     client = claimed(zookeeper())
     with reaching():
@@ -43,9 +43,9 @@ def remove_old_journals() -> int:
 
 
 def remove_old_departures() -> None:
-    """Remove what Gateways have noted that are gone for longer than their clients may come back.
+    """Remove the notes of departed Gateways whose clients cannot come back any more.
 
-    :raises StoreUnavailable: ZooKeeper does not answer; the next time removes the rest.
+    :raises StoreUnavailable: ZooKeeper does not answer; the next call removes the rest.
     """
     client = claimed(zookeeper())
     with reaching():

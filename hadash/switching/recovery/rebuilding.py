@@ -1,5 +1,4 @@
-"""Rebuilding the standby side of a healthy mirror, as an administrator asks for it: who stands in the way, and the
-audit log.
+"""Rebuild the standby side of a healthy mirror for an administrator: check what blocks it, and write the audit log.
 
 (After a forced switch the lost side is rebuilt through its tail: see ``unreplicated.py``.)
 """
@@ -24,12 +23,14 @@ def rebuild_standby(mirror: Mirror, confirmed: str, by: str, discard_originals: 
     """Delete the mirror's Topics on its standby, create them again, and copy from the first record on. May be
     repeated after it was cut off.
 
-    :param confirmed: the name of the standby's cluster once more. :param by: who asked, for the audit log.
-    :param discard_originals: also if the standby holds records that may be no copies.
-    :raises Refused: the words are missing, or clients are bound to the standby. :raises Busy: an open switch, a
-        batch or a lost side that is not rebuilt holds the mirror. :raises EnginesAway: it is not known who is bound
-        where. :raises NotCopies: the standby holds records that may be no copies; the mirror is as it was.
-    :raises MirrorError, KafkaError, ConnectError: it could not be done; the mirror stays marked, and nobody uses it.
+    :param confirmed: the name of the standby's cluster, typed again. :param by: who asked, for the audit log.
+    :param discard_originals: whether to do it even if the standby holds records that may be no copies.
+    :raises Refused: it is not confirmed, or clients are bound to the standby. :raises Busy: an open switch, a batch
+        or a lost side that is not rebuilt holds the mirror. :raises EnginesAway: the clients' bindings are not
+        known.
+    :raises NotCopies: the standby holds records that may be no copies; the mirror is unchanged.
+    :raises MirrorError, KafkaError, ConnectError: it could not be done; the mirror stays marked, and nobody uses
+        it.
     """
     standby = mirror.target
     if confirmed.strip() != standby.name:
@@ -75,7 +76,7 @@ def _refuse_held(mirror: Mirror) -> None:
 
 
 def _refuse_clients(mirror: Mirror) -> None:
-    """A client that reads the standby would lose its place, and what it has not read yet."""
+    """Refuse if clients use the standby: a client that reads it would lose its position and its unread records."""
     fleet = fleet_of(mirror.pair, mirror.target)
     name = mirror.target.name
     bound = [*bound_on(fleet, name, mirror.topics, ()), *used_on(fleet, name, mirror.topics, ())]

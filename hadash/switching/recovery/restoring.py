@@ -1,4 +1,4 @@
-"""Going back: which switches can be gone back from, and with what."""
+"""Restores: which switches one can go back from, and with which scope."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hadash.switching.models.switches import Switch
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.refusals import EnginesAway
 
-#: Statuses with which a switch has left its clients on the target.
+#: Statuses of switches that have left their clients on the target.
 MOVED = frozenset({Status.SUCCEEDED, Status.CLOSED})
 
 
 def scope_back(before: Switch) -> Scope:
-    """What goes back: what was asked for then.
+    """The scope that goes back: the one that was asked for then.
 
-    Of a whole cluster these are the Topics that moved: what was on the other cluster already is not to follow
+    For a whole cluster it is the Topics that moved: clients that were on the other cluster already must not follow
     them back.
     """
     if before.scope.kind is not ScopeKind.PAIR:
@@ -33,12 +33,12 @@ def scope_back(before: Switch) -> Scope:
 
 
 def restored_by(before: Switch) -> Switch | None:
-    """The restore that has gone back from it."""
+    """The restore that has gone back from it; ``None`` if there is none."""
     return before.restored_by.filter(status__in=[status.value for status in MOVED]).first()
 
 
 def refusal(before: Switch) -> Sentence | None:
-    """Why nobody can go back from it, as far as its rows say; ``None`` when they say nothing against it."""
+    """Why nobody can go back from it, according to the database; ``None`` if nothing there blocks it."""
     if before.the_kind.spec.changes_nothing:
         return say("Switch %(key)s is a rehearsal: it has moved nothing.", key=before.key)
     if before.the_kind.spec.readers_only:
@@ -64,9 +64,9 @@ def refusal(before: Switch) -> Sentence | None:
 
 
 def check(before: Switch | None, pair: Pair, scope: Scope, target: Cluster) -> None:
-    """Whether a restore of ``scope`` to ``target`` goes back from ``before``.
+    """Check that a restore of ``scope`` to ``target`` goes back from ``before``.
 
-    :raises Refused: with what stands against it. :raises EnginesAway: where the clients are is not known.
+    :raises Refused: with the blocker. :raises EnginesAway: the clients' bindings are not known.
     """
     if before is None:
         raise Refused(say("Say which switch it goes back from."))

@@ -1,7 +1,7 @@
-"""Bindings of a switch that PostgreSQL does not know, or does not run: it has failed over without the last commits.
+"""Bindings of switches that PostgreSQL does not know or run, because it has failed over without the last commits.
 
-A switch whose row survived reads back how far it came (``execution/journal.py``). One whose request or approval is
-forgotten is run by nobody, while its clients wait. It is found here and shown; a person brings its clients
+A switch whose row survived reads back how far it came (``execution/journal.py``). A switch whose request or
+approval is lost is run by nobody, while its clients wait. It is found and shown here; a person brings its clients
 back.
 """
 
@@ -30,20 +30,22 @@ from hadash.switching.models.switches import Switch
 
 log = logging.getLogger(__name__)
 
-#: In these an executor or a person sees to the bindings of a switch.
+#: Statuses in which an executor or a person takes care of a switch's bindings.
 SEEN_TO = frozenset({Status.RUNNING, Status.NEEDS_ATTENTION})
 
-#: In these somebody also saw to it, or sees to it, that who was sent over is where it belongs: its mirror was
-#: reversed, or a person has closed the switch and was told what is left to do.
+#: Statuses in which clients that were moved are also taken care of: the mirror was reversed, or a person has closed
+#: the switch and was told what is left to do.
 MOVE_SEEN_TO = SEEN_TO | {Status.SUCCEEDED, Status.CLOSED}
 
-#: Switches whose strays this process has logged already.
+#: Switches whose strays this process has already logged.
 _logged: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """One binding, and the status of its switch in PostgreSQL; empty for a switch that PostgreSQL does not know."""
+    """One stray binding, and the status of its switch in PostgreSQL; empty for a switch that PostgreSQL does not
+    know.
+    """
 
     identity: Identity
     binding: Binding
@@ -51,7 +53,7 @@ class Stray:
 
     @property
     def moved(self) -> bool:
-        """Its switch has sent it to its target: nothing waits, but the mirror may still copy in the old direction."""
+        """Whether its switch has moved it to the target: nothing waits, but the mirror may still copy the old way."""
         return self.binding.state is BindingState.FORWARD
 
     @property
@@ -87,7 +89,7 @@ class Stray:
 
 
 def strays(documents: Iterable[BindingDocument], statuses: dict[str, str]) -> list[Stray]:
-    """Pure. :param statuses: of all switches that PostgreSQL knows, by key."""
+    """Find the stray bindings. Pure. :param statuses: of all switches that PostgreSQL knows, by key."""
     found = []
     for document in documents:
         for identity, binding in _bindings(document):
@@ -113,12 +115,12 @@ def _bindings(document: BindingDocument) -> Iterator[tuple[Identity, Binding]]:
 
 
 def find() -> list[Stray]:
-    """The strays now. :raises BindingError: ZooKeeper does not answer."""
+    """The current strays. :raises BindingError: ZooKeeper does not answer."""
     store = BindingStore(zookeeper())
     suspects = strays(store.documents().values(), _statuses())
     if not suspects:
         return []
-    # Once more: a switch may have begun or ended between the two questions.
+    # Read again: a switch may have begun or ended between the two queries.
     again = store.documents_now({stray.identity.appid for stray in suspects}).values()
     confirmed = strays(again, _statuses())
     before = {(stray.identity, stray.binding) for stray in suspects}
@@ -143,10 +145,10 @@ def look() -> None:
 
 
 def give_back(key: str, confirmed: str) -> int:
-    """Let the clients go on that wait for switch ``key``, where they are; the epoch.
+    """Let the clients that wait for switch ``key`` continue where they are, and return the epoch.
 
     :param confirmed: the name of the cluster that they wait on.
-    :raises Refused: the switch has none, it runs, it has sent clients over already, or the name is another one.
+    :raises Refused: the switch has no strays, it runs, it has moved clients already, or the name is another one.
     :raises BindingError: an engine's servers do not answer.
     """
     its = [stray for stray in find() if stray.binding.switch == key]
@@ -169,13 +171,13 @@ def give_back(key: str, confirmed: str) -> int:
     ]
     identities = [stray.identity.key for stray in its]
     with transaction.atomic():
-        # The entry first: what cannot be recorded is not done.
+        # The audit entry comes first: what cannot be recorded is not done.
         record(None, "give strays back", f"switch {key}", cluster=clusters[0], identities=identities)
         return dialect.change(edits, Journal(key, Stage.RETURN.value, token))
 
 
 def _pair_of(its: list[Stray]) -> Pair:
-    """The pair that all strays of a switch are in."""
+    """The pair of all strays of a switch. :raises Refused: it is not known."""
     cluster = its[0].binding.cluster
     pairs = Pair.objects.select_related("first", "second", "default").filter(
         Q(first__name=cluster) | Q(second__name=cluster)

@@ -1,7 +1,7 @@
-"""The tail of a lost source: what it held that the mirror had not copied when its clients were sent over without it.
+"""The tail of a lost source: the records that the mirror had not copied when its clients were moved without it.
 
-When the source answers again it is closed to writers and asked for its tail. A person reads the report, sees
-to these records (or not), and has the other side rebuilt; until then it is no standby.
+When the source answers again it is closed to writers and asked for its tail. A person reads the report, saves these
+records (or not), and has the other side rebuilt; until then that side is no standby.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def look_for_tails() -> None:
     for tail in waiting:
         try:
             _look(tail)
-        except Exception:  # one that goes wrong does not keep the others
+        except Exception:  # one failure must not stop the others
             log.exception("the tail of switch %s could not be asked for", tail.switch.key)
 
 
@@ -56,7 +56,7 @@ def _look(tail: Tail) -> None:
     switch = tail.switch
     plan = switch.the_plan()
     try:
-        # First of all: whoever finds it back must not write to it.
+        # This comes first: clients that find the source back must not write to it.
         denied = deny_writes(switch.pair, switch.source, plan.topics)
         found, gone = _tail_of(tail)
     except KafkaError as error:
@@ -110,9 +110,9 @@ def _look(tail: Tail) -> None:
 
 
 def _tail_of(tail: Tail) -> tuple[dict[Partition, tuple[int, int]], tuple[str, ...]]:
-    """The tail, and the Topics that the source has lost for good.
+    """(the tail, the Topics that the source has lost for good).
 
-    :raises TopicsUnknown: it does not know all Topics, and may only be starting.
+    :raises TopicsUnknown: the source does not know all Topics, and may only be starting.
     """
     source, points = tail.switch.source, tail.the_points()
     try:
@@ -124,7 +124,7 @@ def _tail_of(tail: Tail) -> tuple[dict[Partition, tuple[int, int]], tuple[str, .
         return tail_of(source, points, error.topics), error.topics
 
 
-# -- what becomes of it ------------------------------------------------------------------------------------------
+# -- the decision on it, and the rebuilding ----------------------------------------------------------------------
 
 
 def ask_to_rebuild(
@@ -135,12 +135,14 @@ def ask_to_rebuild(
     start: Callable[[Tail], None],
     address: str | None = None,
 ) -> Tail:
-    """Have the lost side built again: its Topics are deleted, with their tail, and mirrored from the first record on.
+    """Decide to rebuild the lost side: its Topics are deleted, with their tail, and mirrored from the first record
+    on.
 
-    :param confirmed: the name of the cluster once more. :param note: what became of the tail.
-    :param start: called when it is decided; tasks pass what carries it out.
+    :param confirmed: the cluster's name, typed again. :param note: what was done with the tail.
+    :param start: called after the commit; it hands the rebuilding to a worker.
     :raises PermissionDenied: the user may not force switches.
-    :raises Refused: the tail is not reported yet, the words are missing, or an open switch holds its mirrors.
+    :raises Refused: the tail is not reported yet, or the confirmation or the note is missing. :raises Busy: an open
+        switch holds its mirrors.
     """
     if not may(user, FORCE, switch.pair):
         raise PermissionDenied("You may not decide about a lost cluster.")
@@ -181,8 +183,8 @@ def ask_to_rebuild(
 def carry_out(tail: Tail) -> None:
     """Rebuild what was decided on. May be repeated after it was cut off.
 
-    While a server does not answer it is tried again at each look, for ``TAIL_REBUILD_SECONDS``; a mirror that
-    cannot be made is for a person. Nobody uses what is deleted: no switch goes there
+    While a server does not answer, each look retries it, for ``TAIL_REBUILD_SECONDS``; a mirror that cannot be created
+    needs a person. Nobody uses what is deleted: no switch goes there
     (:func:`hadash.switching.planning.overlaps.not_rebuilt`).
     """
     switch = tail.switch
@@ -212,16 +214,16 @@ def carry_out(tail: Tail) -> None:
 
 
 def reported(tail: Tail) -> dict[Partition, int]:
-    """Up to which offset it is known what the lost side holds, by partition: to where the mirror had it, or
-    to the end of what was reported.
+    """By partition, the offset up to which the lost side's records are known: where the mirror ended, or the end of
+    the reported tail.
     """
     mirrored = {p: point.source for p, point in tail.the_points().items()}
     return mirrored | {Partition(topic, p): end for topic, p, _first, end in tail.found}
 
 
 def perhaps_mirrored(tail: Tail) -> int:
-    """How many records of a reported tail the mirror may hold, although it is not proved that they are those:
-    by count it holds as many.
+    """How many records of a reported tail the mirror may hold: it has as many by count, but it is not proved that they
+    are these.
     """
     counted = StageContext(tail.switch.facts).drained or {}
     return sum(
@@ -232,9 +234,7 @@ def perhaps_mirrored(tail: Tail) -> int:
 
 
 def _ask_again(tail: Tail, fault: str) -> None:
-    """What was decided on is less than what would be deleted: the lost side is asked once more, and a person
-    decides again.
-    """
+    """Ask the lost side again, because more would be deleted than was decided on; a person then decides again."""
     with transaction.atomic():
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
         if held.status != Tail.Status.REBUILDING:
@@ -277,8 +277,8 @@ def _end(tail: Tail, event: TailEvent, fault: str) -> None:
 
 
 def loss_of(switch: Switch) -> dict[str, Any] | None:
-    """What a forced switch is known to have lost: ``records`` that its source was seen to hold and the target
-    had not, and how many seconds before it was ``seen``; ``None`` before it is assessed, and for every other
+    """The known loss of a forced switch: ``records`` that its source was seen to hold and the target had not, and
+    how many seconds before the assessment it was ``seen``; ``None`` before the assessment, and for every other
     kind.
     """
     loss = StageContext(switch.facts).loss

@@ -1,4 +1,4 @@
-"""What stands against removing the old Topics of a migration. Pure: what is known comes in, reasons come out."""
+"""The blockers for removing the old Topics of a migration. Pure: facts come in, reasons come out."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from hadash.kafka.values import Partition
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 
-#: Names that one sentence lists; whoever clears them away meets the others next.
+#: The most names in one sentence; a person who clears them away sees the others next.
 LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorState:
-    """The reverse mirror. ``state`` is empty when it was stopped for the removal; ``topics`` are all that it
-    carries.
-    """
+    """The reverse mirror. ``state`` is empty if it was stopped for the removal; ``topics`` are all that it carries."""
 
     name: str
     state: str
@@ -30,16 +28,16 @@ class MirrorState:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """All that is known now of the old cluster (``plan.source``) and of who belongs to it.
+    """Everything that is known now of the old cluster (``plan.source``) and of the clients that belong to it.
 
     :param bindings: of the plan's identities.
     :param open_switch: the key of a switch that holds part of the radius.
     :param bound: texts of bindings that keep a Topic or group of the plan on the old cluster.
-    :param users: who is on the old cluster and uses such a Topic or group, was declared to, or may.
-    :param seen: who used such a Topic or group there since the switch, as texts.
+    :param users: uses of such a Topic or group by clients on the old cluster: observed, declared or allowed.
+    :param seen: uses of such a Topic or group there since the switch, as texts.
     :param members: client.ids in each group, there.
     :param elsewhere: other Topics of which a group has offsets there.
-    :param mirrors: those that are not deleted yet. :param missing: names of those that somebody else has deleted.
+    :param mirrors: those that are not deleted yet. :param missing: names of those that were deleted by others.
     :param grown: partitions whose end there is not where the mirror's writing ended: (found, written).
     """
 
@@ -56,7 +54,7 @@ class Truth:
 
 
 def blockers(plan: Plan, truth: Truth) -> list[Sentence]:
-    """Every reason why the old Topics must stay for now, each with what to do."""
+    """Every reason why the old Topics must stay for now, each with what to do about it."""
     return [
         *_moved(plan, truth.bindings),
         *_held(truth.open_switch),

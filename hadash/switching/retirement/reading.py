@@ -1,4 +1,4 @@
-"""Reading the truth that :mod:`hadash.switching.retirement.checks` judges: bindings, access, groups, mirrors, ends."""
+"""Read the facts for :mod:`hadash.switching.retirement.checks`: bindings, access, groups, mirrors, ends."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from hadash.switching.retirement.checks import MirrorState, Truth
 def the_truth(
     switch: Switch, written: Mapping[Partition, int], *, stopping: bool, retired: Collection[str] = ()
 ) -> Truth:
-    """All that is known now of what would be removed after ``switch``.
+    """Read everything that is known now of what would be removed after ``switch``.
 
     :param written: where the mirrors' writing has ended, as far as they are stopped.
-    :param stopping: whether the mirrors need not run any more. :param retired: names of those that need not
-        exist any more.
+    :param stopping: whether the mirrors need not run any more. :param retired: names of mirrors that need not exist
+        any more.
     :raises GatewaySilent, BindingError, KafkaError, ConnectError, EnginesAway: a server does not answer.
     """
     plan, pair = switch.the_plan(), switch.pair
@@ -68,9 +68,9 @@ def mirrors_of(plan: Plan, switch: Switch) -> list[Mirror]:
 
 
 def existing(client: ClusterClient, topics: tuple[str, ...]) -> list[str]:
-    """Which of ``topics`` the cluster has. All of its Topics are asked for: to ask for one by name can create it.
+    """Which of ``topics`` the cluster has. All of its Topics are listed, because asking for one by name can create it.
 
-    One is missing only if it is missing twice, ``RETIREMENT_MISSING_SECONDS`` apart: see there.
+    A Topic counts as missing only if two lists, ``RETIREMENT_MISSING_SECONDS`` apart, both lack it: see there.
     """
     wanted = set(topics)
     found = wanted & set(client.topics())
@@ -91,12 +91,11 @@ def _looked_at(found: list[Mirror], stopping: bool) -> tuple[MirrorState, ...]:
 
 
 def _seen(switch: Switch, plan: Plan) -> list[str]:
-    """What the Gateways have seen on the old cluster since the switch had succeeded (until then it was
-    watching itself), as far back as what was seen counts as use.
+    """What the Gateways have seen on the old cluster since the switch succeeded (until then the switch itself was
+    watching), as far back as observed access counts as use.
 
-    Of who still belongs there :func:`used_on` tells, from the table of access. That table cannot say when
-    somebody who has moved was there last: whatever a client that is connected has ever used counts in it as
-    used now.
+    :func:`used_on` reports clients that still belong there, from the access table. That table cannot say when a client
+    that has moved was last there: everything that a connected client has ever used counts in it as used now.
     """
     since = max(switch.ended_at or switch.requested_at, access_since()).timestamp()
     topics, groups = set(plan.topics), set(plan.groups)
@@ -109,7 +108,7 @@ def _seen(switch: Switch, plan: Plan) -> list[str]:
 
 
 def _grown(client: ClusterClient, written: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
-    """Partitions that end elsewhere than where the mirror has written them to. Those that are gone have not grown."""
+    """Partitions that do not end where the mirror's writing ended. Deleted ones have not grown."""
     there = set(existing(client, tuple({p.topic for p in written})))
     ends = client.end_offsets([p for p in written if p.topic in there])
     return {p: (end, written[p]) for p, end in ends.items() if end != written[p]}

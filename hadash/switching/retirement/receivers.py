@@ -1,4 +1,4 @@
-"""What the end of a switch means for old Topics."""
+"""Retirements listen for the end of switches."""
 
 from __future__ import annotations
 

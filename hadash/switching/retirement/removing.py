@@ -1,7 +1,7 @@
-"""Removing the old Topics of a migration: step by step, each after another look at everything, each in the audit log.
+"""Remove the old Topics of a migration, step by step: each step checks everything again and has its audit entry.
 
-May be cut off at any point and begun again: what is to be removed is noted before the first step, and a step that was
-done but not noted is done again, which changes nothing. One worker at a time, fenced by a token.
+It may be killed at any point and begun again: what is to be removed is noted before the first step, and a step that
+was done but not noted is repeated, which changes nothing. One worker at a time does it, fenced by a token.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ log = logging.getLogger(__name__)
 #: Seconds between two looks at Topics that are being deleted.
 POLL_SECONDS = 0.2
 
-#: What a server may do to it: then it is tried again later.
+#: Errors of servers, after which the removal is retried later.
 _AWAY = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent, EnginesAway)
 
 
 class Replaced(Exception):
-    """Somebody else removes now, or it was decided otherwise."""
+    """Another worker has taken over the removal, or a person has decided otherwise."""
 
 
 def remove(pk: int, token: int) -> None:
-    """Carry a running retirement out, with the ``token`` that it was handed over with."""
+    """Carry out a running retirement, with the ``token`` that was handed over."""
     taken = services.take(pk, token)
     if taken is None:
         return
@@ -59,7 +59,7 @@ def remove(pk: int, token: int) -> None:
     except Replaced as error:
         log.info("%s", error)
     except (OperationalError, InterfaceError):
-        raise  # without the database nothing can be noted: the lease runs out, and another worker goes on
+        raise  # without the database nothing can be noted: the lease ends, and another worker continues
     except _AWAY as error:
         removal.end(services.defer, say("%(error)s", error=error))
     except Refused as refused:
@@ -100,9 +100,9 @@ class _Removal:
             services.finish(held)
 
     def end(self, how: Callable[[Retirement, Sentence], None], reason: Sentence) -> None:
-        """It cannot go on. While nothing is removed the mirrors run again, so that the clients can go back.
-        When one is gone they cannot, and how far all of them have written has to stay known: what is left is
-        removed after that.
+        """End an attempt that cannot continue. If nothing is removed yet the mirrors run again, so that the clients
+        can go back. Once a mirror is gone they cannot, and the point up to which all mirrors have written must stay
+        known: by it the rest is removed later.
         """
         try:
             if self.facts.get("stopping") and not self.facts.get("removed"):
@@ -137,7 +137,7 @@ class _Removal:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def _mirrors(self) -> None:
-        """Stop them, prove that nobody else has written what they mirror to, then delete them."""
+        """Stop the mirrors, prove that no other client has written to their Topics, then delete them."""
         found = mirrors_of(self.plan, self.switch)
         if self.facts.get("written") is None:
             self._save(stopping=True)
@@ -157,12 +157,12 @@ class _Removal:
             self._save(retired=[*self.facts.get("retired", ()), name])
 
     def _retired(self) -> set[str]:
-        """Mirrors that cannot run again, if they exist at all."""
+        """Names of mirrors that cannot run again, whether or not they still exist."""
         done = Step.MIRRORS.value in self.facts.get("removed", ())
         return set(self.plan.mirrors) if done else set(self.facts.get("retired", ()))
 
     def _note_mirrors(self) -> None:
-        """Put each mirror that is gone into the audit log; also one whose worker was lost before it could do that."""
+        """Write an audit entry for each mirror that is gone, also for one whose worker was lost before it could."""
         left = {mirror.name for mirror in mirrors_of(self.plan, self.switch)}
         noted = self.facts.get("noted", [])
         for name in sorted(self._retired() - left - set(noted)):
@@ -180,8 +180,8 @@ class _Removal:
 
     def _topics(self) -> None:
         self._fence()
-        # All of them, whether the cluster lists them or not: the controller knows better than a broker that
-        # has just been started.
+        # All of them, whether or not the cluster lists them: the controller knows better than a broker that has just
+        # started.
         self.old.delete_topics(self.plan.topics)
         deadline = time.monotonic() + settings.RETIREMENT_GONE_SECONDS
         while left := existing(self.old, self.plan.topics):
@@ -193,10 +193,10 @@ class _Removal:
         self._fence()
         standby.allow_writes(self.switch.source, self.plan.topics)
 
-    # -- the truth ---------------------------------------------------------------------------------------------------
+    # -- the checks --------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """:raises Refused: something stands against it."""
+        """:raises Refused: something blocks the removal."""
         self._fence()
         truth = the_truth(
             self.switch,
@@ -209,19 +209,19 @@ class _Removal:
             raise Refused(*reasons)
 
     def _written(self) -> dict[Partition, int]:
-        """Where the Topics have to end; nowhere when they are gone."""
+        """Where the Topics have to end; empty when they are removed."""
         if Step.TOPICS.value in self.facts.get("removed", ()):
             return {}
         return {Partition(t, p): end for t, p, end in self.facts.get("written") or ()}
 
     def _before(self) -> dict[str, Any]:
-        """What a person would need to build it up again."""
+        """Everything that a person would need to build it up again."""
         infos = {name: info for name, info in self.old.topics().items() if name in self.plan.topics}
         configs = self.old.topic_configs(infos)
         offsets = self.old.group_offsets(self.plan.groups)
         denials = WriteDenial.objects.filter(cluster=self.switch.source, topic__in=self.plan.topics)
         mirrors = mirrors_of(self.plan, self.switch)
-        # A standby's own settings are the mirror's: what is meant for clients is what has to be known.
+        # A standby Topic has the mirror's own settings: the settings meant for clients are the ones to keep.
         meant = {topic: held for mirror in mirrors for topic, held in mirror.topic_settings.items()}
         return {
             Step.MIRRORS.value: {
@@ -254,9 +254,9 @@ class _Removal:
     # -- the row -----------------------------------------------------------------------------------------------------
 
     def _fence(self) -> None:
-        """Called directly before whatever changes the world, and renews the lease.
+        """Renew the lease; called directly before every change to a cluster, Connect or ZooKeeper.
 
-        :raises Replaced: it is not ours now.
+        :raises Replaced: the removal is no longer this worker's.
         """
         if not self._row().update(lease_until=services.lease()):
             raise Replaced(self._replaced)
@@ -268,7 +268,7 @@ class _Removal:
 
     @contextmanager
     def _mine(self) -> Iterator[Retirement]:
-        """The row, locked. :raises Replaced: it is not ours now."""
+        """The row, locked. :raises Replaced: the removal is no longer this worker's."""
         with transaction.atomic():
             held: Retirement | None = self._row().select_for_update(of=("self",)).first()
             if held is None:
@@ -282,10 +282,10 @@ class _Removal:
             raise Replaced(self._replaced)
 
     def _note(self, step: Step) -> None:
-        """That a step is done, and what was there before: in one transaction with its entry in the audit log."""
+        """Note that a step is done, and what was there before, in one transaction with its audit entry."""
         with transaction.atomic():
             self._save(removed=[*self.facts.get("removed", ()), step.value])
-            if step is not Step.MIRRORS:  # each of them has an entry of its own
+            if step is not Step.MIRRORS:  # each mirror has an entry of its own
                 self._record(step, self.facts["before"][step.value])
 
     def _record(self, step: Step, before: Any) -> None:

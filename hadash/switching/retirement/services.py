@@ -1,4 +1,4 @@
-"""The only door to a retirement's status: what people decide, and what the program does by itself."""
+"""The only code that changes a retirement's status: decisions of people, and what happens by itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Start = Callable[[Retirement], None]
 
 
 def switch_ended(held: Switch) -> None:
-    """A migration that has succeeded gets a day; a restore that went back from one keeps its old Topics.
+    """Schedule the retirement of a migration that has succeeded; keep the old Topics of one that was gone back from.
 
     Called in the transaction that ends the switch.
     """
@@ -53,7 +53,7 @@ def switch_ended(held: Switch) -> None:
             )
     if held.the_kind.spec.goes_back and held.current in (SwitchStatus.SUCCEEDED, SwitchStatus.CLOSED):
         found = Retirement.objects.select_for_update(of=("self",)).filter(switch=held.restores).first()
-        # (One that runs cannot be here: it and the restore would hold the same radius.)
+        # (It cannot be running: it and the restore would hold the same radius.)
         if found is not None and Event.KEEP in MOVES[found.current]:
             _keep(found, None, say("Switch %(key)s went back: the old Topics stay.", key=held.key), None)
 
@@ -62,10 +62,10 @@ def switch_ended(held: Switch) -> None:
 
 
 def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | None = None) -> Retirement:
-    """Let the old Topics stay for ``days`` more.
+    """Postpone the removal of the old Topics by ``days``.
 
     :raises PermissionDenied: ``user`` may not operate switches.
-    :raises Refused: without a reason, for too long or too short, or there is nothing to put off (any more).
+    :raises Refused: there is no reason, too many or too few days, or nothing to postpone (any more).
     """
     _may(user, switch)
     reason = _reasoned(reason)
@@ -99,7 +99,7 @@ def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | No
 
 
 def keep(user: Any, switch: Switch, reason: str, address: str | None = None) -> Retirement:
-    """Let the old Topics stay for good: the retirement has ended. Otherwise as :func:`put_off`."""
+    """Keep the old Topics for good: the retirement has ended. Errors as for :func:`put_off`."""
     _may(user, switch)
     reason = _reasoned(reason)
     with transaction.atomic():
@@ -117,12 +117,13 @@ def keep(user: Any, switch: Switch, reason: str, address: str | None = None) -> 
 def retire_now(
     user: Any, switch: Switch, confirmed: str, start: Start, address: str | None = None
 ) -> Retirement:
-    """Remove the old Topics before their day, or after somebody has cleared away what stood against it.
+    """Remove the old Topics before their day, or after a person has cleared away what blocked it.
 
-    :param confirmed: the old cluster's name once more, as the person's word that these Topics are to be deleted there.
-    :param start: called after the commit; the tasks pass what enqueues the removal.
+    :param confirmed: the old cluster's name, typed again to confirm that these Topics are to be deleted there.
+    :param start: called after the commit; it hands the removal to a worker.
     :raises PermissionDenied: ``user`` may not operate switches.
-    :raises Busy: a switch holds the radius. :raises Refused: without the word, in a blackout, or it has ended.
+    :raises Busy: a switch holds the radius. :raises Refused: it is not confirmed, there is a blackout, or it has
+        ended.
     """
     _may(user, switch)
     if confirmed.strip() != switch.source.name:
@@ -143,11 +144,11 @@ def _reasoned(reason: str) -> str:
     return reason.strip()
 
 
-# -- by itself -----------------------------------------------------------------------------------------------------
+# -- what happens by itself ----------------------------------------------------------------------------------------
 
 
 def begin_due(start: Start) -> int:
-    """Begin the removals whose day has come; how many. In a blackout none; what stands against one fails it."""
+    """Begin the removals that are due, and return how many. None begins in a blackout; a blocked one fails."""
     due = Retirement.objects.filter(status=Status.WAITING.value, due_at__lte=timezone.now())
     count = 0
     for retirement in due.select_related("switch__pair"):
@@ -163,18 +164,18 @@ def begin_due(start: Start) -> int:
                 if held.current is Status.WAITING:
                     fail(held, busy.reasons[0])
         except Refused:
-            continue  # somebody has decided otherwise at this moment
+            continue  # a person has just decided otherwise
     return count
 
 
 def orphans() -> list[Retirement]:
-    """Running ones whose worker has given no sign of life. In a blackout they wait for its end."""
+    """Running retirements whose worker has given no sign of life. In a blackout they wait for its end."""
     silent = Retirement.objects.filter(status=Status.RUNNING.value, lease_until__lt=Now())
     return [one for one in silent.select_related("switch__pair") if not nothing_may_start(one.switch.pair)]
 
 
 def lease() -> Any:
-    """Until when a worker is believed to live, by the database's clock."""
+    """The time until which a worker counts as alive, by the database's clock."""
     return Now() + timedelta(seconds=settings.RETIREMENT_LEASE_SECONDS)
 
 
@@ -209,7 +210,7 @@ def _begin(switch: Switch, user: Any, start: Start, address: str | None) -> Reti
 
 
 def _locked(switch: Switch) -> Retirement:
-    """:raises Refused: the switch has none."""
+    """The retirement of ``switch``, locked. :raises Refused: the switch has none."""
     held = Retirement.objects.select_for_update(of=("self",)).filter(switch=switch).first()
     if held is None:
         raise Refused(say("No old Topics wait for their removal after this switch."))
@@ -235,7 +236,7 @@ def _keep(held: Retirement, user: Any, why: Sentence, address: str | None) -> No
 
 
 def fail(held: Retirement, reason: Sentence) -> None:
-    """A person has to look. ``held`` is locked by the caller."""
+    """End an attempt so that a person has to look. The caller has locked ``held``."""
     held.move_or_refuse(Event.FAIL)
     held.outcome = reason.to_json()
     held.save(update_fields=["status", "outcome", "facts"])
@@ -247,7 +248,7 @@ def fail(held: Retirement, reason: Sentence) -> None:
 
 
 def defer(held: Retirement, reason: Sentence) -> None:
-    """A server does not answer: try again later. ``held`` is locked by the caller."""
+    """End an attempt because a server does not answer; it is retried later. The caller has locked ``held``."""
     held.move_or_refuse(Event.DEFER)
     held.due_at = timezone.now() + timedelta(seconds=settings.RETIREMENT_RETRY_SECONDS)
     held.outcome = reason.to_json()
@@ -259,7 +260,7 @@ def defer(held: Retirement, reason: Sentence) -> None:
 
 
 def finish(held: Retirement) -> None:
-    """All is removed. ``held`` is locked by the caller."""
+    """Note that everything is removed. The caller has locked ``held``."""
     held.move_or_refuse(Event.FINISH)
     held.done_at = timezone.now()
     plan = held.switch.the_plan()
@@ -275,7 +276,7 @@ def finish(held: Retirement) -> None:
 
 
 def take(pk: int, token: int) -> Retirement | None:
-    """Become the only one that removes: the row with the new token; ``None`` when ``token`` is used up."""
+    """Take the removal: return the row with its new token, or ``None`` if ``token`` is used up."""
     mine = Retirement.objects.filter(pk=pk, token=token, status=Status.RUNNING.value)
     if not mine.update(token=token + 1, lease_until=lease()):
         return None
@@ -289,6 +290,6 @@ def take(pk: int, token: int) -> Retirement | None:
 
 
 def open_of(pair_pks: Any) -> list[Retirement]:
-    """Those of some pairs that have not come to their end, the next one first."""
+    """The retirements of some pairs that have not ended, the next one first."""
     found = Retirement.objects.filter(switch__pair__in=pair_pks, status__in=[s.value for s in OPEN])
     return list(found.select_related("switch__source", "switch__target", "switch__pair"))

@@ -1,4 +1,4 @@
-"""How long the old Topics of a migration stay, and how that is said to those who ask and approve."""
+"""How long the old Topics of a migration stay, and the sentence that tells requesters and approvers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def days_of(asked: int | None) -> int:
 
 
 def check(days: int | None) -> None:
-    """:raises Refused: a term that nobody may choose."""
+    """:raises Refused: the term is shorter or longer than the settings allow."""
     if not settings.RETIREMENT_MIN_DAYS <= days_of(days) <= settings.RETIREMENT_MAX_DAYS:
         raise Refused(
             say(
@@ -36,7 +36,7 @@ def expected(days: int, start: datetime | None = None) -> datetime:
 
 
 def said(switch: Switch) -> Sentence:
-    """What somebody agrees to who approves a migration."""
+    """The sentence about the term that the approver of a migration agrees to."""
     days = days_of(switch.retire_after_days)
     values = {"cluster": switch.source, "topics": list(switch.the_plan().topics)}
     if days == 1:

@@ -1,3 +1,3 @@
-"""The stages of a switch: what each asks of servers, in which order, and what it makes of the answers. Pure:
-a stage yields commands.
+"""The stages of a switch: the commands that each yields, their order, and what follows from the answers. Pure: a
+stage does no I/O.
 """

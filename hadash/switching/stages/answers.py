@@ -1,4 +1,4 @@
-"""What commands are answered with, where it is more than a number or a text. Pure."""
+"""The answers to commands, where they are more than a number or a text. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hadash.kafka.values import Committed, Partition
 
 
 class MirrorFound(NamedTuple):
-    """A mirror as it is now. ``lag`` in records; ``None``: nobody knows."""
+    """The current state of a mirror. ``lag`` in records; ``None`` if it is not known."""
 
     mirror: str
     state: str
@@ -19,7 +19,7 @@ class MirrorFound(NamedTuple):
 
 
 class UsersFound(NamedTuple):
-    """Clients, as a switch's log calls them, and groups that had members."""
+    """Clients, by their names in the switch's log, and groups that had members."""
 
     clients: Sequence[str]
     groups: Sequence[str]
@@ -27,8 +27,8 @@ class UsersFound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LastKnown:
-    """What was known last of a source that is lost: where its partitions ended, where groups stood, and when
-    that was noted (the oldest of each; seconds ago, ``None`` when nothing was).
+    """The last known state of a lost source: the ends of its partitions, the positions of groups, and the age of each
+    (of the oldest entry, in seconds; ``None`` if nothing was noted).
     """
 
     ends: Mapping[Partition, int]
@@ -38,21 +38,21 @@ class LastKnown:
 
 
 class Reader(NamedTuple):
-    """A member as its connections name it. ``host`` is empty when no Gateway has seen it: any host may be its."""
+    """A group member, by its connections. ``host`` is empty if no Gateway has seen it: it may be any host."""
 
     client_id: str
     host: str = ""
 
 
-#: Group → partition → the members that were given it; ``None`` for a group that rebalances, of which its
-#: coordinator does not tell.
+#: Maps group → partition → the members that it is assigned to. ``None`` for a group that rebalances: its coordinator
+#: does not tell.
 Assigned = Mapping[str, Mapping[Partition, frozenset[Reader]] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class UsedAssignors:
-    """What stands in the way of quiescing the groups of a plan, as texts: groups that rebalance
-    cooperatively, and groups of which it is not known.
+    """The plan's groups that cannot be quiesced, as texts: those that rebalance cooperatively, and those of which
+    it is not known.
     """
 
     cooperative: tuple[str, ...] = ()
@@ -61,12 +61,13 @@ class UsedAssignors:
 
 @dataclass(frozen=True, slots=True)
 class QuotaCheck:
-    """What a comparison has found, as texts. All of it is empty where neither cluster has quotas.
+    """The result of comparing quotas, as texts. Everything is empty if neither cluster has quotas.
 
-    ``unknown`` says why nothing could be compared. ``missing`` is what would be copied to the target. All else is as it
-    would be with these: what is ``less`` or ``more`` for clients that move; who is on the target already and would have
-    less (``narrowed``). ``everywhere`` and ``addresses``: connections a second from any address, and from some, where
-    the target allows fewer. ``brokers``: how many the source has, and the target; quotas are those of each broker.
+    ``unknown``: why nothing could be compared. ``missing``: quotas that would be copied to the target. All further
+    fields assume that they are copied. ``less`` and ``more``: what changes for clients that move. ``narrowed``:
+    clients that are already on the target and would have less. ``everywhere`` and ``addresses``: connections a
+    second from any address, and from certain ones, where the target allows fewer. ``brokers``: how many the source
+    has, and the target, because quotas hold for each broker.
     """
 
     unknown: str = ""
@@ -81,7 +82,9 @@ class QuotaCheck:
 
 @dataclass(frozen=True, slots=True)
 class QuotasFound:
-    """What is in effect for the movers on one cluster, as texts; ``unknown`` says why nobody knows."""
+    """The quotas in effect for the moving clients on one cluster, as texts; ``unknown`` says why they are not
+    known.
+    """
 
     unknown: str = ""
     found: tuple[str, ...] = ()
@@ -89,10 +92,10 @@ class QuotasFound:
 
 @dataclass(frozen=True, slots=True)
 class RightsCheck:
-    """What rules say of the AppIDs that move, as texts.
+    """The result of comparing the ACLs of the AppIDs that move, as texts.
 
-    ``denied``: what the target denies them and the source does not. ``by_host``: the rules on which it depends
-    from which address they come, without those for addresses that ``HADASH_SWITCH_ACL_HOSTS`` names.
+    ``denied``: what the target denies them and the source does not. ``by_host``: ACLs that depend on the client's
+    address, without those for addresses in ``HADASH_SWITCH_ACL_HOSTS``.
     """
 
     denied: tuple[str, ...] = ()

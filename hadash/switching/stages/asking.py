@@ -1,7 +1,7 @@
-"""How a stage asks for something and gets its answer, so that the type checker knows what kind of answer. Pure.
+"""Typed commands: :func:`ask` gives the type checker the type of a command's answer. Pure.
 
-A stage is a generator of commands, which whoever drives it answers. ``yield`` alone would be answered with
-anything; :func:`ask` says what a command is answered with.
+A stage is a generator of commands, which the code that drives it answers. A bare ``yield`` would have an answer of
+any type.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ Answer = TypeVar("Answer", covariant=True)
 
 
 class Command(Generic[Answer]):
-    """Something that a stage asks for; ``Answer`` is the type of what it is answered with."""
+    """A command of a stage; ``Answer`` is the type of its answer."""
 
     __slots__ = ()
 
 
-#: A part of a stage: asks for commands, and returns something itself.
+#: A part of a stage: it yields commands, and returns a result of its own.
 Step = Generator[Command[Any], Any, R]
 
 
 def ask(command: Command[R]) -> Step[R]:
-    """``answer = yield from ask(command)``"""
+    """Yield one command and return its answer: ``answer = yield from ask(command)``."""
     answer: R = yield command
     return answer

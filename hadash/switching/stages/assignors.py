@@ -1,9 +1,8 @@
-"""How the members of a group rebalance: whether they stop reading before they join again. Pure.
+"""How the members of a group rebalance: whether they stop reading before they rejoin. Pure.
 
-Members with cooperative rebalancing keep their partitions and read on while they rejoin, and keep their
-positions over it. They cannot be quiesced, and after a move they would go on at the old cluster's offsets.
-Which assignor a group uses its coordinator says; what is known of its members' JOIN_GROUP requests can only
-add to that.
+Members with cooperative rebalancing keep their partitions, read on while they rejoin, and keep their positions
+afterwards. They cannot be quiesced, and after a move they would continue at the old cluster's offsets. A group's
+coordinator names its assignor; what is known of the members' JOIN_GROUP requests can only add to that.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from enum import Enum
 
-#: Assignors whose members give up their partitions before they join again, as clients name them: Kafka's own
-#: and librdkafka's, KafkaJS's, and kafka-go's. ``HADASH_SWITCH_EAGER_ASSIGNORS`` adds those of a fleet.
+#: Assignors whose members revoke their partitions before they rejoin, by their protocol names: Kafka's own and
+#: librdkafka's, KafkaJS's, and kafka-go's. ``HADASH_SWITCH_EAGER_ASSIGNORS`` adds those of a fleet.
 EAGER = frozenset({"range", "roundrobin", "sticky", "RoundRobinAssigner", "rack-affinity"})
 
-#: Assignors whose members keep their partitions while they join again: Kafka's own, and Kafka Streams'.
+#: Assignors whose members keep their partitions while they rejoin: Kafka's own, and Kafka Streams'.
 COOPERATIVE = frozenset({"cooperative-sticky", "stream"})
 
 
@@ -33,15 +32,15 @@ def rebalancing(
     offered: Mapping[str, Collection[str]],
     eager: Collection[str] = EAGER,
 ) -> Rebalancing:
-    """How a group rebalances.
+    """Decide how a group rebalances.
 
     :param protocol: the assignor that its coordinator names; empty while the group rebalances.
     :param members: the ids of its members.
     :param offered: by member id the assignors of its JOIN_GROUP, where it is known.
     :param eager: assignors that count as eager.
 
-    The coordinator only chooses an assignor that every member offers. Where it has chosen a cooperative one,
-    Java's members rebalance eagerly all the same if they offer an eager one too; franz-go's do not.
+    A coordinator only chooses an assignor that every member offers. If it has chosen a cooperative one, Java's
+    members still rebalance eagerly if they also offer an eager one; franz-go's do not.
 
     >>> rebalancing("range", ["a", "b"], {})
     <Rebalancing.EAGER: 'eager'>

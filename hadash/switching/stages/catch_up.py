@@ -1,8 +1,8 @@
-"""A read split: consumers go to the mirror of what they read, or come home from it, while writes go on. Pure;
-see ``ways.py``.
+"""A read split: consumers move to the mirror of what they read, or back from it, while writes continue. Pure; see
+``ways.py``.
 
-The side that is written to never stands still, so nothing can be proved to be drained. It need not be: the readers have
-committed and wait, so it is enough that the target holds what the source held when they were stopped.
+The side that is written to never stands still, so nothing can be proved to be drained. That is not needed: the readers
+have committed and wait, so it is enough that the target holds what the source held when they stopped.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from hadash.switching.stages.translation import (
 from hadash.switching.stages.verification import not_arrived, unread
 from hadash.switching.stages.waiting import NotYet, hold_for, wait_until
 
-#: Where both sides of each partition correspond.
+#: By partition, offsets of both sides that correspond.
 Points = Mapping[Partition, OffsetSync]
 
 
 def check_mirrors_read_from(plan: Plan, limits: Limits) -> Step[None]:
-    """Readers go only to mirrors that run and are not far behind. To come home no mirror has to run."""
+    """Readers move only to mirrors that run and are not far behind. To move back no mirror has to run."""
     written = yield from ask(do.ReadWritten())
     gone = sorted(set(plan.topics) - set(written))
     if gone:
@@ -68,7 +68,7 @@ def check_mirror(mirror: str, state: str, fault: str, lag: int | None, limits: L
 
 
 def check_readers(plan: Plan, limits: Limits) -> Step[None]:
-    """Each reader keeps its place in a group, and the target still has what each group has to read."""
+    """Every reader is a member of a group, and the target still has what each group has to read."""
     loners = yield from ask(do.CheckSelfAssigned())
     if loners:
         raise StageFailed(
@@ -86,8 +86,8 @@ def check_readers(plan: Plan, limits: Limits) -> Step[None]:
 
 
 def follow(plan: Plan, limits: Limits) -> StageRun:
-    """Wait until the target holds what the source held when its readers stopped; set their offsets there,
-    read them back.
+    """Wait until the target holds what the source held when its readers stopped; set their offsets there, and read
+    them back.
     """
     anchors = yield from _anchors(plan)
     points = yield from _stopped_at(plan, anchors)
@@ -114,8 +114,10 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _anchors(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
-    """Where both sides correspond, by the switch's direction: its source may be the mirror. :raises StageFailed: of a
-    partition it is not known."""
+    """Corresponding offsets of both sides, by the switch's direction: its source may be the mirror.
+
+    :raises StageFailed: they are not known of a partition.
+    """
     anchors = yield from ask(do.ReadAnchors())
     written = yield from ask(do.ReadWritten())
     ends = yield from ask(do.ReadEnds(plan.source))
@@ -134,12 +136,12 @@ def _anchors(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
 
 
 def _stopped_at(plan: Plan, anchors: Points) -> Step[dict[Partition, OffsetSync]]:
-    """Where the source ends now that its readers have stopped, and which offset of the target that is.
+    """Where the source ends now that its readers have stopped, and the corresponding offsets of the target.
 
-    :raises StageFailed: the mirror holds what its source does not, so that both sides cannot be compared.
+    :raises StageFailed: the mirror holds records that its source does not, so that the sides cannot be compared.
     """
     written = yield from ask(do.ReadWritten())
-    # Of each mirror its copy first: read the other way round, a busy one could seem ahead of its source.
+    # The copy's end is read before its source's: the other way round a busy mirror could seem ahead of its source.
     before = yield from ask(do.ReadEnds(plan.target))
     source_ends = yield from ask(do.ReadEnds(plan.source))
     after = yield from ask(do.ReadEnds(plan.target))
@@ -188,7 +190,7 @@ def verify_readers(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _missing(plan: Plan, seen: do.RecordSeen, stopped_at: Points, elapsed: float) -> Step[Sentence | None]:
-    """What still stands against success; ``None`` when nothing does."""
+    """What is still missing for success; ``None`` if nothing is."""
     ends = yield from ask(do.ReadEnds(plan.target))
     waiting = yield from not_arrived(plan, seen)
     if waiting is not None:
@@ -198,7 +200,7 @@ def _missing(plan: Plan, seen: do.RecordSeen, stopped_at: Points, elapsed: float
 
 
 def _differs(plan: Plan) -> Step[Sentence | None]:
-    """Whether the last records that both sides hold are different ones: somebody writes to the mirror."""
+    """Whether the last records that both sides hold differ, because somebody writes to the mirror."""
     anchors = yield from _anchors(plan)
     source_ends = yield from ask(do.ReadEnds(plan.source))
     target_ends = yield from ask(do.ReadEnds(plan.target))

@@ -1,8 +1,8 @@
-"""What a stage asks for. Each command is carried out by :mod:`hadash.switching.execution.command_handler`;
-its answer is noted here.
+"""The commands of stages. :mod:`hadash.switching.execution.command_handler` carries them out; a command's docstring
+names its answer after an arrow (→).
 
-A stage is a generator: it yields one command, is sent the answer, and says sentences on the way. It does no I/O
-itself, so it can be tested by answering for the world.
+A stage is a generator: it yields one command at a time and is sent the answer. It does no I/O itself, so a test can
+answer for the world.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hadash.switching.stages.asking import Command
 
 @dataclass(frozen=True, slots=True)
 class Say(Command[None]):
-    """Put a sentence into the log → ``None``."""
+    """Write a sentence into the log → ``None``."""
 
     sentence: Sentence
 
@@ -73,8 +73,9 @@ class ReadWaiting(Command[Waiting]):
 
 @dataclass(frozen=True, slots=True)
 class ReadExpectedBack(Command[Sequence[ExpectedBack]]):
-    """→ list of :class:`hadash.bindings.returning.ExpectedBack`: Gateways that have gone whose clients, of the plan's
-    AppIDs, may still send again what the source has already."""
+    """→ list of :class:`hadash.bindings.returning.ExpectedBack`: Gateways that are gone whose clients, of the plan's
+    AppIDs, may still resend what the source has already.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,14 @@ class CheckCluster(Command[str | None]):
 
 @dataclass(frozen=True, slots=True)
 class ComputePlan(Command[Plan | list[Sentence]]):
-    """→ the plan of the same scope and target, from what every Gateway observes now; or the sentences that
-    stand against it.
+    """→ the plan of the same scope and target, from what every Gateway observes now; or the sentences that block
+    it.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class CheckAcks(Command[Sentence | None]):
-    """→ what stands against it when somebody writes to the plan's replicated Topics with less than acks=all."""
+    """→ the blocker if a client writes to the plan's replicated Topics with less than acks=all, or ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class CheckAssignors(Command[UsedAssignors]):
 class CheckMirrors(Command[list[MirrorFound]]):
     """→ the mirrors that copy from one cluster, or all.
 
-    ``thorough``: before clients are moved; see :func:`hadash.mirroring.looking.look`."""
+    ``thorough``: for the check before clients are moved; see :func:`hadash.mirroring.looking.look`.
+    """
 
     copying_from: str = ""
     thorough: bool = False
@@ -113,13 +115,13 @@ class CheckMirrors(Command[list[MirrorFound]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadWritten(Command[Mapping[str, str]]):
-    """→ Topic → the cluster on which it is written: the source of its mirror. Only Topics that a mirror carries."""
+    """→ by Topic, the cluster on which it is written: the source of its mirror. Only Topics that a mirror carries."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSelfAssigned(Command[Mapping[str, frozenset[str]]]):
-    """→ who of the plan's clients reads its Topics on the source without being a member of one of its groups:
-    client (as texts) → the Topics that it reads.
+    """→ by client (as text), the plan's Topics that it reads on the source without being a member of one of the plan's
+    groups.
     """
 
 
@@ -130,44 +132,43 @@ class CheckReadingOn(Command[list[str]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadTopics(Command[dict[str, tuple[int, ...]]]):
-    """→ Topic name → leaders by partition, on ``cluster``."""
+    """→ by Topic name, the leaders of its partitions on ``cluster``."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class CopyAcls(Command[int]):
-    """Copy what the AppIDs may do from the source to the target → how many rules were missing. Topics of
-    which the target holds the mirror stay closed for writing there.
+    """Copy the AppIDs' ACLs from the source to the target → how many were missing. Topics of which the target holds
+    the mirror stay closed for writing there.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRights(Command[RightsCheck]):
-    """→ what the plan's AppIDs may do on both clusters, compared; of a forced switch what the target says."""
+    """→ what the plan's AppIDs may do on both clusters, compared; for a forced switch, the target's ACLs only."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckQuotas(Command[QuotaCheck]):
-    """→ :class:`hadash.switching.stages.answers.QuotaCheck`: what the clients may use of both clusters,
-    compared.
-    """
+    """→ :class:`hadash.switching.stages.answers.QuotaCheck`: the clients' quotas on both clusters, compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyQuotas(Command[list[str]]):
-    """Give the target the quotas that the AppIDs have on the source by name, and that it has nothing in the place of
-    → what that was, as texts."""
+    """Set on the target the quotas that the AppIDs have on the source by name, if it has none in their place → the
+    quotas set, as texts.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ReadQuotas(Command[QuotasFound]):
-    """→ :class:`hadash.switching.stages.answers.QuotasFound` of the target, when the source cannot be asked."""
+    """→ :class:`hadash.switching.stages.answers.QuotasFound` of the target, for when the source cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSignIn(Command[Mapping[str, tuple[set[str], set[str]]]]):
-    """→ by AppID of the plan (source, target): its SCRAM mechanisms on each cluster; empty where it has none."""
+    """→ by AppID of the plan, (source, target): its SCRAM mechanisms on each cluster; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,34 +187,35 @@ class AllowWrites(Command[int]):
 
 @dataclass(frozen=True, slots=True)
 class ReadLateBrokers(Command[list[int]]):
-    """→ the leaders on ``cluster`` that have not heard yet what the AppIDs may do there."""
+    """→ the leaders on ``cluster`` that do not know the AppIDs' current ACLs yet."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class DenyWrites(Command[int]):
-    """Deny writing to the radius on ``cluster`` to everybody but the mirror → how many rules."""
+    """Deny writing to the radius on ``cluster`` to everybody but the mirror → the number of ACLs."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class WarmUp(Command[None]):
-    """Read once what drain and translate will read, and write group offsets that translate writes over, so that
-    connections are open and caches filled before clients wait for it → ``None``. Fails as those would."""
+    """Read once what drain and translate will read, and write group offsets that translate will overwrite, so that
+    connections are open and caches filled before clients wait for them → ``None``. Fails as those stages would.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ReadMembers(Command[Mapping[str, set[str]]]):
-    """→ member ids of every group of the plan on ``cluster``: group → set of ids."""
+    """→ by group of the plan, the set of its member ids on ``cluster``."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadQuiesced(Command[Mapping[tuple[str, str], str]]):
-    """→ (group, member id) → state, as the Gateways see it: active, held, parked, joining."""
+    """→ by (group, member id), its state as the Gateways see it: active, held, parked or joining."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +239,9 @@ class CompareTails(Command[Sentence | None]):
 
 @dataclass(frozen=True, slots=True)
 class CompareNext(Command[Mapping[Partition, bool]]):
-    """Read the records from these points on, on both sides → whether they are the same, by partition.
+    """Read the records from these points on, on both sides → by partition, whether they are the same.
 
-    ``ends``: of both sides; what lies behind them is left out.
+    ``ends``: the ends of both sides; records behind them are ignored.
     """
 
     points: Mapping[Partition, OffsetSync]
@@ -248,15 +250,16 @@ class CompareNext(Command[Mapping[Partition, bool]]):
 
 @dataclass(frozen=True, slots=True)
 class RecordDrained(Command[None]):
-    """Keep the drained point for the stages that follow, also in another process → ``None``. Of a read split: where the
-    source ended when its readers had stopped."""
+    """Store the drained point for the stages that follow, also in another process → ``None``. For a read split it
+    is where the source ended when its readers had stopped.
+    """
 
     ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDrained(Command[dict[Partition, OffsetSync] | None]):
-    """→ what :class:`RecordDrained` kept, or ``None``."""
+    """→ what :class:`RecordDrained` stored, or ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,16 +278,17 @@ class ReadCommits(Command[dict[str, dict[Partition, Committed]]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadAssigned(Command[Assigned]):
-    """→ which partitions of the plan's Topics the members of its groups were given on ``cluster``: see
-    :data:`hadash.switching.stages.answers.Assigned`."""
+    """→ which partitions of the plan's Topics are assigned to the members of its groups on ``cluster``: see
+    :data:`hadash.switching.stages.answers.Assigned`.
+    """
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPositions(Command[list[tuple[Reader, Partition, int]]]):
-    """→ the lowest offsets that clients have asked for on the source, as the Gateways saw it: a list of
-    (:class:`~hadash.switching.stages.answers.Reader`, partition, offset). Of these client.ids of the plan's AppIDs.
+    """→ the lowest offsets that these client.ids of the plan's AppIDs have fetched on the source, as the Gateways
+    saw it: a list of (:class:`~hadash.switching.stages.answers.Reader`, partition, offset).
     """
 
     client_ids: frozenset[str]
@@ -292,14 +296,16 @@ class ReadPositions(Command[list[tuple[Reader, Partition, int]]]):
 
 @dataclass(frozen=True, slots=True)
 class RecordReading(Command[None]):
-    """Keep where members read what their groups have not committed → ``None``: group → partition → offset."""
+    """Store where members read partitions that their groups have not committed → ``None``: group → partition →
+    offset.
+    """
 
     positions: Mapping[str, Mapping[Partition, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadReading(Command[dict[str, dict[Partition, int]] | None]):
-    """→ what :class:`RecordReading` kept, or ``None``."""
+    """→ what :class:`RecordReading` stored, or ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,20 +331,21 @@ class RemoveGroupOffsets(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Together(Command[list[Any]]):
-    """Carry out several commands that do not depend on each other at the same time → their answers, in order."""
+    """Carry out several independent commands at the same time → their answers, in order."""
 
     commands: tuple[Command[Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PauseMirrors(Command[None]):
-    """Pause the plan's mirrors in their direction, for good until :class:`ResumeMirrors` or :class:`ReverseMirrors`
-    → ``None``. Also a Connect worker that starts again copies nothing for them."""
+    """Pause the plan's mirrors in their direction until :class:`ResumeMirrors` or :class:`ReverseMirrors` →
+    ``None``. A Connect worker that restarts copies nothing for them either.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeMirrors(Command[None]):
-    """Take :class:`PauseMirrors` back → ``None``."""
+    """Undo :class:`PauseMirrors` → ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,9 +357,9 @@ class ReverseMirrors(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadClients(Command[Mapping[str, set[str]]]):
-    """→ client (see :meth:`Plan.who`) → set of clusters that it is on, for the connected clients that move,
-    as the Gateways see it. Of those that move with a Topic's own binding only who used it in the last
-    ``lately`` seconds (``None``: all): an idle one has no reason to go to the other cluster.
+    """→ by client (see :meth:`Plan.who`), the set of clusters that it is on, for the connected clients that move,
+    as the Gateways see it. Clients that move with a Topic's own binding count only if they used it in the last
+    ``lately`` seconds (``None``: all): an idle one has no reason to connect to the other cluster.
     """
 
     lately: float | None = None
@@ -360,8 +367,9 @@ class ReadClients(Command[Mapping[str, set[str]]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadActivity(Command[set[tuple[str, str]]]):
-    """→ set of (produce or consume, Topic): what the plan's clients have done on ``cluster`` in the last ``seconds``,
-    as the Gateways see it."""
+    """→ set of (produce or consume, Topic): what the plan's clients have done on ``cluster`` in the last
+    ``seconds``, as the Gateways see it.
+    """
 
     cluster: str
     seconds: float
@@ -369,8 +377,9 @@ class ReadActivity(Command[set[tuple[str, str]]]):
 
 @dataclass(frozen=True, slots=True)
 class RecordSeen(Command[None]):
-    """Keep what there was before the move → ``None``: the clients, the groups that had members, and what was going
-    on (see :class:`ReadActivity`). Fails when ZooKeeper has no room for what later stages will keep besides."""
+    """Store the state before the move → ``None``: the clients, the groups that had members, and the activity (see
+    :class:`ReadActivity`). Fails if ZooKeeper has no room for what later stages will store as well.
+    """
 
     clients: tuple[str, ...]
     groups: tuple[str, ...]
@@ -379,7 +388,7 @@ class RecordSeen(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadSeen(Command["RecordSeen"]):
-    """→ the :class:`RecordSeen` that was kept."""
+    """→ the stored :class:`RecordSeen`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,27 +398,26 @@ class CheckLost(Command[bool]):
 
 @dataclass(frozen=True, slots=True)
 class ReadNotTold(Command[Waiting]):
-    """→ :class:`hadash.bindings.dialect.Waiting`: which engines may not obey ``epoch`` yet."""
+    """→ :class:`hadash.bindings.dialect.Waiting`: the engines that may not obey ``epoch`` yet."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class HoldMirrors(Command[None]):
-    """Stop the plan's mirrors for good, their tasks gone → ``None``: nothing of a source that comes back is copied."""
+    """Stop the plan's mirrors and their tasks for good → ``None``: nothing of a source that comes back is copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCopied(Command[Mapping[Partition, int]]):
-    """→ partition → offset of the last record that the plan's mirrors have copied, as Connect has committed
-    it. Stopped mirrors have committed all that they could. A partition is missing of which they have copied
-    nothing.
+    """→ by partition, the offset of the last record that the plan's mirrors have copied, as Connect has committed it.
+    Stopped mirrors have committed all that they could. Partitions of which nothing was copied are missing.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRepeated(Command[Mapping[Partition, int]]):
-    """→ partition → how many records the target is known to hold twice before the mirror's anchor."""
+    """→ by partition, how many records the target is known to hold twice before the mirror's anchor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,9 +427,8 @@ class ReadSighted(Command[LastKnown]):
 
 @dataclass(frozen=True, slots=True)
 class RecordLoss(Command[None]):
-    """Keep what is lost as far as it is known → ``None``: records of each partition that the source was seen
-    to hold and the target is not proved to, how many seconds ago the source was seen, and up to where it is
-    proved.
+    """Store what is known of the loss → ``None``: by partition, how many records the source was seen to hold and the
+    target is not proved to; how many seconds ago the source was seen; and up to where the target is proved.
     """
 
     records: Mapping[Partition, int]
@@ -431,23 +438,23 @@ class RecordLoss(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadProved(Command[dict[Partition, OffsetSync] | None]):
-    """→ up to where :class:`RecordLoss` has noted that it is proved; ``None`` when nothing was."""
+    """→ the ``proved`` of :class:`RecordLoss`; ``None`` if nothing was stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTail(Command[None]):
-    """Note that the source has to be asked for what it held beyond ``ends`` when it comes back → ``None``."""
+    """Note that the source has to be asked for its records beyond ``ends`` when it comes back → ``None``."""
 
     ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadUsers(Command[UsersFound]):
-    """→ who used what moves shortly before its source was seen last."""
+    """→ the clients and groups that used what moves shortly before its source was last seen."""
 
 
-#: Commands that change the world, other than bindings: directly before each the executor makes sure that it is still
-#: the one.
+#: Commands that change anything but bindings: directly before each, the executor makes sure that it still holds the
+#: switch.
 WRITES = (
     CopyAcls,
     CopyQuotas,
@@ -464,7 +471,7 @@ WRITES = (
     OpenTail,
 )
 
-#: Commands whose effects stand in the audit log, with what they answered.
+#: Commands whose effects are recorded in the audit log, with their answers.
 AUDITED = (
     WriteBindings,
     *(command for command in WRITES if command is not WarmUp),

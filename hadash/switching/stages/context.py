@@ -1,4 +1,4 @@
-"""What the stages of a switch keep for each other. The executor stores it, in PostgreSQL and in ZooKeeper."""
+"""Facts that the stages of a switch store for each other. The executor saves them in PostgreSQL and in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.resuming import NUMBER
 
-#: The largest offset that is reckoned with when it is asked whether the facts of a switch will fit: ten
-#: trillion records.
+#: The largest offset that is assumed when the size of a switch's facts is estimated: ten trillion records.
 MOST_OFFSET = 10**13
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a forced switch has lost, as far as it is known.
+    """The known loss of a forced switch.
 
-    ``records`` of each partition that the source was seen to hold, and the target is not proved to;
-    ``seen_seconds_ago``: when, before it was assessed (``None``: never); ``proved``: up to where both sides
-    are known to correspond.
+    ``records``: by partition, how many the source was seen to hold and the target is not proved to.
+    ``seen_seconds_ago``: the age of that sighting when the loss was assessed (``None``: the source was never seen).
+    ``proved``: up to where both sides are known to correspond.
     """
 
     records: Mapping[Partition, int]
@@ -35,10 +34,10 @@ class Loss:
 
 
 class StageContext:
-    """What is kept, each thing by its name. A dry run forgets it.
+    """The stored facts, by name. A dry run forgets them.
 
-    :param values: as it is stored: JSON, with its number (:data:`hadash.switching.stages.resuming.NUMBER`).
-    :param save: stores it, each time that something is kept.
+    :param values: the stored JSON, with its number (:data:`hadash.switching.stages.resuming.NUMBER`).
+    :param save: called with the new values after every change.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class StageContext:
 
     @property
     def blocked_at(self) -> datetime | None:
-        """When the first Gateway heard of the block; ``None`` before that."""
+        """When the first Gateway learned of the block; ``None`` before that."""
         kept = self.values.get("blocked_at")
         return None if kept is None else datetime.fromisoformat(kept)
 
@@ -65,7 +64,7 @@ class StageContext:
 
     @property
     def seen(self) -> do.RecordSeen:
-        """What there was before the move; nothing, where nothing was kept."""
+        """The state before the move; empty if none was stored."""
         kept = self.values.get("seen", {})
         return do.RecordSeen(
             tuple(kept.get("clients", ())),
@@ -78,7 +77,7 @@ class StageContext:
 
     @property
     def reading(self) -> dict[str, dict[Partition, int]] | None:
-        """Where members read what their groups have not committed; ``None`` before that was noted."""
+        """Where members read partitions that their groups have not committed; ``None`` before that was noted."""
         kept = self.values.get("reading")
         if kept is None:
             return None
@@ -97,7 +96,7 @@ class StageContext:
 
     @property
     def drained(self) -> dict[Partition, OffsetSync] | None:
-        """Where both sides were proved to end with the same record; ``None`` before that."""
+        """The points at which both sides were proved to end with the same record; ``None`` before that."""
         kept = self.values.get("drained")
         return None if kept is None else points_from_json(kept)
 
@@ -106,7 +105,7 @@ class StageContext:
 
     @property
     def loss(self) -> Loss | None:
-        """What a forced switch has lost; ``None`` before it is assessed."""
+        """The loss of a forced switch; ``None`` before it is assessed."""
         kept = self.values.get("loss")
         if kept is None:
             return None
@@ -119,7 +118,7 @@ class StageContext:
         self._keep("loss", {"records": records, "age": loss.seen_seconds_ago, "proved": proved})
 
     def denied(self, cluster: str) -> list[Denied]:
-        """The write denials that the switch has made on ``cluster``, or was about to.
+        """The write denials that the switch has created on ``cluster``, or was about to create.
 
         >>> StageContext({"denied": {"east": [["orders", "User:shop"]]}}).denied("east"), StageContext().denied("east")
         ([('orders', 'User:shop')], [])
@@ -127,12 +126,12 @@ class StageContext:
         return [(topic, principal) for topic, principal in self.values.get("denied", {}).get(cluster, ())]
 
     def keep_denied(self, cluster: str, rules: Iterable[Denied]) -> bool:
-        """That it is about to make ``rules`` on ``cluster``; those that it made before stay. Whether ZooKeeper has
-        room for that: else nothing is kept.
+        """Note that the switch is about to create ``rules`` on ``cluster``, in addition to those noted before. Return
+        whether ZooKeeper has room for that; if not, nothing is noted.
         """
         kept: dict[str, Any] = dict(self.values.get("denied", {}))
         kept[cluster] = sorted({*self.denied(cluster), *rules})
-        # (With its number, which may get a digit more.)
+        # (Including the number, which may get another digit.)
         if len(packed({**self.values, "denied": kept, NUMBER: self.values.get(NUMBER, 0) + 1})) > FACTS_BYTES:
             return False
         self._keep("denied", kept)
@@ -141,10 +140,10 @@ class StageContext:
     def room_for(
         self, seen: do.RecordSeen, partitions: Iterable[Partition], forced: bool = False
     ) -> int | None:
-        """How many partitions ZooKeeper's node has room for, if it has none for all of ``partitions``; ``None`` if it has.
+        """How many partitions ZooKeeper's node has room for, if that is fewer than ``partitions``; otherwise ``None``.
 
-        :param seen: what will be kept when clients begin to wait. Offsets follow, which hardly compress.
-        :param forced: what is lost is kept too.
+        :param seen: what will be stored when clients begin to wait. The offsets follow, which hardly compress.
+        :param forced: whether the loss is stored, too.
         """
         wanted = list(partitions)
         values = {**self.values, "seen": _seen_to_json(seen)}
@@ -170,12 +169,12 @@ def _seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
 
 
 def points_to_json(points: Mapping[Partition, OffsetSync]) -> list[list[Any]]:
-    """As a switch's facts, and its tail, keep points of partitions."""
+    """Points of partitions as JSON, for a switch's facts and its tail."""
     return [[p.topic, p.partition, point.source, point.target] for p, point in sorted(points.items())]
 
 
 def points_from_json(value: Iterable[Any]) -> dict[Partition, OffsetSync]:
-    """What :func:`points_to_json` has made.
+    """The points that :func:`points_to_json` wrote.
 
     >>> points_from_json([["orders", 0, 100, 60]])
     {Partition(topic='orders', partition=0): OffsetSync(source=100, target=60)}
@@ -184,6 +183,6 @@ def points_from_json(value: Iterable[Any]) -> dict[Partition, OffsetSync]:
 
 
 def _offset(partition: Partition, side: str) -> int:
-    """One with as many digits as any will have, and as hard to compress."""
+    """A sample offset with the most digits possible, and as hard to compress as real ones."""
     digest = hashlib.blake2b(f"{partition} {side}".encode(), digest_size=8).digest()
     return MOST_OFFSET - int.from_bytes(digest) % (MOST_OFFSET // 10)

@@ -1,7 +1,7 @@
-"""A forced switch: the source is lost, and clients go on with what the mirror has copied. Pure; see ``ways.py``.
+"""A forced switch: the source is lost, and clients continue with what the mirror has copied. Pure; see ``ways.py``.
 
-Nothing is asked of the source. What it was seen to hold last says what is lost (the RPO), and where groups
-stood last says what is read again. When it comes back it is asked for its tail: see
+Nothing is asked of the source. Its last known ends show what is lost (the RPO), and the groups' last known positions
+what is read again. When the source comes back it is asked for its tail: see
 :mod:`hadash.switching.recovery.unreplicated`.
 """
 
@@ -33,7 +33,7 @@ from hadash.switching.stages.waiting import hold_for
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
-    """What must hold of the target and the Gateways, and that the source is lost indeed. Changes nothing."""
+    """What must hold of the target and the Gateways, and that the source is really lost. Changes nothing."""
     yield from check_plan(plan)
     leaders = yield from _checks(plan)
     yield from ask(do.PublishPlacement(leaders))
@@ -53,7 +53,7 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
 
 
 def preflight(plan: Plan, limits: Limits) -> StageRun:
-    """The checks of :func:`precheck` that whoever asks hears of at once."""
+    """The read-only checks of :func:`precheck`, made when the switch is requested."""
     yield from _checks(plan)
     return say("All checks hold.")
 
@@ -80,9 +80,9 @@ def _checks(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
 
 
 def _leaders(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
-    """Who leads what moves on the target.
+    """The leaders on the target of the Topics that move.
 
-    :raises StageFailed: nobody, or it is not known what the mirror has copied.
+    :raises StageFailed: a partition has no leader, or it is not known what the mirror has copied.
     """
     found: dict[str, tuple[int, ...]] = yield from ask(do.ReadTopics(plan.target))
     anchors = yield from ask(do.ReadAnchors())
@@ -109,7 +109,7 @@ def _leaders(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
 
 
 def block(plan: Plan, limits: Limits) -> StageRun:
-    """From here on no Gateway sends anything to the source, should it come back."""
+    """From here on no Gateway sends anything to the source, even if it comes back."""
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.BLOCK))
     yield from obeyed(epoch, limits.block, limits.fast_poll)
     return say(
@@ -156,13 +156,12 @@ def _tell_of_unproved(
 ) -> Step[None]:
     """Say where the target holds more than its mirror is proved to have copied.
 
-    Two points of each partition are kept, both with the target's end. What is *proved* says what is lost, so
-    that too much is reported and nothing is deleted unreported. What is *counted* translates group offsets: a
-    record that is too many in the target moves what follows it back, never forward, so the first copy of a
-    source's record lies at or behind the place that counting from the anchor gives it (before the anchor:
-    :func:`before_repeats`). A group that goes on there reads some records again and skips none; with the
-    proved point, which is fewer records before the same end, it would begin too late by as many as are too
-    many.
+    Two points of each partition are kept, both with the target's end. The *proved* point says what is lost: rather too
+    much is reported than anything deleted unreported. The *counted* point translates group offsets: a surplus record
+    in the target moves the following ones to higher offsets, never lower, so the first copy of a source's record is at
+    or after the offset that counting from the anchor gives (before the anchor: :func:`before_repeats`). A group that
+    continues there reads some records again and skips none. With the proved point, which puts fewer records before the
+    same end, it would begin too late by the number of surplus records.
     """
     excess = {p: counted[p].source - proved[p].source for p in counted if counted[p] != proved[p]}
     if excess:
@@ -183,7 +182,7 @@ def _tell_of_unproved(
 
 
 def _lost(proved: Mapping[Partition, OffsetSync], seen: Mapping[Partition, int]) -> dict[Partition, int]:
-    """Records by partition that the source was seen to hold and the target is not proved to.
+    """By partition, the records that the source was seen to hold and the target is not proved to.
 
     >>> p = Partition("orders", 0)
     >>> _lost({p: OffsetSync(source=90, target=50)}, {p: 100})
@@ -193,8 +192,8 @@ def _lost(proved: Mapping[Partition, OffsetSync], seen: Mapping[Partition, int])
 
 
 def translate(plan: Plan, limits: Limits) -> StageRun:
-    """Set every group's offsets on the target to where it was seen last, or to the end if the mirror did not
-    come so far.
+    """Set every group's offsets on the target to where it was last seen, or to the end if the mirror has not come that
+    far.
     """
     ends = yield from drained()
     if not plan.groups:
@@ -205,7 +204,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     anchors, repeated = (yield from ask(do.ReadAnchors())), (yield from ask(do.ReadRepeated()))
     counted = translate_groups(noted, ends, {}, starts)
     wanted = before_repeats(counted, noted, anchors, repeated, starts)
-    # A group of which nothing was noted may have been here before: from there on it reads again, and skips nothing.
+    # A group without noted positions may have been here before: from those offsets it reads again, and skips nothing.
     standing = yield from ask(do.ReadCommits(plan.target))
     earlier = {
         group: {p: committed for p, committed in standing.get(group, {}).items() if p in ends}
@@ -246,8 +245,8 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Step[None]:
-    """Say what groups cannot read any more. The other side is lost, so nothing is refused for it; and nobody
-    knows what that had deleted too.
+    """Say which records groups cannot read any more. The other side is lost, so the switch is not refused for it, and
+    nobody knows which of them that side had deleted, too.
 
     :param gone: (group, partition, records).
     """
@@ -268,7 +267,7 @@ def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Step
 
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
-    """The clients belong to the target, and the source has to be asked for its tail."""
+    """The clients belong to the target, and the source has to be asked for its tail when it comes back."""
     proved = yield from ask(do.ReadProved())
     if proved is None:
         raise StageFailed(say("What this switch has lost is not known."))

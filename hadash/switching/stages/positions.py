@@ -1,9 +1,8 @@
-"""Where members of groups read partitions that their group has committed nothing of. Pure.
+"""Positions of group members on partitions that their group has not committed. Pure.
 
-A library that has delivered nothing of a partition commits nothing for it (librdkafka, franz-go, Sarama,
-KafkaJS). On the other cluster its member would begin where its ``auto.offset.reset`` says: with ``latest``
-behind what was written while it moved. A switch is no restart, so the position of the member is carried over
-like a commit.
+A library that has delivered nothing of a partition commits nothing for it (librdkafka, franz-go, Sarama, KafkaJS). On
+the other cluster its member would begin where its ``auto.offset.reset`` says: with ``latest``, after the records
+written while it moved. A switch is not a restart, so the member's position is carried over like a commit.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from hadash.switching.stages.answers import Assigned, Reader
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
 
-#: Who, partition, and the lowest offset that it has asked for.
+#: (reader, partition, the lowest offset that it has fetched).
 Fetched = Iterable[tuple[Reader, Partition, int]]
 
 #: Group → partition → offset.
@@ -28,9 +27,9 @@ Offsets = dict[str, dict[Partition, int]]
 def uncommitted(
     assigned: Assigned, committed: Mapping[str, Mapping[Partition, int]], partitions: Collection[Partition]
 ) -> dict[str, dict[Partition, frozenset[Reader]]]:
-    """Of each group the partitions that a member was given and the group has committed nothing of.
+    """By group, the partitions that are assigned to a member and without a commit, with their members.
 
-    :param partitions: those that move; others are left out.
+    :param partitions: the partitions that move; others are ignored.
     """
     found = {
         group: {
@@ -46,9 +45,9 @@ def uncommitted(
 def positions_of(
     lacking: Mapping[str, Mapping[Partition, frozenset[Reader]]], fetched: Fetched
 ) -> tuple[Offsets, list[tuple[str, Partition]]]:
-    """Where the members read; and the (group, partition) of which nobody knows it.
+    """(where the members read; the (group, partition) whose position is not known).
 
-    Several clients of one name on one host may have asked for the same partition: the lowest offset skips nothing.
+    Several clients of one name on one host may have fetched the same partition: the lowest offset skips nothing.
 
     >>> p, bill, web = Partition("orders", 0), Reader("bill-1", "10.0.0.1"), Reader("web-1", "10.0.0.1")
     >>> other = Reader("bill-1", "10.0.0.2")
@@ -80,7 +79,7 @@ def uncommitted_positions(
 ) -> Step[Offsets]:
     """The positions of members on partitions without a commit, by group.
 
-    :raises StageFailed: of one that holds records nobody knows where its member reads it, or who reads it.
+    :raises StageFailed: of a partition with records it is not known where, or by which member, it is read.
     """
     assigned = yield from _assigned(plan, limits)
     if rebalancing := sorted(group for group, given in assigned.items() if given is None):
@@ -95,7 +94,7 @@ def uncommitted_positions(
 
 
 def _assigned(plan: Plan, limits: Limits) -> Step[Assigned]:
-    """Who reads what; a group that rebalances at this moment is waited for."""
+    """The assignments of all groups, after waiting for groups that are rebalancing at this moment."""
     began = yield from ask(do.Pause(0))
     while True:
         assigned = yield from ask(do.ReadAssigned(plan.source))
@@ -121,16 +120,16 @@ def _positions(plan: Plan, lacking: Mapping[str, Mapping[Partition, frozenset[Re
 
 
 def note_positions(plan: Plan, limits: Limits) -> Step[None]:
-    """Keep where members read before they are asked to rejoin: then their coordinator tells nobody who reads
-    what, and some libraries end the connections on which they read.
+    """Store where members read before they are asked to rejoin: from then on their coordinator does not tell the
+    assignments, and some libraries close the connections on which they read.
 
-    :raises StageFailed: as of :func:`uncommitted_positions`.
+    :raises StageFailed: as :func:`uncommitted_positions`.
     """
     if not plan.groups:
         return
     noted = yield from ask(do.ReadReading())
     if noted is not None and None in (yield from ask(do.ReadAssigned(plan.source))).values():
-        return  # an earlier executor has noted it, and they rejoin already
+        return  # an earlier executor has stored it, and the members are rejoining already
     committed = yield from ask(do.ReadGroupOffsets(plan.source))
     partitions = (yield from ask(do.ReadAnchors())).keys()
     yield from ask(do.RecordReading((yield from uncommitted_positions(plan, limits, committed, partitions))))
@@ -142,7 +141,9 @@ def noted_positions(
     committed: Mapping[str, Mapping[Partition, int]],
     partitions: Collection[Partition],
 ) -> Step[Offsets]:
-    """What was noted, without what has been committed since then. (Nothing was, where nobody was asked to rejoin.)"""
+    """The stored positions, without what has been committed since. (Nothing is stored if nobody was asked to
+    rejoin.)
+    """
     noted: Offsets | None = yield from ask(do.ReadReading())
     if noted is None:
         return (yield from uncommitted_positions(plan, limits, committed, partitions))
@@ -169,7 +170,7 @@ def _unknown(plan: Plan, unknown: list[tuple[str, Partition]]) -> StageFailed:
 def together(
     committed: Mapping[str, Mapping[Partition, int]], positions: Mapping[str, Mapping[Partition, int]]
 ) -> Offsets:
-    """Commits and positions of each group; where there is a commit it counts."""
+    """Commits and positions of each group; a commit takes precedence."""
     return {
         group: {**positions.get(group, {}), **committed.get(group, {})}
         for group in committed.keys() | positions.keys()

@@ -80,13 +80,13 @@ def precheck_only(plan: Plan, limits: Limits) -> StageRun:
 
 
 def preflight(plan: Plan, limits: Limits) -> StageRun:
-    """The checks of :func:`precheck` that read only: whoever asks for a switch hears of a fault at once."""
+    """The read-only checks of :func:`precheck`, made when the switch is requested, so that faults show at once."""
     yield from _checks(plan, limits)
     return say("All checks hold.")
 
 
 def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]], QuotaCheck]]:
-    """→ the leaders of the Topics on the target, and how the quotas compare."""
+    """(the leaders of the Topics on the target, the comparison of the quotas)."""
     for cluster in (plan.source, plan.target):
         fault = yield from ask(do.CheckCluster(cluster))
         if fault:
@@ -115,7 +115,7 @@ def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]]
 
 
 def check_plan(plan: Plan) -> Step[None]:
-    """Since the approval somebody may have begun to use what moves."""
+    """The plan is still what it was: other clients may have begun to use what moves since the approval."""
     current = yield from ask(do.ComputePlan())
     if isinstance(current, list):
         raise StageFailed(current[0])
@@ -131,6 +131,7 @@ def check_plan(plan: Plan) -> Step[None]:
 
 
 def check_bindings(plan: Plan) -> Step[None]:
+    """Every identity of the plan is on the source, and no other switch moves it."""
     found = yield from ask(do.ReadBindings())
     for identity in plan.identities:
         cluster, state = found[str(identity)] or (plan.source, BindingState.FORWARD)
@@ -148,6 +149,7 @@ def check_bindings(plan: Plan) -> Step[None]:
 
 
 def check_gateways() -> Step[None]:
+    """At least one Gateway runs, none is silent, and no excluded one runs."""
     found = yield from ask(do.ReadGateways())
     contradicting = [m.id for m in found if m.excluded and m.live]
     if contradicting:
@@ -233,7 +235,7 @@ def _check_groups(plan: Plan, limits: Limits) -> Step[None]:
                     topics=others,
                 )
             )
-    if not plan.kind.spec.readers_only:  # its source may be the mirror: see :func:`check_readers`
+    if not plan.kind.spec.readers_only:  # there the source may be the mirror: see :func:`check_readers`
         anchors = yield from ask(do.ReadAnchors())
         positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
         yield from nothing_is_lost(plan, together(committed, positions), anchors)
@@ -241,7 +243,7 @@ def _check_groups(plan: Plan, limits: Limits) -> Step[None]:
 
 
 def check_unused_groups(plan: Plan) -> Step[None]:
-    """Offsets of a group with members cannot be written."""
+    """No group has members on the target: the offsets of such a group cannot be written."""
     members = yield from ask(do.ReadMembers(plan.target))
     used = sorted(group for group, ids in members.items() if ids)
     if used:
@@ -287,8 +289,8 @@ def _check_sign_in_of(plan: Plan, appid: str, here: Iterable[str], there: Iterab
 
 
 def _check_rights(plan: Plan) -> Step[None]:
-    """Nothing that the target denies, and nothing that depends on an address: nobody knows from which one the
-    target's brokers will see these clients.
+    """The target denies nothing that the source allows, and no ACL depends on an address: it is not known from which
+    address the target's brokers will see these clients.
     """
     found = yield from ask(do.CheckRights())
     if found.denied:
@@ -313,15 +315,18 @@ def _check_rights(plan: Plan) -> Step[None]:
 
 
 def _check_acks(plan: Plan) -> Step[None]:
-    """What one replica alone has acknowledged is not visible yet: neither the mirror nor a proof can see it."""
+    """Records that only one replica has acknowledged are not visible yet: neither a mirror nor a proof can see
+    them.
+    """
     against = yield from ask(do.CheckAcks())
     if against is not None:
         raise StageFailed(against)
 
 
 def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
-    """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
-    not quiesce, and would go on at the source's offsets."""
+    """No group rebalances cooperatively: its members read on while they rejoin and keep their positions, so they could
+    not quiesce and would continue at the source's offsets.
+    """
 
     def look() -> Step[NotYet | None]:
         used = yield from ask(do.CheckAssignors())
@@ -336,7 +341,7 @@ def check_assignors(plan: Plan, limits: Limits) -> Step[None]:
             )
         if not used.unknown:
             return None
-        # (A group that rebalances at this moment has no assignor for a second or two.)
+        # (A group that is rebalancing has no assignor for a second or two.)
         return NotYet(
             say(
                 "It is not known how these groups rebalance: %(groups)s. Their members may read on while "

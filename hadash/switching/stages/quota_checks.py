@@ -1,5 +1,6 @@
-"""What clients may use of both clusters: what stands against a switch, what is copied, and what is only said. Pure; see
-``precheck.py`` and ``failover.py``."""
+"""The clients' quotas on both clusters: which differences block a switch, are copied, or are only logged. Pure; see
+``precheck.py`` and ``failover.py``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from hadash.switching.stages.run import Limits, StageFailed
 
 
 def check_quotas(plan: Plan, limits: Limits) -> Step[QuotaCheck]:
-    """Whoever moves must not find less than he had. :raises StageFailed: he would, or nobody knows."""
+    """Moving clients must not have lower quotas than before. :raises StageFailed: they would, or it is not known."""
     found = yield from ask(do.CheckQuotas())
     for sentence in _faults(plan, found):
         if not limits.accept_quotas:
@@ -111,7 +112,7 @@ def _faults(plan: Plan, found: QuotaCheck) -> list[Sentence]:
 
 
 def copy_quotas(plan: Plan, found: QuotaCheck) -> Step[None]:
-    """Before clients come. (What is not known is not copied: who accepts that has been told.)"""
+    """Copy missing quotas before clients come. (Unknown ones are not copied; the person who accepts that was told.)"""
     if not found.missing:
         return
     copied = yield from ask(do.CopyQuotas())
@@ -122,8 +123,9 @@ def copy_quotas(plan: Plan, found: QuotaCheck) -> Step[None]:
 
 
 def tell_quotas(plan: Plan) -> Step[None]:
-    """Of a lost source nobody knows them. Clients with little are better off than clients with nothing: it is only said
-    what they will find."""
+    """Log the target's quotas. A lost source's are not known, and clients with little are better off than clients with
+    nothing, so nothing is refused.
+    """
     read = yield from ask(do.ReadQuotas())
     if read.unknown:
         yield from ask(
@@ -149,7 +151,7 @@ def tell_quotas(plan: Plan) -> Step[None]:
 
 
 def tell_hosts(plan: Plan) -> Step[None]:
-    """As the other kinds look for it, but nothing is refused for it: the source is lost."""
+    """Log ACLs that depend on addresses. Other kinds are refused for them; here the source is lost."""
     found = yield from ask(do.CheckRights())
     if found.by_host:
         yield from ask(

@@ -1,12 +1,12 @@
-"""Libraries whose consumers go on from their own positions when they rejoin their group, instead of from what
-it has committed. Pure.
+"""Libraries whose consumers continue from their own positions when they rejoin their group, instead of from the
+group's commits. Pure.
 
-Such a client asks the new cluster for the offsets of the old one. Where they differ it skips records, or
-reads again from where its fallback leads. Some read on until they have rejoined (@platformatic/kafka). Others
-keep the position of each partition that they have before and after a rebalance, also with an eager assignor
-(kafka-python since 3.0, with the cooperative protocol of KIP-429). Their assignor does not tell, and neither
-do their FETCH requests: aiokafka fetches during a rebalance too, and throws away what comes. So the libraries
-are named here, and are known by what they say of themselves (KIP-511).
+Such a client asks the new cluster for the offsets of the old one. Where they differ it skips records, or reads again
+from where its fallback leads. Some libraries read on until they have rejoined (@platformatic/kafka). Others keep the
+position of each partition that they own before and after a rebalance, also with an eager assignor (kafka-python since
+3.0, with the cooperative protocol of KIP-429). Their assignor does not show it, and neither do their FETCH requests:
+aiokafka also fetches during a rebalance, and discards the records. So the libraries are listed here, by their names
+in KIP-511.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
 
-#: As they name themselves, from which major version on. ``HADASH_SWITCH_READING_ON`` adds those of a fleet.
+#: Library name → first major version that does it. ``HADASH_SWITCH_READING_ON`` adds libraries of a fleet.
 READING_ON = {"platformatic-kafka": 1, "kafka-python": 3}
 
 
 def reads_on(library: str, version: str, others: Collection[str] = ()) -> bool:
-    """Whether consumers of a library go on from their own positions. One that does not say its version may be any.
+    """Whether a library's consumers continue from their own positions. Without a version it may be any version.
 
     :param others: libraries of a fleet, in every version.
 
@@ -44,14 +44,14 @@ def reads_on(library: str, version: str, others: Collection[str] = ()) -> bool:
 
 
 def with_other_offsets(points: Mapping[Partition, OffsetSync]) -> set[str]:
-    """The Topics of which a partition has other offsets on the other side."""
+    """The Topics with a partition whose offsets differ between the sides."""
     return {partition.topic for partition, point in points.items() if point.source != point.target}
 
 
 def check_reading_on(plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]) -> Step[None]:
-    """Members that go on from their own positions may move only where both clusters have the same offsets.
+    """Members that continue from their own positions may move only where both clusters have the same offsets.
 
-    :param points: where both sides correspond. :raises StageFailed: there is one, and offsets differ.
+    :param points: offsets that correspond. :raises StageFailed: there is such a member, and offsets differ.
     """
     topics = sorted(with_other_offsets(points))
     if not topics:

@@ -1,4 +1,4 @@
-"""A rehearsal: what a switch would meet, without touching a client. Reads only. Pure; see ``ways.py``."""
+"""A rehearsal: what a switch would meet, without touching a client. It only reads. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hadash.switching.stages.waiting import NotYet, wait_until
 
 
 def rehearse(plan: Plan, limits: Limits) -> StageRun:
-    """What drain and translate would meet. Writes go on, so the mirror has to reach what the source held at
-    one moment.
+    """Check what drain and translate would meet. Writes go on, so the mirror has to reach what the source held at one
+    moment.
     """
     began = yield from ask(do.Pause(0))
     points = yield from _points_now(plan)

@@ -1,7 +1,7 @@
-"""Where a switch goes on when PostgreSQL has forgotten how far it came. Pure.
+"""Where a switch continues when PostgreSQL has lost how far it came. Pure.
 
-PostgreSQL may fail over to a replica that lacks the last commits; ZooKeeper acknowledges nothing that it can forget. So
-what ZooKeeper shows to have been written outranks the stage in PostgreSQL.
+PostgreSQL may fail over to a replica that lacks the last commits; ZooKeeper never loses what it has acknowledged. So
+what was written to ZooKeeper takes precedence over the stage in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any
 
 from hadash.switching.machines.switches import Kind, Stage
 
-#: In a switch's facts: how often they were written. Of two copies the one with the larger number is newer.
+#: The key of a counter in a switch's facts: it counts their writes, and the larger one of two copies is newer.
 NUMBER = "number"
 
 
 def resumed_at(kind: Kind, stage: Stage, written: Collection[str]) -> Stage:
-    """The stage in which a switch goes on.
+    """The stage in which a switch continues.
 
-    - Once forward was written there is no way back: clients may have written to the target. All from forward on is
-      idempotent, and PostgreSQL may lack what any of it has noted there (the mirror's direction, for one).
-    - Once the return was written clients write to the source again: what was drained is true no more.
-    - Else the later of both: each stage that has written bindings was begun when the one before it had ended.
+    - Once forward was written there is no way back: clients may have written to the target. All stages from forward
+      on are idempotent, and PostgreSQL may lack what they have noted there (the mirror's direction, for one).
+    - Once the return was written clients write to the source again: the drained point no longer holds.
+    - Otherwise it is the later of both: a stage that has written bindings began when the one before it had ended.
 
     :param stage: what PostgreSQL says.
-    :param written: the stages that have changed bindings for this switch, as its journal and the plan's
-        bindings name them. Names that are no stage of its way are of older journals, and say nothing.
+    :param written: the stages that have changed bindings for this switch, as its journal and the plan's bindings
+        name them. Names that are no stage of its way come from older journals, and are ignored.
     """
     way = kind.spec.way
     reached = [known for known in way if known.value in written]

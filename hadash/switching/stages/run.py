@@ -1,6 +1,4 @@
-"""What every stage is made of: a generator of commands, the failure that ends it, and the limits that it
-keeps. Pure.
-"""
+"""The elements of every stage: a generator of commands, the failure that ends it, and its limits. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 
-#: A stage in the making: yields commands, is sent their answers, returns its outcome.
+#: A running stage: it yields commands, is sent their answers, and returns its outcome.
 StageRun = Step[Sentence]
 
 
@@ -42,9 +40,9 @@ class Limits:
     active: float = 5.0
     max_lag: int = 5000
     accept_acks_1: bool = False
-    #: Whether it is only said that the target lets clients do less, or that nobody knows.
+    #: Whether lower quotas on the target, or unknown ones, are only logged.
     accept_quotas: bool = False
-    #: Whether clients that assign partitions themselves are only named, by the rules of the pair.
+    #: Whether clients that assign partitions themselves are only logged, by the rules of the pair.
     accept_self_assigned: bool = False
     tail_records: int = 16
     poll: float = 0.1
@@ -52,7 +50,7 @@ class Limits:
 
 
 def drained() -> Step[dict[Partition, OffsetSync]]:
-    """What drain has proved to correspond. :raises StageFailed: it was not recorded."""
+    """The points that drain has proved to correspond. :raises StageFailed: they were not stored."""
     ends = yield from ask(do.ReadDrained())
     if ends is None:
         raise StageFailed(say("The drained point of this switch is not known."))
@@ -60,11 +58,11 @@ def drained() -> Step[dict[Partition, OffsetSync]]:
 
 
 def check_blocked(seconds: float, plan: Plan, limits: Limits) -> None:
-    """Before forward each stage keeps a limit of its own, or none, and clients wait for all of them together.
+    """Check the total time that clients wait: before forward each stage has its own limit, or none.
 
     A forced switch has no limit: there is nothing to go back to.
 
-    :param seconds: since the block began. :raises StageFailed: clients have waited for too long.
+    :param seconds: since the block began. :raises StageFailed: clients have waited too long.
     """
     if plan.kind.spec.source_lost or seconds <= limits.blocked:
         return

@@ -1,5 +1,5 @@
-"""Who reads without being a member of a group: nobody keeps that reader's place but itself, so nobody can
-translate it. Pure.
+"""Clients that read without being members of a group: only they know their positions, so nobody can translate them.
+Pure.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def self_assigned(
     members: Iterable[Entry],
     assigned: Mapping[tuple[str, str, Partition], int],
 ) -> dict[str, frozenset[str]]:
-    """The plan's clients that read its Topics on the source and are members of none of its groups, with the
-    Topics that each reads.
+    """The plan's clients that read its Topics on the source and are members of none of its groups, with the Topics
+    that each reads.
 
-    A client.id says little: ``rdkafka`` is librdkafka's default. So an AppID's client.id counts as a member
-    only if members have come with both. Most libraries read over one connection to a broker; where more
-    connections of a host read from one broker than the host has members of that name, one of them is no
-    member, unless what they read is what these members were assigned (kafka-go has a connection for each
-    partition). Which one nobody can tell, so the name stands for all.
+    A client.id alone says little: ``rdkafka`` is librdkafka's default. So a client.id of an AppID counts as a
+    member only if members have come with both names. Most libraries read over one connection to a broker; if a host
+    has more connections that read from one broker than members of that name, one of them is no member, unless what
+    they read is what these members were assigned (kafka-go has a connection for each partition). Nobody can tell
+    which one, so the name stands for all.
 
     :param readers: the connections that read, from the Gateways' ``/readers``; ``members`` from ``/members``.
-    :param assigned: from the coordinators of the plan's groups: how many members of a client.id and host have
-        a partition.
+    :param assigned: from the coordinators of the plan's groups: how many members of a client.id and host have a
+        partition.
     """
     topics = set(plan.topics)
     reading = [reader for reader in _of(plan, readers) if topics & set(reader["topics"])]
     joined = [m for m in _of(plan, members) if m["connected"] and m["group"] in plan.groups]
     names = {_name(member) for member in joined}
-    # Told apart by member id: one that has just come back may have its old connection still.
+    # Members are counted by id: one that has just come back may still have its old connection.
     places = {(*_name(member), member["host"], member["group"], member["member_id"]) for member in joined}
     of_name = Counter(place[:3] for place in places)
     at_broker: dict[tuple[Any, ...], list[Entry]] = {}
@@ -63,8 +63,8 @@ def self_assigned(
 def _as_assigned(
     readers: Iterable[Entry], topics: set[str], assigned: Mapping[tuple[str, str, Partition], int]
 ) -> bool:
-    """Whether connections of one client.id and host read no partition more often than members of that name
-    there have it.
+    """Whether connections of one client.id and host read no partition more often than members of that name and host
+    have it assigned.
     """
     times: Counter[tuple[str, str, Partition]] = Counter()
     for reader in readers:
@@ -80,7 +80,7 @@ def _as_assigned(
 
 
 def _of(plan: Plan, entries: Iterable[Entry]) -> Iterable[Entry]:
-    """Those of the plan's clients on the source."""
+    """The entries of the plan's clients on the source."""
     return (e for e in entries if e["cluster"] == plan.source and plan.covers(e["appid"], e["client_id"]))
 
 
@@ -88,14 +88,14 @@ def _name(entry: Entry) -> tuple[str, str]:
     return entry["appid"], entry["client_id"]
 
 
-# -- a step of several stages -------------------------------------------------------------------------------------
+# -- a step of several stages ------------------------------------------------------------------------------------
 
 
 def check_self_assigned(plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]) -> Step[None]:
-    """Clients that assign partitions themselves keep their offsets over a move: they may move only where both
+    """Clients that assign partitions themselves keep their offsets when they move: they may move only where both
     clusters have the same offsets.
 
-    :param points: where both sides correspond. :raises StageFailed: a client reads a Topic whose offsets differ.
+    :param points: offsets that correspond. :raises StageFailed: a client reads a Topic whose offsets differ.
     """
     yield from nobody_is_stranded(plan, limits, points, (yield from ask(do.CheckSelfAssigned())))
 
@@ -103,7 +103,7 @@ def check_self_assigned(plan: Plan, limits: Limits, points: Mapping[Partition, O
 def nobody_is_stranded(
     plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync], found: Mapping[str, frozenset[str]]
 ) -> Step[None]:
-    """The same, of those who were ``found`` by :class:`~hadash.switching.stages.commands.CheckSelfAssigned`."""
+    """The same check, for clients ``found`` by :class:`~hadash.switching.stages.commands.CheckSelfAssigned`."""
     differing = with_other_offsets(points)
     stranded = {
         who: sorted(topics & differing) for who, topics in sorted(found.items()) if topics & differing

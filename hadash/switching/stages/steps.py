@@ -1,4 +1,4 @@
-"""Steps that several stages take. Pure; see ``ways.py``."""
+"""Steps that several stages share. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hadash.switching.stages.waiting import NotYet, wait_until
 
 
 def in_effect(epoch: int, seconds: float, poll: float) -> Step[None]:
-    """Wait until every engine has put ``epoch`` into effect: nothing of before it is in flight."""
+    """Wait until every engine has put ``epoch`` into effect: no earlier request is in flight any more."""
     return _everywhere(do.ReadWaiting(epoch), epoch, seconds, poll)
 
 
 def obeyed(epoch: int, seconds: float, poll: float) -> Step[None]:
-    """Wait until every engine obeys ``epoch``, whatever of before it is still in flight to a cluster that is lost."""
+    """Wait until every engine obeys ``epoch``, even if earlier requests are still in flight to a lost cluster."""
     return _everywhere(do.ReadNotTold(epoch), epoch, seconds, poll)
 
 
@@ -52,7 +52,7 @@ def _everywhere(
 
 
 def excluded_and_running(gateways: Sequence[str]) -> Sentence:
-    """That these contradict somebody's word, and what to do."""
+    """The fault that excluded Gateways are running, and what to do about it."""
     return say(
         "Gateway %(gateways)s is excluded, but it runs and may serve clients. Let switches wait for it again (on the "
         "overview), or stop it.",
@@ -60,13 +60,14 @@ def excluded_and_running(gateways: Sequence[str]) -> Sentence:
     )
 
 
-#: Seconds between two looks at whether clients may still come back: nobody is held meanwhile.
+#: Seconds between two looks for clients that may come back: nobody is held up meanwhile.
 RETURN_POLL_SECONDS = 1.0
 
 
 def come_back(seconds: float) -> Step[None]:
-    """Wait, before anybody is held, until clients of Gateways that have gone had the time to come back: what they
-    send again may be on the source already, and on the target it would be there twice."""
+    """Wait, before any client is held up, until the clients of Gateways that are gone had time to come back: what they
+    resend may already be on the source, and would be on the target twice.
+    """
     began = yield from ask(do.Pause(0))
     told = False
     while expected := (yield from ask(do.ReadExpectedBack())):
@@ -98,8 +99,9 @@ def come_back(seconds: float) -> Step[None]:
 
 
 def nobody_comes_back() -> Step[None]:
-    """With the block in effect: no Gateway may have gone since :func:`come_back`. The block would catch what its
-    clients send again, and forward would send it to the target."""
+    """Check, with the block in effect, that no Gateway has gone since :func:`come_back`. The block would hold what its
+    clients resend, and forward would send it to the target.
+    """
     expected = yield from ask(do.ReadExpectedBack())
     if expected:
         raise StageFailed(
@@ -114,8 +116,8 @@ def nobody_comes_back() -> Step[None]:
 
 
 def heard(plan: Plan, seconds: float, poll: float) -> Step[None]:
-    """Wait until every leader on the target knows what the AppIDs may do there. Whom one of them refuses does
-    not try again.
+    """Wait until every leader on the target knows the AppIDs' ACLs there. A client that a broker refuses does not
+    retry.
     """
 
     def look() -> Step[NotYet | None]:
@@ -140,7 +142,7 @@ def heard(plan: Plan, seconds: float, poll: float) -> Step[None]:
 
 
 def still_lacks(records: int, seconds: float) -> NotYet:
-    """A mirror that is so many records behind."""
+    """The mirror is ``records`` records behind."""
     return NotYet(
         say(
             "The mirror still lacks %(records)s records after %(seconds)s s.",

@@ -1,4 +1,4 @@
-"""Translate: the groups that move go on at the same records on the target. Pure; see ``ways.py``."""
+"""Translate: the groups that move continue at the same records on the target. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def translated(
     ends: Mapping[Partition, OffsetSync],
     anchors: Mapping[Partition, OffsetSync],
 ) -> Step[dict[str, dict[Partition, int]]]:
-    """Every group's offsets for the target: of what it has committed, and of where its members read what it has not.
+    """Every group's offsets for the target: from its commits, and from its members' positions where it has none.
 
-    :param ends: where both sides correspond; from ``anchors`` on they do so offset by offset.
+    :param ends: offsets of both sides that correspond; from ``anchors`` on they correspond one by one.
     :raises StageFailed: records would be skipped or read again, or a position is not known.
     """
     committed = offsets_of(commits)
@@ -71,7 +71,7 @@ def offsets_of(commits: GroupCommits) -> dict[str, dict[Partition, int]]:
 
 
 def with_metadata(wanted: GroupOffsets, commits: GroupCommits) -> dict[str, dict[Partition, Committed]]:
-    """Translated offsets with the metadata of the commits that they were made of.
+    """Translated offsets with the metadata of the commits from which they were translated.
 
     >>> p = Partition("orders", 0)
     >>> with_metadata({"billing": {p: 55}}, {"billing": {p: Committed(95, "batch 7")}})
@@ -89,10 +89,10 @@ def with_metadata(wanted: GroupOffsets, commits: GroupCommits) -> dict[str, dict
 def nothing_is_skipped(
     plan: Plan, committed: GroupOffsets, points: Mapping[Partition, OffsetSync]
 ) -> Step[tuple[dict[Partition, int], dict[Partition, int]]]:
-    """The first offsets of (source, target). Retention works on each side by itself: what a group has still
-    to read must not be gone on the target, because the source has it.
+    """Check that no group would skip records, and return the first offsets of (source, target). Retention works on
+    each side by itself: what a group has still to read must not be gone on the target while the source has it.
 
-    :param points: where both sides correspond, by the switch's direction. :raises StageFailed: it is gone.
+    :param points: offsets that correspond, by the switch's direction. :raises StageFailed: it is gone.
     """
     source_starts, target_starts = yield from ask(
         do.Together((do.ReadStarts(plan.source), do.ReadStarts(plan.target)))
@@ -114,9 +114,9 @@ def nothing_is_skipped(
 def nothing_is_lost(
     plan: Plan, following: GroupOffsets, anchors: Mapping[Partition, OffsetSync]
 ) -> Step[None]:
-    """Before anybody waits: groups could go on at the same records on the target as it is now.
+    """Check, before anybody waits, that groups could continue at the same records on the target as it is now.
 
-    :raises StageFailed: as of :func:`nothing_is_skipped` and :func:`go_on_at_same_record`.
+    :raises StageFailed: as :func:`nothing_is_skipped` and :func:`go_on_at_same_record`.
     """
     starts, target_starts = yield from nothing_is_skipped(plan, following, anchors)
     found = translate_groups(following, anchors, starts, target_starts)
@@ -131,10 +131,11 @@ def go_on_at_same_record(
     ends: Mapping[Partition, OffsetSync],
     anchors: Mapping[Partition, OffsetSync],
 ) -> Step[None]:
-    """Groups that stand before an anchor: between it and them an offset may hold a record on one side only (markers of
-    transactions, compaction), so counting is no proof. What they read next is compared.
+    """Compare what groups before an anchor read next. Between their offsets and the anchor an offset may hold a
+    record on one side only (markers of transactions, compaction), so counting proves nothing there.
 
-    :param following: where groups stand on the source. :raises StageFailed: it is not the same record on both sides.
+    :param following: the groups' offsets on the source. :raises StageFailed: the next record differs between the
+        sides.
     """
     for group, offsets in sorted(following.items()):
         points = {
@@ -160,7 +161,7 @@ def go_on_at_same_record(
 
 
 def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
-    """What is said when :func:`set_offsets` has done its work."""
+    """The outcome after :func:`set_offsets`."""
     return say(
         "Group offsets are set on %(cluster)s and read back (%(count)s in all).",
         count=sum(len(offsets) for offsets in wanted.values()),
@@ -169,9 +170,9 @@ def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
 
 
 def set_offsets(plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, OffsetSync]) -> Step[None]:
-    """Write the groups' offsets on the target, take away what an earlier stay has left there, and read both back.
+    """Write the groups' offsets on the target, remove those of an earlier stay there, and read both back.
 
-    :param ends: the partitions that move; what groups have committed on others is left alone.
+    :param ends: the partitions that move; commits on others are left alone.
     :raises StageFailed: the target does not hold what was written.
     """
     standing = yield from ask(do.ReadGroupOffsets(plan.target))
@@ -206,8 +207,8 @@ def set_offsets(plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, Offse
 
 
 def same_records(wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], limits: Limits) -> Step[None]:
-    """What groups read next is the same on both sides. Of those at the end it was proved with ``ends``;
-    before that records may be there that the mirror has copied twice.
+    """Check that groups read the same records next on both sides. At the ends that was proved with ``ends``; before
+    them there may be records that the mirror has copied twice. :raises StageFailed: they differ.
     """
     points = furthest_back(wanted, ends, limits.tail_records)
     if points:
@@ -217,7 +218,7 @@ def same_records(wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], lim
 
 
 def _stands_still(plan: Plan, ends: Mapping[Partition, OffsetSync]) -> Step[None]:
-    """The last look before the clients are sent over: both sides are as they were when the mirror was drained."""
+    """Check, last before the clients are forwarded, that both sides still end where they did after the drain."""
     target_ends, source_ends = yield from ask(
         do.Together((do.ReadEnds(plan.target), do.ReadEnds(plan.source)))
     )

@@ -1,4 +1,4 @@
-"""Verify: the clients have arrived, work where they are, and nothing bypasses the Gateways. Pure; see ``ways.py``."""
+"""Verify: the clients have arrived and work, and nothing bypasses the Gateways. Pure; see ``ways.py``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hadash.switching.stages.waiting import hold_for
 
 
 def verify(plan: Plan, limits: Limits) -> StageRun:
-    """Every client that was there before is seen on the target, works there, and nothing bypasses it."""
+    """Every client that was there before is seen on the target and works there, and nothing bypasses the Gateways."""
     ends = yield from drained()
     seen = yield from ask(do.ReadSeen())
     told = False
 
     def points() -> Step[dict[Partition, OffsetSync]]:
-        # Each time: when the turned mirror has copied records twice it is counted again meanwhile.
+        # Read each time: if the turned mirror has copied records twice, its anchors are counted again meanwhile.
         turned = yield from ask(do.ReadAnchors())
         return {p: OffsetSync(turned[p].target, turned[p].source) for p in ends}
 
@@ -51,9 +51,9 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
 def _stray_writes(plan: Plan, points: Mapping[Partition, OffsetSync]) -> Step[Sentence | None]:
     """What the old source got since the drained point must be what the turned mirror brought it, in order.
 
-    By count alone a write past the Gateways hides behind the records that the mirror still lacks.
+    Counting alone would let a write past the Gateways hide behind the records that the mirror still lacks.
 
-    :param points: where both sides correspond, by the switch's direction.
+    :param points: offsets that correspond, by the switch's direction.
     """
     source_ends = yield from ask(do.ReadEnds(plan.source))
     mirrored = {
@@ -71,12 +71,12 @@ def _missing_on_target(
     points: Mapping[Partition, OffsetSync],
     elapsed: float,
 ) -> Step[Sentence | None]:
-    """What still stands against success; ``None`` when nothing does.
+    """What is still missing for success; ``None`` if nothing is.
 
     :param ends: the drained point.
-    :param points: where both sides correspond, by the switch's direction.
+    :param points: offsets that correspond, by the switch's direction.
     """
-    # The source first: what the mirror copies back counts for both, so the source never grows by more.
+    # The source is read first: what the mirror copies back counts for both, so the source never grows by more.
     source_ends = yield from ask(do.ReadEnds(plan.source))
     target_ends = yield from ask(do.ReadEnds(plan.target))
     for partition, point in points.items():
@@ -98,7 +98,7 @@ def _missing_on_target(
 
 
 def not_arrived(plan: Plan, seen: do.RecordSeen) -> Step[Sentence | None]:
-    """Which clients are not on the target, and which groups have no members there; ``None`` when all are."""
+    """Which clients are not on the target, and which groups have no members there; ``None`` if all are there."""
     clients = yield from ask(do.ReadClients())
     late = sorted(c for c in seen.clients if plan.target not in clients.get(c, set()))
     if late:
@@ -115,7 +115,7 @@ def not_arrived(plan: Plan, seen: do.RecordSeen) -> Step[Sentence | None]:
 def _idle_on_target(
     plan: Plan, seen: do.RecordSeen, grown: set[str], elapsed: float
 ) -> Step[Sentence | None]:
-    """Whatever was written and read shortly before the switch has to be so again.
+    """What was written and read shortly before the switch, and is not yet again; ``None`` if all is.
 
     :param grown: Topics with records that can only be read on the target.
     """
@@ -131,10 +131,10 @@ def _idle_on_target(
 def unread(
     plan: Plan, seen: do.RecordSeen, grown: set[str], going_on: set[tuple[str, str]]
 ) -> Sentence | None:
-    """Which Topics were read shortly before the switch, have new records, and are not read on the target;
-    ``None`` for none.
+    """Which Topics were read shortly before the switch, have new records, and are not read on the target; ``None`` if
+    there are none.
 
-    :param going_on: what is done on the target now (see :class:`hadash.switching.stages.commands.ReadActivity`).
+    :param going_on: the current activity on the target (see :class:`hadash.switching.stages.commands.ReadActivity`).
     """
     topics = [
         topic

@@ -1,6 +1,6 @@
-"""How stages wait: again and again until something holds, or until it has held for a while. Pure.
+"""How stages wait: they look repeatedly until something holds, or until it has held for a while. Pure.
 
-Time passes only in :class:`~hadash.switching.stages.commands.Pause`, which whoever drives a stage answers.
+Time passes only in :class:`~hadash.switching.stages.commands.Pause`, which the code that drives a stage answers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """What is waited for does not hold. ``fault``: why the stage fails when its time is up. ``meanwhile``: what
-    people are told, once, who wait for it.
+    """A condition does not hold yet. ``fault``: why the stage fails when its time is up. ``meanwhile``: what is said
+    once to the people who wait.
     """
 
     fault: Sentence
@@ -35,9 +35,9 @@ def wait_until(
     began: float | None = None,
     tell_after: float = 1.0,
 ) -> Step[R]:
-    """Look every ``poll`` seconds, until there is something else than :class:`NotYet`.
+    """Look every ``poll`` seconds until the result is something else than :class:`NotYet`, and return it.
 
-    :param seconds: for so long, at most. :param began: since when, in seconds since the stage began; else now.
+    :param seconds: the longest wait. :param began: when it began, in seconds since the stage began; default: now.
     :param tell_after: seconds after which people are told what is waited for.
     :raises StageFailed: time is up.
     """
@@ -63,12 +63,12 @@ def hold_for(
     poll: float,
     at_last: Callable[[], Step[Sentence | None]] | None = None,
 ) -> Step[None]:
-    """Look every ``poll`` seconds, until nothing has been missing for ``hold`` seconds without a break.
+    """Look every ``poll`` seconds until nothing has been missing for ``hold`` seconds without a break.
 
-    :param look: what is missing, in a sentence; it is given the seconds since the stage began.
-    :param seconds: since the stage began, for so long, at most.
-    :param at_last: what is looked at once it has held for so long, because it takes longer; whatever is missing there
-        begins the wait again.
+    :param look: returns what is missing, as a sentence; it is given the seconds since the stage began.
+    :param seconds: the limit, since the stage began.
+    :param at_last: a slower look, made once nothing has been missing for so long; if it finds something, the wait
+        begins again.
     :raises StageFailed: time is up. It says what was missing last.
     """
     held_since: float | None = None

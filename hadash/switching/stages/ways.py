@@ -1,7 +1,7 @@
-"""The stages. Each re-reads the truth, asks for one thing at a time, and ends with a sentence.
+"""The stages. Each reads the current state again, yields one command at a time, and ends with a sentence.
 
-Every stage is idempotent: killed at any point and begun again, it comes to the same end. Before forward a stage
-that cannot do its work raises :class:`StageFailed`, and the switch returns to the start.
+Every stage is idempotent: killed at any point and begun again, it reaches the same end. Before forward, a stage that
+cannot do its work raises :class:`StageFailed`, and the switch returns to the start.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ def quiesce(plan: Plan, limits: Limits) -> StageRun:
     yield from come_back(limits.quiesce)
     began = yield from ask(do.Pause(0))
     if (yield from ask(do.ReadReading())) is None:
-        # (Else an earlier executor may have asked members to rejoin already.) Since the precheck somebody may
-        # have joined.
+        # (Otherwise an earlier executor may already have asked members to rejoin.) Consumers may have joined since the
+        # precheck.
         yield from check_assignors(plan, limits)
     yield from note_positions(plan, limits)
     yield from ask(do.WarmUp())
-    if not plan.kind.spec.readers_only:  # whoever only reads needs no writing, and a mirror stays closed
+    if not plan.kind.spec.readers_only:  # readers need no write access, and a mirror stays closed
         yield from ask(do.AllowWrites(plan.target))
         yield from heard(plan, limits.quiesce, limits.poll)
     waiting = yield from _members(plan)
     if waiting:
         yield from _hold_heartbeats(plan, limits, waiting)
-    # Also when nobody is there: from now on a join is parked, so that whoever comes has nothing to commit.
+    # Also without members: from now on joins are parked, so that new members have nothing to commit.
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.QUIESCE))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
 
     def look() -> Step[NotYet | set[tuple[str, str]]]:
-        # Again each time: one that left is no member any more, and one that joined has to commit too.
+        # Read each time: a consumer that left is no member any more, and one that joined has to commit, too.
         members = yield from _members(plan)
         states = yield from ask(do.ReadQuiesced())
         late = sorted(m for m in members if states.get(m) not in ("parked", "joining"))
@@ -74,13 +74,13 @@ def quiesce(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _members(plan: Plan) -> Step[set[tuple[str, str]]]:
-    """(group, member id) of everybody who is in a group on the source."""
+    """(group, member id) of every group member on the source."""
     members = yield from ask(do.ReadMembers(plan.source))
     return {(group, member) for group, ids in members.items() for member in ids}
 
 
 def _hold_heartbeats(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Step[None]:
-    """Hold heartbeats for a while, so that all members are told at the same moment."""
+    """Hold heartbeats for a while, so that all members learn of the rebalance at the same moment."""
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.HOLD_HEARTBEATS))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
     began = yield from ask(do.Pause(0))
@@ -115,7 +115,7 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
     anchors = yield from ask(do.ReadAnchors())
 
     def look() -> Step[tuple[CaughtUp, Mapping[Partition, int]] | NotYet]:
-        # The target first: should the source still grow, it is the source that is seen to.
+        # The target is read first: if the source still grows, it shows as records that the mirror lacks.
         target_ends = yield from ask(do.ReadEnds(plan.target))
         source_ends = yield from ask(do.ReadEnds(plan.source))
         verdict = compare_ends(anchors, source_ends, target_ends)
@@ -126,7 +126,7 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
         return verdict, source_ends
 
     found, source_ends = yield from wait_until(look, limits.drain, limits.fast_poll, tell_after=0.5)
-    # Paused before the clients go over: a Connect worker that starts again would copy from its last committed
+    # Mirrors are paused before the clients move: a Connect worker that restarts would copy from its last committed
     # offset, and write old records behind the new ones.
     difference, self_assigned, _ = yield from ask(
         do.Together((do.CompareTails(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
@@ -180,13 +180,13 @@ def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.FORWARD))
     yield from in_effect(epoch, limits.forward, limits.poll)
-    if not plan.kind.spec.readers_only:  # the target of readers that come home is where others write
+    if not plan.kind.spec.readers_only:  # clients write to the target when readers move back
         yield from ask(do.ResumeMirrors())
         yield from ask(do.DenyWrites(plan.target))
     return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)
 
 
-#: What each stage runs.
+#: The function of each stage.
 RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
     Stage.PRECHECK: precheck,
     Stage.QUIESCE: quiesce,
@@ -203,7 +203,7 @@ RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
 }
 
 
-#: What is run instead in a switch of a kind.
+#: The functions that replace these in a switch of a certain kind.
 RUNS_OF: dict[Kind, dict[Stage, Callable[[Plan, Limits], StageRun]]] = {
     Kind.REHEARSAL: {Stage.PRECHECK: precheck_only},
     Kind.FORCED: {
@@ -218,5 +218,5 @@ RUNS_OF: dict[Kind, dict[Stage, Callable[[Plan, Limits], StageRun]]] = {
 
 
 def run_of(kind: Kind, stage: Stage) -> Callable[[Plan, Limits], StageRun]:
-    """What a stage runs in a switch of this kind."""
+    """The function of a stage in a switch of this kind."""
     return RUNS_OF.get(kind, {}).get(stage) or RUNS[stage]

@@ -1,1 +1,3 @@
-"""What the commands of stages do on real servers, by server. Importing a module registers its handlers."""
+"""The effects of commands on real servers, one module for each kind of server. Importing one registers its
+handlers.
+"""

@@ -1,4 +1,4 @@
-"""Commands to ZooKeeper and Gateways: bindings, who obeys them, who is connected."""
+"""Commands to ZooKeeper and Gateways: bindings, the engines that obey them, connected clients."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_clients(hand: CommandHandler, command: do.ReadClients) -> dict[str, set
 def read_activity(hand: CommandHandler, command: do.ReadActivity) -> set[tuple[str, str]]:
     found = ask_about(hand.plan, ask_every, "/access", "access")
     topics = set(hand.plan.topics)
-    if hand.plan.kind.spec.readers_only:  # others of the same AppID stay, and may read the same
+    if hand.plan.kind.spec.readers_only:  # other clients of the same AppID stay, and may read the same Topics
         found = [a for a in found if hand.plan.covers(a["appid"], a["client_id"])]
     return {
         (a["kind"], a["resource"])

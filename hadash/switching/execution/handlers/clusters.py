@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The state of a group whose coordinator tells who reads what.
+#: The state of a group whose coordinator tells the assignments.
 STABLE = "Stable"
 
 
@@ -69,7 +69,7 @@ def check_rights(hand: CommandHandler, command: do.CheckRights) -> RightsCheck:
     denied = acl_rules.denied_beyond(here, there, plan.appids, plan.topics, plan.groups, own)
     return RightsCheck(
         tuple(sorted(f"{a.principal} {a.operation} {a.resource_type.lower()} {a.resource}" for a in denied)),
-        # (Those of both as if they were one's: what the target lacks is copied to it.)
+        # (The ACLs of both clusters count as one set: what the target lacks is copied to it.)
         _depending_on_hosts(plan, here | there),
     )
 
@@ -124,8 +124,8 @@ def deny_writes(hand: CommandHandler, command: do.DenyWrites) -> int:
     cluster = hand.clusters[command.cluster]
 
     def keep(rules: list[Denied]) -> None:
-        """In ZooKeeper, too: by the notes in PostgreSQL alone, one that forgets them leaves rules that nobody
-        takes away.
+        """Note the denials in ZooKeeper, too: a PostgreSQL that loses its notes would otherwise leave ACLs that nobody
+        removes.
         """
         if not hand.context.keep_denied(command.cluster, rules):
             log.warning(
@@ -156,11 +156,12 @@ def _warm_up(hand: CommandHandler, cluster: str, partitions: list[Partition]) ->
 
 
 def _try_group_offsets(hand: CommandHandler, partitions: list[Partition]) -> None:
-    """Write what translate will write over: whether offsets can be written shows before clients wait for it."""
+    """Write offsets that translate will overwrite, so that a failure to write them shows before clients wait."""
     source, target = hand.client(hand.plan.source), hand.client(hand.plan.target)
     committed = source.group_commits(hand.plan.groups)
     tried = to_try(committed, target.group_commits(hand.plan.groups), target.start_offsets(partitions))
-    # (The fence: however long the reading took, who was replaced would write over what his successor has translated.)
+    # (The fence: if reading took long, an executor that was replaced would overwrite what its successor has
+    # translated.)
     target.set_group_offsets(tried, hand.fence)
 
 
@@ -210,8 +211,8 @@ def read_assigned(hand: CommandHandler, command: do.ReadAssigned) -> Assigned:
 
 
 def _hosts(hand: CommandHandler) -> dict[tuple[str, str], str]:
-    """From where the members of groups come, by group and member id, as the Gateways see it. (Their
-    coordinator sees the Gateway.)
+    """The hosts of group members, by group and member id, as the Gateways see them. (A coordinator sees the
+    Gateway.)
     """
     members = ask_about(hand.plan, ask_every, "/members", "members")
     return {(m["group"], m["member_id"]): m["host"] for m in members}
@@ -220,7 +221,7 @@ def _hosts(hand: CommandHandler) -> dict[tuple[str, str], str]:
 @handles(do.ReadPositions)
 def read_positions(hand: CommandHandler, command: do.ReadPositions) -> list[tuple[Reader, Partition, int]]:
     topics = set(hand.plan.topics)
-    # Of every Gateway: the lowest of half of the positions could skip records.
+    # Every Gateway is needed: the lowest of only some positions could skip records.
     found = ask_about(hand.plan, ask_every, "/positions", "positions")
     return [
         (Reader(entry["client_id"], entry["host"]), Partition(topic, index), offset)

@@ -1,4 +1,4 @@
-"""Commands to mirrors: the plan as it is now, whether they can be trusted, stopping and turning them."""
+"""Commands to mirrors (check, compare, stop, turn round), and checks of the current plan and its clients."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def read_written(hand: CommandHandler, command: do.ReadWritten) -> dict[str, str
 @handles(do.CheckSelfAssigned)
 def check_self_assigned(hand: CommandHandler, command: do.CheckSelfAssigned) -> dict[str, frozenset[str]]:
     readers = ask_about(hand.plan, ask_every, "/readers", "readers")
-    # Last: a client that joined meanwhile is a member.
+    # Read last: a client that joined meanwhile is a member.
     members = ask_about(hand.plan, ask_every, "/members", "members")
     groups = hand.client(hand.plan.source).groups(hand.plan.groups)
     hosts = {(m["group"], m["member_id"]): m["host"] for m in members}
@@ -140,7 +140,7 @@ def compare_tails(hand: CommandHandler, command: do.CompareTails) -> Sentence | 
         client = hand.client(cluster)
         return client.tail(ends, client.start_offsets(ends), count)
 
-    # Both sides at once: clients wait.
+    # Both sides at once, because clients wait.
     with ThreadPoolExecutor(max_workers=1) as beside:
         other = beside.submit(read, hand.plan.target, target_ends)
         return proof.compare_tails(read(hand.plan.source, source_ends), other.result())
@@ -158,7 +158,7 @@ def compare_next(hand: CommandHandler, command: do.CompareNext) -> dict[Partitio
 
     points, ends = command.points, command.ends
     there = {p: (point.target, ends[p].target) for p, point in points.items()}
-    # Both sides at once: clients wait.
+    # Both sides at once, because clients wait.
     with ThreadPoolExecutor(max_workers=1) as beside:
         other = beside.submit(read, hand.plan.target, there)
         ours = read(hand.plan.source, {p: (point.source, ends[p].source) for p, point in points.items()})

@@ -1,4 +1,4 @@
-"""What a stage keeps for later ones, and what is known of a source that is lost."""
+"""Commands for what stages store for later ones, and for what is known of a lost source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which function carries out which command."""
+"""The registry of the functions that carry out commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hadash.switching.stages.asking import Command
 
 R = TypeVar("R")
 
-#: A function of the :class:`CommandHandler` and the command, that returns its answer.
+#: A function of the :class:`CommandHandler` and the command that returns the command's answer.
 Handler = Callable[[Any, Any], R]
 
 #: By the class of the command.
@@ -17,7 +17,7 @@ HANDLERS: dict[type[Command[Any]], Handler[Any]] = {}
 
 
 def handles(command: type[Command[R]]) -> Callable[[Handler[R]], Handler[R]]:
-    """Registers a function as the one that carries out ``command``: it returns what that is answered with."""
+    """Register a function that carries out ``command`` and returns its answer."""
 
     def register(function: Handler[R]) -> Handler[R]:
         if command in HANDLERS:

@@ -1,4 +1,4 @@
-"""``hadash-manage compare_bindings``: whether ZooKeeper's bindings are what switches and changes by hand have left."""
+"""``hadash-manage compare_bindings``: compare ZooKeeper's bindings with the results of switches and manual changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hadash-manage stray_bindings``: bindings of switches that PostgreSQL does not run, and how their clients go on."""
+"""``hadash-manage stray_bindings``: list bindings of switches that PostgreSQL does not run; release their clients."""
 
 from __future__ import annotations
 
