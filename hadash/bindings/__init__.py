@@ -1,4 +1,4 @@
-"""What the engines obey: bindings, their epoch, and who has put them into effect, in ZooKeeper.
+"""What engines obey, in ZooKeeper: bindings, the binding epoch, and which engines have put it into effect.
 
 Imports no Django: the Gateway uses it too.
 """

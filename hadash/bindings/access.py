@@ -1,11 +1,11 @@
-"""How hadash signs in to its ZooKeeper, and whose its nodes are.
+"""How hadash signs in to its ZooKeeper, and which user owns its nodes.
 
-With a user every node is made for that user alone (ZooKeeper's scheme ``digest``): nobody else reads it, changes it
-or deletes it. A password in the clear is of little use, so it belongs together with TLS wherever others can listen.
+If a user is configured, every node is created for that user alone (ZooKeeper's scheme ``digest``): no other user can
+read, change or delete it. The password is sent in the clear, so it should be combined with TLS wherever others can
+listen.
 
-ZooKeeper's SASL is not spoken: kazoo takes a connection that is dropped during its exchange (a server that
-restarts) for a wrong password, and never connects again. A Gateway would go on with the bindings of that
-moment.
+ZooKeeper's SASL is not supported: if a connection is dropped during the SASL exchange (a server restarts), kazoo takes
+that for a wrong password and never connects again. A Gateway would keep the bindings of that moment.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ PREFIX = "HADASH_ZOOKEEPER_"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Credentials and certificates; without any, ZooKeeper is spoken to as anybody could.
+    """Credentials and certificates; without any, the connection to ZooKeeper is anonymous and unencrypted.
 
-    :param ca: who issues the servers' certificates (PEM); with it the connection is TLS, and the servers'
-        names are checked.
-    :param certificate: hadash's own (PEM), with ``key``, for servers that ask for one.
-    :param old_password: while the password is replaced: with both, a process reaches the nodes of those that
-        have the old one only, and makes nodes that those reach.
+    :param ca: the authority that issues the servers' certificates (PEM). If it is set, the connection is TLS and the
+        servers' names are checked.
+    :param certificate: hadash's own certificate (PEM), with ``key``, for servers that require one.
+    :param old_password: set while the password is replaced. A process with both passwords can read the nodes of
+        processes that have the old one only, and those processes can read the nodes that it creates.
     """
 
     user: str = ""
@@ -41,10 +41,10 @@ class Access:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Access:
-        """``HADASH_ZOOKEEPER_USER``, ``_PASSWORD`` or ``_PASSWORD_FILE``, ``_OLD_PASSWORD`` or ``_OLD_PASSWORD_FILE``,
-        ``_TLS_CA``, ``_TLS_CERTIFICATE``, ``_TLS_KEY``.
+        """Read ``HADASH_ZOOKEEPER_USER``, ``_PASSWORD`` or ``_PASSWORD_FILE``, ``_OLD_PASSWORD`` or
+        ``_OLD_PASSWORD_FILE``, ``_TLS_CA``, ``_TLS_CERTIFICATE``, ``_TLS_KEY``.
 
-        :raises ValueError: naming the variable that lacks another, or cannot be used.
+        :raises ValueError: a variable requires another one, or cannot be used. The message names it.
         """
 
         def value(name: str) -> str:
@@ -92,11 +92,11 @@ class Access:
 
     @property
     def acl(self) -> list[ACL] | None:
-        """Of every node: everything for the user, nothing for others. ``None`` without one: everybody's."""
+        """The ACL of every node: all rights for the user, none for others. ``None`` without a user: open to all."""
         return [make_digest_acl(self.user, self.password, all=True)] if self.user else None
 
     def options(self) -> dict[str, Any]:
-        """What :class:`kazoo.client.KazooClient` is given."""
+        """The arguments for :class:`kazoo.client.KazooClient`."""
         options: dict[str, Any] = {}
         if self.user:
             passwords = [self.password, *([self.old_password] if self.old_password else [])]

@@ -1,4 +1,4 @@
-"""Clusters, pairs and placements as the engines read them. Published by the control plane, never by a Gateway."""
+"""Clusters, pairs and placements as the engines read them. The control plane publishes them, never a Gateway."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hadash.bindings.model import ClusterDescription, PairDescription, Placement
 
 
 def _put(client: KazooClient, path: str, data: bytes) -> None:
-    """Create or set; unchanged data is left alone so that watchers stay asleep."""
+    """Create or set a node; unchanged data is left alone so that watchers stay asleep."""
     try:
         held, _ = client.get(path)
         if held != data:
@@ -38,6 +38,7 @@ def publish_placement(client: KazooClient, switch_id: str, placement: Placement)
 
 
 def read_cluster(client: KazooClient, name: str) -> ClusterDescription | None:
+    """Return the description of a cluster; ``None`` when it is not published or cannot be parsed."""
     try:
         return ClusterDescription.from_bytes(client.get(layout.cluster(name))[0])
     except NoNodeError:
@@ -45,6 +46,7 @@ def read_cluster(client: KazooClient, name: str) -> ClusterDescription | None:
 
 
 def read_pair(client: KazooClient, name: str) -> PairDescription | None:
+    """Return the description of a pair; ``None`` when it is not published or cannot be parsed."""
     try:
         return PairDescription.from_bytes(client.get(layout.pair(name))[0])
     except NoNodeError:
@@ -52,6 +54,7 @@ def read_pair(client: KazooClient, name: str) -> PairDescription | None:
 
 
 def read_placement(client: KazooClient, switch_id: str) -> Placement | None:
+    """Return the placement of a switch; ``None`` when it is not published or cannot be parsed."""
     try:
         return Placement.from_bytes(client.get(layout.placement(switch_id))[0])
     except NoNodeError:

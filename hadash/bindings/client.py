@@ -28,21 +28,21 @@ from hadash.bindings import layout
 from hadash.bindings.access import Access
 from hadash.bindings.errors import NotAllowed, StoreUnavailable
 
-#: Where hadash lives in the ensemble.
+#: hadash's path in the ensemble.
 CHROOT = os.environ.get("HADASH_ZOOKEEPER_CHROOT", "/hadash")
 
-#: Seconds that ZooKeeper keeps a session (and a Gateway's ``live`` node) without a heartbeat. Short enough
-#: that a dead Gateway is seen within one stage, long enough for a garbage collection of the ensemble.
+#: Seconds that ZooKeeper keeps a session (and a Gateway's ``live`` node) without a heartbeat. Short enough for a dead
+#: Gateway to be noticed within one stage, long enough for a garbage collection of the ensemble.
 SESSION_TIMEOUT_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_SESSION_TIMEOUT", "6"))
 
-#: Seconds to wait for the first connection, and for one command to be retried over connection losses.
+#: Seconds to wait for the first connection, and to retry one command over connection losses.
 CONNECT_TIMEOUT_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_CONNECT_TIMEOUT", "10"))
 
-#: Seconds to wait for the answer to one command. kazoo queues commands while it reconnects, for as long as that takes:
-#: a person who waits, or a switch whose clients wait, has to hear of it. Longer than the election of a leader.
+#: Seconds to wait for the answer to one command, longer than the election of a leader takes. kazoo queues commands
+#: while it reconnects, however long that takes; a waiting person, or a switch whose clients wait, must be told of it.
 ANSWER_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_ANSWER_TIMEOUT", "5"))
 
-#: What kazoo raises when a command was not answered: it may have been carried out, or may be yet.
+#: kazoo's errors for a command that was not answered: it may have been carried out, or may still be.
 LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
 
 
@@ -55,7 +55,11 @@ _TLS_TOO = ", and that HADASH_ZOOKEEPER_TLS_CA has issued the certificates of it
 
 @contextmanager
 def reaching() -> Iterator[None]:
-    """For reads, and for writes that may be repeated. :raises StoreUnavailable: instead of what kazoo raises."""
+    """Translate kazoo's errors, for reads and for writes that may be repeated.
+
+    :raises StoreUnavailable: ZooKeeper cannot be reached.
+    :raises NotAllowed: ZooKeeper denies access.
+    """
     try:
         yield
     except LOST_REPLY as error:
@@ -65,12 +69,12 @@ def reaching() -> Iterator[None]:
 
 
 def committed(transaction: TransactionRequest) -> bool:
-    """Commit; false when somebody else was faster, and nothing was done.
+    """Commit; false when another writer was faster, and nothing was done.
 
-    :raises KazooException: it failed for another reason, such as :data:`LOST_REPLY`.
+    :raises KazooException: the commit failed for another reason, such as :data:`LOST_REPLY`.
     """
     faults = [result for result in transaction.commit() if isinstance(result, Exception)]
-    # Beside the one that failed stand those that were rolled back, or were not tried, with it.
+    # Next to the operation that failed there are those that were rolled back, or not tried, because of it.
     own = [fault for fault in faults if not isinstance(fault, RolledBackError | RuntimeInconsistency)]
     for fault in own:
         if not isinstance(fault, BadVersionError | NoNodeError | NodeExistsError):
@@ -79,10 +83,13 @@ def committed(transaction: TransactionRequest) -> bool:
 
 
 class _BoundedResult(AsyncResult):
-    """Waits no longer than :data:`ANSWER_SECONDS` unless told how long."""
+    """A result whose ``get`` waits at most :data:`ANSWER_SECONDS` by default."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """:raises OperationTimeoutError: no answer in time; the command stays in kazoo's queue."""
+        """Return the result.
+
+        :raises OperationTimeoutError: no answer in time; the command stays in kazoo's queue.
+        """
         if timeout is not None:
             return super().get(block, timeout)
         try:
@@ -103,14 +110,14 @@ def connect(
     bounded: bool = False,
     access: Access | None = None,
 ) -> KazooClient:
-    """A started client below ``chroot``, which is created with hadash's folders when they are missing.
+    """Return a started client below ``chroot``, which is created with hadash's folders when they are missing.
 
     :param hosts: ``host:port,host:port``; the default is ``ZOOKEEPER_HOSTS``.
-    :param bounded: commands give up after :data:`ANSWER_SECONDS`: for the control plane. A Gateway waits for as long
-        as it takes instead, because kazoo's watches do not survive a command that gives up.
+    :param bounded: whether commands time out after :data:`ANSWER_SECONDS`; meant for the control plane. A Gateway waits
+        as long as necessary, because kazoo's watches do not survive a command that times out.
     :param access: how to sign in; the default is what the environment says.
     :raises StoreUnavailable: when no server answers within :data:`CONNECT_TIMEOUT_SECONDS`.
-    :raises NotAllowed: another user's nodes are there.
+    :raises NotAllowed: the nodes belong to another user.
     :raises ValueError: the environment names credentials that cannot be used.
     """
     access = Access.from_environment() if access is None else access
@@ -121,7 +128,7 @@ def connect(
         client.chroot = chroot
         for path in (*layout.ROOTS, layout.EPOCH, layout.CLOCK):
             client.ensure_path(path)
-        client.get(layout.EPOCH)  # everybody may ask whether a node exists
+        client.get(layout.EPOCH)  # without permission a client may still check whether a node exists
     except NoAuthError:
         client.stop()
         client.close()
@@ -141,12 +148,12 @@ def started(
     logger: logging.Logger | None = None,
     access: Access | None = None,
 ) -> KazooClient:
-    """A client that is connected; it has made nothing yet.
+    """Return a connected client; it has created no nodes yet.
 
     :param hosts: with the chroot, if there is one.
-    :param setting: where a person would correct ``hosts``.
+    :param setting: the setting in which an operator would correct ``hosts``, for the error message.
     :param access: how to sign in, if at all.
-    :param logger: kazoo's, which writes the content of nodes at level DEBUG.
+    :param logger: the logger that kazoo uses; at level DEBUG kazoo writes the content of nodes to it.
     :raises StoreUnavailable: no server answers within :data:`CONNECT_TIMEOUT_SECONDS`.
     """
     client = KazooClient(

@@ -1,7 +1,7 @@
-"""What the rest of the program asks of an engine's bindings, whichever engine it is.
+"""The interface to an engine's bindings, the same for every engine.
 
-Two speak it: :mod:`hadash.bindings.native`, which hadash's own Gateway obeys, and :mod:`hadash.bindings.didi.dialect`,
-which DiDi's brokers and Gateway obey. Nobody above this floor asks which one it has.
+There are two implementations: :mod:`hadash.bindings.native`, which hadash's own Gateway obeys, and
+:mod:`hadash.bindings.didi.dialect`, which DiDi's brokers and Gateway obey. No caller checks which one it has.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hadash.sentences import Sentence
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Who has not put an epoch into effect, by name, and how many engines there are in all."""
+    """The names of the engines that have not put an epoch into effect, and how many engines there are in all."""
 
     late: tuple[str, ...]
     engines: int
-    #: Those that are late although they are excluded: their process runs all the same.
+    #: Late engines that are excluded: their process runs nevertheless.
     excluded: tuple[str, ...] = ()
 
 
@@ -31,15 +31,15 @@ class Dialect(Protocol):
     """The bindings of one pair. Every method raises the errors of :mod:`hadash.bindings.errors` and no others."""
 
     def document(self, appid: str) -> BindingDocument:
-        """What should be for one AppID; an empty document when nothing is bound."""
+        """The intended bindings of one AppID; an empty document when nothing is bound."""
         ...
 
     def documents_now(self, appids: Iterable[str]) -> dict[str, BindingDocument]:
-        """The same for several, in the time that one takes."""
+        """The intended bindings of several AppIDs, in the time that one takes."""
         ...
 
     def all_documents(self) -> dict[str, BindingDocument | None]:
-        """What should be, by AppID; ``None`` for a document that cannot be parsed."""
+        """All intended bindings by AppID; ``None`` for a document that cannot be parsed."""
         ...
 
     def journal(self, switch_id: str) -> Journal | None:
@@ -47,41 +47,45 @@ class Dialect(Protocol):
         ...
 
     def take_over(self, switch_id: str, stage: str, token: int) -> Journal | None:
-        """Make ``token`` the only one that may write for this switch; the journal as it was before."""
+        """Make ``token`` the only one that may write for this switch, and return the journal as it was before."""
         ...
 
     def facts(self, switch_id: str) -> dict[str, Any]:
-        """What the stages of a switch keep for each other; empty when nothing was kept."""
+        """The facts that the stages of a switch keep for each other; empty when nothing was kept."""
         ...
 
     def keep_facts(self, journal: Journal, values: Mapping[str, Any]) -> None:
-        """Replace them. Refused when ``journal.token`` was replaced."""
+        """Replace the facts of a switch. Refused when ``journal.token`` was replaced."""
         ...
 
     def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
-        """Why the engine could not move ``identities`` away from ``cluster``; nothing is written."""
+        """The reasons why the engine could not move ``identities`` away from ``cluster``; writes nothing."""
         ...
 
     def change(
         self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
     ) -> int:
-        """Bind and unbind; the epoch of the change. Refused if a document is not as it was ``seen``. May be
-        called again with the same edits at any time: it completes what an interrupted call left. After an
-        error other than ``UnknownOutcome`` no engine was told anything new.
+        """Bind and unbind, and return the epoch of the change.
+
+        Refused if a document differs from what was ``seen``. May be called again with the same edits at any time: it
+        completes what an interrupted call left. After an error other than ``UnknownOutcome`` no engine was told
+        anything new.
         """
         ...
 
     def waiting_for(self, epoch: int) -> Waiting:
-        """Who has not put what :meth:`change` returned into effect yet."""
+        """The engines that have not put the change of ``epoch``, which :meth:`change` returned, into effect yet."""
         ...
 
     def not_told(self, epoch: int) -> Waiting:
-        """Who may not obey it yet. Whoever obeys sends nothing more to the old cluster; what it sent before
-        may still be in flight there, which matters only as long as there is an old cluster.
+        """The engines that may not obey the change of ``epoch`` yet.
+
+        An engine that obeys sends nothing more to the old cluster. What it sent before may still be in flight there,
+        which matters only as long as the old cluster exists.
         """
         ...
 
     def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
-        """Which engines have gone whose clients, of one of ``appids``, may still send again what ``cluster`` has
-        already: sent to another cluster it would be there twice."""
+        """The engines that are gone and whose clients, of one of ``appids``, may still send again what ``cluster``
+        already has. If those records went to another cluster, they would exist twice."""
         ...

@@ -1,7 +1,7 @@
-"""Which changes of bindings a Gateway has in effect, as it tells those who wait for it.
+"""The changes of bindings that a Gateway has in effect, as it reports them.
 
-Changes come into effect out of order: a block waits for what is in flight, another AppID's change does not.
-So a Gateway says which epochs are missing, and nobody waits for a change that is none of theirs.
+Changes come into effect out of order: a block waits for requests in flight, another AppID's change does not. So a
+Gateway reports which epochs are missing, and a switch does not wait for changes of others.
 """
 
 from __future__ import annotations
@@ -11,44 +11,45 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-#: First and last of some epochs that follow each other.
+#: The first and last epoch of a consecutive range.
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a Gateway knows and does.
+    """The epochs that a Gateway knows, obeys and has in effect.
 
     >>> report = Report(9, missing=((7, 7),))
     >>> report.has(6), report.has(7), report.has(8), report.has(10), report.applied
     (True, False, True, False, 6)
     """
 
-    #: The last epoch that is known there.
+    #: The last epoch that the Gateway knows.
     latest: int = 0
-    #: Those of them that are not in effect: something that they stop may be in flight. Sorted, none touches another.
+    #: Known epochs that are not in effect: requests that they stop may be in flight. Sorted; no two spans touch.
     missing: tuple[Span, ...] = ()
-    #: Those whose bindings it cannot read, and therefore does not obey; also missing.
+    #: Known epochs whose bindings the Gateway cannot read, and therefore does not obey. They are also in ``missing``.
     unread: tuple[Span, ...] = ()
 
     @property
     def applied(self) -> int:
-        """Up to this epoch everything is in effect."""
+        """The epoch up to which everything is in effect."""
         return self.missing[0][0] - 1 if self.missing else self.latest
 
     @property
     def known(self) -> int:
-        """Up to this epoch everything is obeyed."""
+        """The epoch up to which everything is obeyed."""
         return self.unread[0][0] - 1 if self.unread else self.latest
 
     def has(self, epoch: int) -> bool:
-        """Whether the change of ``epoch`` is in effect: nothing that it stops is in flight any more."""
+        """Whether the change of ``epoch`` is in effect: no request that it stops is in flight any more."""
         return epoch <= self.latest and not _within(self.missing, epoch)
 
     def is_ahead_of(self, newest: int) -> bool:
-        """Whether it knows of changes that ZooKeeper, whose last one is ``newest``, has no more: ZooKeeper
-        lost them, or was restored from an older backup. What its numbers say is about changes that nobody
-        else knows then.
+        """Whether the Gateway knows changes that ZooKeeper, whose last epoch is ``newest``, no longer has.
+
+        ZooKeeper then lost them, or was restored from an older backup, and the report is about changes that no other
+        process knows.
 
         >>> Report(9).is_ahead_of(8), Report(9).is_ahead_of(9)
         (True, False)
@@ -56,17 +57,17 @@ class Report:
         return self.latest > newest
 
     def obeys(self, epoch: int) -> bool:
-        """Whether nothing more is sent to where the change of ``epoch`` does not lead."""
+        """Whether the Gateway sends nothing more to a cluster that the change of ``epoch`` leads away from."""
         return epoch <= self.latest and not _within(self.unread, epoch)
 
     def to_bytes(self) -> bytes:
-        """JSON. ``epoch`` and ``known`` are for readers that know no spans."""
+        """Serialize as JSON. ``epoch`` and ``known`` are for readers of a version without spans."""
         told = {"epoch": self.applied, "known": self.known, "latest": self.latest}
         return json.dumps({**told, "missing": self.missing, "unread": self.unread}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Report:
-        """What a Gateway has told, also one that knows no spans; nothing at all of what cannot be read.
+        """Parse a report, also one of a version without spans; an empty report for data that cannot be read.
 
         >>> Report.from_bytes(b'{"epoch": 7, "known": 9}')
         Report(latest=9, missing=((8, 9),), unread=())
@@ -87,7 +88,7 @@ class Report:
 
 
 def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The same epochs, sorted, as few spans as there can be.
+    """The same epochs, sorted, in as few spans as possible.
 
     >>> merged([(7, 8), (3, 3), (4, 5), (8, 9)])
     ((3, 5), (7, 9))

@@ -1,14 +1,14 @@
-"""What can go wrong with a change of bindings. Each message is for the person who reads the switch's log."""
+"""The errors of a change of bindings. Each message is for the person who reads the switch's log."""
 
 from __future__ import annotations
 
 
 class BindingError(Exception):
-    """Base; never raised itself."""
+    """Base class; never raised itself."""
 
 
 class StaleWriter(BindingError):
-    """A newer executor has taken over this switch: whoever gets this must stop at once."""
+    """A newer executor has taken over this switch: the caller must stop at once."""
 
 
 class NameTaken(BindingError):
@@ -21,8 +21,8 @@ class Superseded(NameTaken):
 
 
 class AlreadyForwarded(BindingError):
-    """This switch has sent the identity to its target already. Whoever gets this has forgotten it: it has to read back
-    how far the switch came, and goes on from there."""
+    """This switch has already sent the identity to its target. The caller has lost that fact: it must read back how far
+    the switch came, and continue from there."""
 
 
 class NotBlocked(BindingError):
@@ -30,7 +30,7 @@ class NotBlocked(BindingError):
 
 
 class FactsTooLarge(BindingError):
-    """What the stages of a switch keep for each other does not fit into one node of ZooKeeper."""
+    """The facts that the stages of a switch keep for each other do not fit into one node of ZooKeeper."""
 
 
 class BindingBusy(BindingError):
@@ -38,7 +38,7 @@ class BindingBusy(BindingError):
 
 
 class BindingConflict(BindingError):
-    """Somebody else changed a document in between, again and again."""
+    """Another writer changed a document in between, again and again."""
 
 
 class StoreUnavailable(BindingError):
@@ -46,23 +46,23 @@ class StoreUnavailable(BindingError):
 
 
 class ForeignStore(StoreUnavailable):
-    """The chroot in ZooKeeper is another installation's. Nothing was changed."""
+    """The chroot in ZooKeeper belongs to another installation. Nothing was changed."""
 
 
 class NotAllowed(StoreUnavailable):
-    """ZooKeeper answers, and keeps hadash's nodes from this user. Nothing was changed."""
+    """ZooKeeper answers, but denies this user access to hadash's nodes. Nothing was changed."""
 
 
 class UnknownOutcome(BindingError):
-    """The reply of ZooKeeper was lost and could not be read back: the change may or may not have happened."""
+    """ZooKeeper's reply was lost and the result could not be read back: the change may or may not have happened."""
 
 
 class TopicInTwoLists(BindingError):
-    """A Topic list shares a Topic with another bound list: which of the two governs it could not be said."""
+    """A Topic list shares a Topic with another bound list, so it would be undefined which of the two governs it."""
 
 
 class NoSuchMember(BindingError):
-    """A Gateway that is no member."""
+    """The Gateway is not a member."""
 
 
 class NotKnownToEngine(BindingError):
@@ -70,4 +70,4 @@ class NotKnownToEngine(BindingError):
 
 
 class NotConfigured(BindingError):
-    """The engine's servers are not known, or are not those that they should be."""
+    """The engine's servers are not known, or are not the expected ones."""

@@ -1,6 +1,6 @@
-"""What ZooKeeper keeps of a switch: its journal (who may write, which stage wrote last) and the facts of its stages.
+"""What ZooKeeper keeps for a switch: its journal (which token may write, which stage wrote last) and its stages' facts.
 
-Both outlive a PostgreSQL that fails over to a replica without the last commits (docs/adr/0006).
+Both survive a failover of PostgreSQL to a replica without the last commits (docs/adr/0006).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hadash.bindings.errors import BindingConflict, FactsTooLarge, StaleWriter
 from hadash.bindings.model import Journal
 from hadash.bindings.sizing import TRANSACTION_BYTES
 
-#: How often a write is tried again when somebody else wrote in between: only another executor of the same switch can.
+#: How often a write is tried again after another write in between: only another executor of the same switch can write.
 MAX_CONFLICTS = 10
 
-#: Bytes that the facts of one switch may have, compressed: they are written in a transaction.
+#: The most bytes that the facts of one switch may take, compressed: they are written in a transaction.
 FACTS_BYTES = TRANSACTION_BYTES
 
 
@@ -38,12 +38,12 @@ def read(client: KazooClient, switch_id: str) -> Journal | None:
 
 
 def take_over(client: KazooClient, switch_id: str, stage: str, token: int) -> Journal | None:
-    """Make ``token`` the only one that may write for this switch: the journal as it was before, ``None`` for none.
+    """Make ``token`` the only one that may write for this switch, and return the journal as it was before.
 
     The journal keeps its stage, which only a change of bindings changes: it says how far the switch came.
 
-    :param stage: what a journal begins with that does not exist yet.
-    :raises StaleWriter: this token or a newer one has taken over already.
+    :param stage: the stage of a journal that does not exist yet.
+    :raises StaleWriter: this token or a newer one has already taken over.
     """
     for _ in range(MAX_CONFLICTS):
         with reaching():
@@ -56,7 +56,7 @@ def take_over(client: KazooClient, switch_id: str, stage: str, token: int) -> Jo
 def _try_to_take_over(
     client: KazooClient, switch_id: str, stage: str, token: int
 ) -> tuple[bool, Journal | None]:
-    """One attempt: (it succeeded, the journal before it)."""
+    """Try once; return whether it succeeded, and the journal before it."""
     path = layout.switch(switch_id)
     try:
         data, stat = client.get(path)
@@ -68,7 +68,7 @@ def _try_to_take_over(
         return True, None
     held = Journal.from_bytes(data)
     if held is not None and held.token >= token:
-        # (An equal one too: two executors have the same token when PostgreSQL has forgotten that it gave it out.)
+        # (An equal one too: two executors have the same token when PostgreSQL has forgotten that it issued it.)
         raise StaleWriter(f"Executor {token} of switch {switch_id} was replaced by {held.token}.")
     journal = Journal(switch_id, stage, token) if held is None else replace(held, token=token)
     try:
@@ -79,7 +79,10 @@ def _try_to_take_over(
 
 
 def version_of(client: KazooClient, journal: Journal) -> int:
-    """The version of the journal's node, for a transaction. :raises StaleWriter: ``journal.token`` was replaced."""
+    """Return the version of the journal's node, for a transaction.
+
+    :raises StaleWriter: ``journal.token`` was replaced, or the switch has ended.
+    """
     try:
         data, stat = client.get(layout.switch(journal.switch))
     except NoNodeError:
@@ -96,12 +99,12 @@ def version_of(client: KazooClient, journal: Journal) -> int:
 
 
 def packed(values: Mapping[str, Any]) -> bytes:
-    """Facts as they are stored: compressed JSON."""
+    """Return facts in their stored form: compressed JSON."""
     return zlib.compress(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def read_facts(client: KazooClient, switch_id: str) -> dict[str, Any]:
-    """What the stages of a switch keep for each other; empty when nothing was kept.
+    """Return the facts that the stages of a switch keep for each other; empty when nothing was kept.
 
     :raises BindingConflict: the node cannot be read.
     """
@@ -123,7 +126,8 @@ def read_facts(client: KazooClient, switch_id: str) -> dict[str, Any]:
 def write_facts(client: KazooClient, journal: Journal, values: Mapping[str, Any]) -> None:
     """Replace the facts of ``journal``'s switch. May be repeated.
 
-    :raises StaleWriter: ``journal.token`` was replaced. :raises FactsTooLarge: a node cannot hold them.
+    :raises StaleWriter: ``journal.token`` was replaced.
+    :raises FactsTooLarge: the facts do not fit into a node.
     """
     data, path = packed(values), layout.facts(journal.switch)
     if len(data) > FACTS_BYTES:

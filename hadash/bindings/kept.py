@@ -1,9 +1,8 @@
-"""All documents of a chroot in memory, for pages and plans: a pair of a hundred thousand AppIDs has many, and
-few of them change.
+"""All documents of a chroot in memory, for pages and plans: a pair with a hundred thousand AppIDs has many, and few of
+them change.
 
-What has changed since the last look is learnt as the engines learn it, from the change nodes. What somebody
-edits past hadash is in no change node: it is seen after :data:`KEPT_SECONDS` or little more, as it is by
-nobody else before a restart.
+Changes since the last look are read from the change nodes, as the engines do. An edit made past hadash creates no
+change node: it is seen after :data:`KEPT_SECONDS` or a little later, while the engines do not see it before a restart.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from hadash.bindings.store import BindingStore
 
 log = logging.getLogger(__name__)
 
-#: Seconds after which all documents are read again: beside those who look, who go on with what is kept; and
-#: after so many more, while they wait. (Six thousand documents take seconds; a page that waits for them says
-#: that ZooKeeper does not answer.)
+#: Seconds after which all documents are read again in the background, while callers still get the kept ones; and the
+#: further seconds after which callers wait for the read. (Six thousand documents take seconds; a page that waits for
+#: them reports that ZooKeeper does not answer.)
 KEPT_SECONDS = 600.0
 WAITED_SECONDS = 60.0
 
-#: By AppID; ``None`` for a document that cannot be parsed.
+#: The documents by AppID; ``None`` for one that cannot be parsed.
 Documents = Mapping[str, BindingDocument | None]
 
 
 class KeptDocuments:
-    """Of one chroot, through a connected client. Threads may share it."""
+    """The documents of one chroot, through a connected client. Threads may share it."""
 
     def __init__(self, store: BindingStore) -> None:
         self._store = store
         self._client = store.client
         self._shown: Documents = MappingProxyType({})
-        #: The number of the last change node that is in them, and the transaction that has made or removed a
-        #: document last.
+        #: The number of the last change node that the documents contain, and the transaction that last created or
+        #: deleted a document.
         self._seen = -1
         self._children = -1
         self._read_at = -(KEPT_SECONDS + WAITED_SECONDS)
@@ -53,13 +52,13 @@ class KeptDocuments:
         self._reading: threading.Thread | None = None
 
     def all(self) -> Documents:
-        """What there is now. (A change makes a new mapping; one that was returned before does not change.)
+        """Return the current documents. (A change makes a new mapping; a returned one does not change.)
 
         :raises StoreUnavailable: ZooKeeper does not answer.
         """
         with self._looking, reaching():
-            # (In this order: what is made between two of these is seen by the next look, and read once more
-            # than needed.)
+            # (In this order: what is created between the two reads is seen by the next look, and read once more than
+            # needed.)
             children = self._client.exists(layout.BINDINGS).pzxid
             numbers = sorted(map(_number, self._client.get_children(layout.CHANGES)))
             changed = self._changed(numbers)
@@ -68,7 +67,7 @@ class KeptDocuments:
                 self._read_at = time.monotonic()
             else:
                 unreadable = {name for name, document in self._shown.items() if document is None}
-                self._read_again(changed | unreadable)  # who repairs one by hand makes no change node
+                self._read_again(changed | unreadable)  # a repair by hand makes no change node
             self._children = children
             self._seen = numbers[-1] if numbers else -1
             if time.monotonic() - self._read_at >= KEPT_SECONDS:
@@ -76,7 +75,7 @@ class KeptDocuments:
             return self._shown
 
     def _read_all_beside(self) -> None:
-        """Begin to read all of them again, unless that is under way."""
+        """Start to read all documents again in a thread, unless that is already running."""
         if self._reading is None or not self._reading.is_alive():
             self._reading = threading.Thread(target=self._read_all, name="documents", daemon=True)
             self._reading.start()
@@ -84,8 +83,8 @@ class KeptDocuments:
     def _read_all(self) -> None:
         try:
             with reaching():
-                # (What is changed from here on is in a change node that the next look has not seen, and is
-                # read once more.)
+                # (What changes from here on is in a change node that the next look has not seen, and is read once
+                # more.)
                 children = self._client.exists(layout.BINDINGS).pzxid
                 numbers = sorted(map(_number, self._client.get_children(layout.CHANGES)))
                 documents = self._store.all_documents()
@@ -98,9 +97,9 @@ class KeptDocuments:
             self._read_at = time.monotonic()
 
     def _changed(self, numbers: list[int]) -> set[str] | None:
-        """The AppIDs that changes since the last look are about; ``None`` when nobody can say.
+        """Return the AppIDs that changed since the last look; ``None`` when that is unknown.
 
-        :param numbers: of the change nodes that are there, in order.
+        :param numbers: the numbers of the change nodes that exist, in order.
         """
         if time.monotonic() - self._read_at >= KEPT_SECONDS + WAITED_SECONDS:
             return None
@@ -110,7 +109,7 @@ class KeptDocuments:
                 set() if not numbers or numbers[-1] == self._seen else None
             )  # None: their numbers were reset
         if fresh[0] != self._seen + 1:
-            return None  # some were trimmed before they were seen
+            return None  # some change nodes were trimmed before they were seen
         found: set[str] = set()
         asked = [self._client.get_async(f"{layout.CHANGE_PREFIX}{number:010d}") for number in fresh]
         for answer in asked:
@@ -139,7 +138,7 @@ _making = threading.Lock()
 
 
 def kept_documents(client: KazooClient) -> KeptDocuments:
-    """Those of this process, of what ``client`` is connected to."""
+    """Return this process's documents of the chroot that ``client`` is connected to."""
     with _making:
         if client not in _kept:
             _kept[client] = KeptDocuments(BindingStore(client))

@@ -1,4 +1,4 @@
-"""The paths below the chroot. Every path that hadash uses in ZooKeeper stands here."""
+"""The paths below the chroot. Every path that hadash uses in ZooKeeper is defined here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ GATEWAYS = "/gateways"
 SWITCHES = "/switches"
 CLUSTERS = "/clusters"
 PAIRS = "/pairs"
-#: Gateway processes that have gone, and whose clients may send again what was not answered: see ``returning.py``.
+#: Gateway processes that are gone and whose clients may send again what was not answered: see ``returning.py``.
 RETURNING = "/returning"
-#: Written in order to learn what time it is by ZooKeeper's clock: hosts' clocks differ.
+#: Written in order to read the time of ZooKeeper's clock: hosts' clocks differ.
 CLOCK = "/clock"
-#: Whose this chroot is: see ``hadash/inventory/installation.py``.
+#: The installation that this chroot belongs to: see ``hadash/inventory/installation.py``.
 INSTALLATION = "/installation"
-#: Ephemeral: whoever holds it has lost too often, and the others let its change of bindings pass.
+#: Ephemeral: the change that created it has lost too often, and the other changes of bindings wait for it.
 TURN = "/turn"
 
 #: Created when the store is first opened.
@@ -26,35 +26,38 @@ ROOTS = (BINDINGS, CHANGES, GATEWAYS, SWITCHES, CLUSTERS, PAIRS, RETURNING)
 
 
 def _element(name: str) -> str:
-    """:raises ValueError: without a name the path would be that of all others' parent."""
+    """Encode a name as one path element.
+
+    :raises ValueError: the name is empty; the path would be that of the parent folder.
+    """
     if not name:
         raise ValueError("an empty name has no place in ZooKeeper")
     return encode(name)
 
 
 def binding(appid: str) -> str:
-    """The document of one AppID."""
+    """The binding document of one AppID."""
     return f"{BINDINGS}/{_element(appid)}"
 
 
 def gateway(gateway_id: str) -> str:
-    """Persistent membership of a Gateway."""
+    """The persistent membership record of a Gateway."""
     return f"{GATEWAYS}/{_element(gateway_id)}"
 
 
 def gateway_live(gateway_id: str) -> str:
-    """Ephemeral: the session of this Gateway's process is alive. Its data is the process's incarnation."""
+    """The ephemeral node that says that the session of this Gateway's process is alive. It holds the incarnation."""
     return f"{gateway(gateway_id)}/live"
 
 
 def gateway_applied(gateway_id: str, incarnation: str) -> str:
-    """Which changes one process of this Gateway has put into effect. A Gateway of before incarnations has
+    """The changes that one process of this Gateway has put into effect. A Gateway from before incarnations has
     ``applied``."""
     return f"{gateway(gateway_id)}/applied" + (f"-{_element(incarnation)}" if incarnation else "")
 
 
 def returning(incarnation: str) -> str:
-    """Who may send again what a Gateway process that has gone had not answered."""
+    """The clients that may send again what a Gateway process that is gone had not answered."""
     return f"{RETURNING}/{_element(incarnation)}"
 
 
@@ -64,17 +67,17 @@ def switch(switch_id: str) -> str:
 
 
 def placement(switch_id: str) -> str:
-    """Where the switch's partitions and groups live on its target cluster."""
+    """The broker ids of the switch's partitions and groups on its target cluster."""
     return f"{switch(switch_id)}/placement"
 
 
 def facts(switch_id: str) -> str:
-    """What the stages of a switch keep for each other."""
+    """The facts that the stages of a switch keep for each other."""
     return f"{switch(switch_id)}/facts"
 
 
 def cluster(name: str) -> str:
-    """What a Gateway must know of a cluster."""
+    """The description of a cluster for the Gateways."""
     return f"{CLUSTERS}/{_element(name)}"
 
 

@@ -1,9 +1,8 @@
-"""A Gateway's own membership: how a process takes its name, says what it has in effect, and leaves.
+"""A Gateway's own membership: how a process takes its name, reports what it has in effect, and leaves.
 
-Several processes may come under one name: a replacement, or, by mistake, a second Gateway (every container's pid is
-1, every cloned machine is ``localhost``). So each process has an *incarnation*, made by chance at its start, and
-nothing else says who it is. The member's record names the incarnation that owns the name, and only that one's report
-counts.
+Several processes may use one name: a replacement, or, by mistake, a second Gateway (every container's pid is 1, every
+cloned machine is ``localhost``). So each process draws a random *incarnation* at its start; nothing else identifies
+the process. The member's record names the incarnation that owns the name, and only that incarnation's report counts.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from hadash.bindings.errors import NameTaken, Superseded
 from hadash.bindings.membership import LOOK_SECONDS, Record, live_incarnation, read_record, read_report
 from hadash.bindings.returning import RETURN_SECONDS, Departure, note_departure
 
-#: How many of its session timeouts a Gateway waits for one of the same name to vanish.
+#: How long a Gateway waits for another one of the same name to vanish, in session timeouts.
 PREDECESSOR_SESSIONS = 1.5
 
 
 class Member:
     """The membership of one process.
 
-    :param pair: the name of the pair that it serves. :param return_seconds: how long its clients may take to
-        come back, for those who have to wait for them when it is gone.
+    :param pair: the name of the pair that it serves.
+    :param return_seconds: how long its clients may take to come back; a switch waits so long once this Gateway is gone.
     """
 
     def __init__(
@@ -50,20 +49,20 @@ class Member:
     ):
         self.client = client
         self.id = gateway_id
-        #: Which process this is.
+        #: Identifies this process.
         self.incarnation = uuid.uuid4().hex
         self._return_seconds = return_seconds
         self._report: Report | None = None
         self._reporting = threading.RLock()
         self._joining = threading.Lock()
-        #: Whether the name was this process's once.
+        #: Whether this process has owned the name before.
         self._has_joined = False
-        #: Whom it takes the name from, if anybody, once that one's report has been read.
+        #: The incarnation that this process takes the name from, if any, once its report has been read.
         self._predecessor: str | None = None
         self._has_read_predecessor = False
         self._record = {
             "incarnation": self.incarnation,
-            # For people: neither says who somebody is.
+            # For people: neither identifies a process.
             "host": socket.gethostname(),
             "pid": pid,
             "address": address,
@@ -77,10 +76,10 @@ class Member:
     # -- taking the name -----------------------------------------------------------------------------------------
 
     def predecessor(self) -> Report | None:
-        """Wait until nobody else lives under this name; then what a process that did not end in order had in effect,
-        ``None`` when there is none. Asked before :meth:`join`.
+        """Wait until no other process lives under this name, then return the last report of a process that did not shut
+        down cleanly; ``None`` when there is none. Called before :meth:`join`.
 
-        :raises NameTaken: another process still lives under it when its session would have ended.
+        :raises NameTaken: another process still lives under the name when its session should have ended.
         """
         self._await_name()
         held = read_record(self.client, self.id)
@@ -91,11 +90,11 @@ class Member:
         return read_report(self.client, self.id, held.incarnation)
 
     def join(self, report: Report | None = None) -> None:
-        """Become a member (or again one, in a new session).
+        """Become a member, or become one again in a new session.
 
-        :param report: what is in effect, if it is later than what was reported last.
+        :param report: what is in effect, if that is later than the last report.
         :raises NameTaken: another process lives under this name.
-        :raises Superseded: it has taken the name from this process.
+        :raises Superseded: another process has taken the name from this one.
         """
         with self._joining:
             if not self._has_read_predecessor:
@@ -106,8 +105,7 @@ class Member:
             self._remove_reports_of_others()
 
     def _take(self, report: Report | None) -> bool:
-        """One attempt to own the record and the ephemeral node, both or neither; false when something was changed
-        meanwhile."""
+        """Try once to own both the record and the ephemeral node; false when something changed meanwhile."""
         path, live = layout.gateway(self.id), layout.gateway_live(self.id)
         held = read_record(self.client, self.id)
         self._refuse_if_somebody_elses(held)
@@ -121,25 +119,28 @@ class Member:
         elif held.incarnation == self.incarnation:
             transaction.check(path, held.version)
         else:
-            # Only an operator takes an exclusion back.
+            # Only an operator lifts an exclusion.
             values = {**self._record, "replaced": held.incarnation, "excluded": held.excluded}
             transaction.set_data(path, json.dumps(values).encode(), version=held.version)
             note_departure(self.client, transaction, held.departure_id(self.id), held.departure(self.id))
         if not is_own:
             if session is not None:
-                transaction.delete(live)  # of this process's earlier session, which has not expired yet
+                transaction.delete(live)  # from this process's earlier session, which has not expired yet
             transaction.create(live, self.incarnation.encode(), ephemeral=True)
         if not committed(transaction):
             return False
         with self._reporting:
-            # The loop reports on while a session begins: never back.
+            # The loop keeps reporting while a session begins: the report must never go back.
             known = (self._report or Report(), report or Report())
             self.report_applied(max(known, key=lambda told: told.latest))
         return True
 
     def _refuse_if_somebody_elses(self, held: Record | None) -> None:
-        """A process that was a member finds its own record. A new one takes the name from whom it has read what was
-        in effect, and from nobody else."""
+        """Refuse to take a record that belongs to another process.
+
+        A process that was a member finds its own record. A new process takes the name only from the process whose
+        report it has read.
+        """
         if held is None or held.incarnation == self.incarnation:
             return
         if self._has_joined:
@@ -154,7 +155,7 @@ class Member:
             )
 
     def _await_name(self) -> None:
-        """Wait for another process's session to end: that it is dead is known by nothing else."""
+        """Wait for another process's session to end: only that proves that the process is dead."""
         deadline = time.monotonic() + PREDECESSOR_SESSIONS * client_settings.SESSION_TIMEOUT_SECONDS
         while (living := live_incarnation(self.client, self.id)) not in (None, self.incarnation):
             if time.monotonic() > deadline:
@@ -167,7 +168,7 @@ class Member:
             time.sleep(LOOK_SECONDS)
 
     def _remove_reports_of_others(self) -> None:
-        """What earlier processes reported has been read, and would be read by nobody any more."""
+        """Delete the reports of earlier processes: they have been read, and no reader needs them any more."""
         path = layout.gateway(self.id)
         kept = {layout.gateway_live(self.id), layout.gateway_applied(self.id, self.incarnation)}
         for child in self.client.get_children(path):
@@ -180,7 +181,7 @@ class Member:
     # -- as a member ---------------------------------------------------------------------------------------------
 
     def report_applied(self, report: Report) -> None:
-        """Say what is in effect in this process."""
+        """Report what is in effect in this process."""
         path, data = layout.gateway_applied(self.id, self.incarnation), report.to_bytes()
         with self._reporting:
             self._report = report
@@ -193,12 +194,11 @@ class Member:
                     self.client.set(path, data)
 
     def expect_everybody_back(self) -> None:
-        """Before a process that has lost its name hangs up: those that it serves may send again what is not
-        answered then.
+        """Note that every client of this process may come back, before a process that has lost its name hangs up.
 
-        Their time begins now. What was noted when the name was taken may be over: that was while this process
-        was cut off, and it has relayed since. One try, and not for long, because this process must stop.
-
+        Its clients may then send again what is not answered. The time to wait for them begins now: the note made when
+        the name was taken may have expired, because this process was cut off then and has relayed since. There is one
+        attempt with a short timeout, because this process must stop.
         :raises KazooException: ZooKeeper does not answer (:data:`hadash.bindings.client.LOST_REPLY`).
         """
         path = layout.returning(self.incarnation)
@@ -211,7 +211,7 @@ class Member:
     def leave(self, departure: Departure | None = None) -> None:
         """Stop being a member: a switch no longer waits for this Gateway.
 
-        :param departure: who may send again what was not answered, noted in the same transaction.
+        :param departure: the clients that may send again what was not answered, noted in the same transaction.
         """
         self.client.retry(self._leave, departure)
 

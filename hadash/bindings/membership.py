@@ -1,4 +1,4 @@
-"""Which Gateways there are, which of them live, and which epoch each has put into effect."""
+"""The member Gateways: which of them are live, and which epochs each has put into effect."""
 
 from __future__ import annotations
 
@@ -22,39 +22,40 @@ from hadash.identity.names import decode
 #: Seconds between two looks.
 LOOK_SECONDS = 0.1
 
-#: Seconds in which a write whose reply was lost is read back.
+#: Seconds during which a write whose reply was lost is read back.
 READ_BACK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What stands in a member's node. Its fields are :class:`hadash.bindings.member.Member`'s; those of another
-    version may be missing."""
+    """The content of a member's node. :class:`hadash.bindings.member.Member` defines its fields; a record of another
+    version may lack some."""
 
     values: dict[str, Any]
     version: int
 
     @property
     def incarnation(self) -> str:
-        """Which process owns the name; empty for a Gateway of before incarnations."""
+        """The process that owns the name; empty for a Gateway from before incarnations."""
         return str(self.values.get("incarnation", ""))
 
     @property
     def excluded(self) -> bool:
+        """Whether an operator has excluded the Gateway: changes of bindings then wait for it only while it is live."""
         return bool(self.values.get("excluded", False))
 
     def departure_id(self, gateway_id: str) -> str:
-        """Under which its departure is noted; that of a process of before incarnations by its Gateway and its
-        record's version."""
+        """The id under which the process's departure is noted; for a process from before incarnations it is made of
+        its Gateway and its record's version."""
         return self.incarnation or f"{gateway_id}-{self.version}"
 
     def departure(self, gateway_id: str) -> Departure:
-        """That of a process which did not end in order: nobody knows what it had under way."""
+        """Return the departure of a process that did not shut down cleanly: it is unknown what it had under way."""
         return Departure(gateway_id, number(self.values.get("return_seconds")) or RETURN_SECONDS)
 
 
 def read_record(client: KazooClient, gateway_id: str) -> Record | None:
-    """``None`` when it is no member; a record without values for what cannot be read."""
+    """Return a Gateway's record; ``None`` when it is no member, and a record without values if it cannot be parsed."""
     return _record(client.get_async(layout.gateway(gateway_id)))
 
 
@@ -67,14 +68,14 @@ def _record(answer: AsyncResult) -> Record | None:
 
 
 def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
-    """Whether changes of bindings wait for a Gateway; a later start of it does not change that. False when it
-    was so already.
+    """Set whether changes of bindings wait for a Gateway; a later start of it does not change that. False when nothing
+    had to be changed.
 
-    With an exclusion it is noted, in the same transaction, that everybody may come back whom that Gateway served.
+    With an exclusion the same transaction notes that all clients of that Gateway may come back.
 
-    :raises NoSuchMember: it is no member (any more).
+    :raises NoSuchMember: the Gateway is not a member (any more).
     :raises StoreUnavailable: ZooKeeper does not answer; nothing was changed.
-    :raises UnknownOutcome: the reply was lost, and what came of it cannot be read.
+    :raises UnknownOutcome: the reply was lost, and the result cannot be read back.
     """
     path = layout.gateway(gateway_id)
     while True:
@@ -98,14 +99,14 @@ def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
             if not _came_true(client, gateway_id, excluded, error):
                 raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from None
             return True
-        # Its record was replaced at this moment, or it has left.
+        # The record was replaced at this moment, or the Gateway has left.
 
 
 def _came_true(client: KazooClient, gateway_id: str, excluded: bool, lost: Exception) -> bool:
-    """After a lost reply: whether the write was carried out.
+    """Return whether the write was carried out although its reply was lost.
 
-    What the record says now is the end of it: a session's commands are carried out in their order, so a write
-    that has not happened before this look does not happen after it.
+    The record read now is final: a session's commands are carried out in their order, so a write that has not happened
+    before this read does not happen after it.
 
     :raises UnknownOutcome: the record cannot be read.
     """
@@ -115,7 +116,7 @@ def _came_true(client: KazooClient, gateway_id: str, excluded: bool, lost: Excep
             client.sync(layout.gateway(gateway_id))
             record = read_record(client, gateway_id)
         except LOST_REPLY:
-            time.sleep(LOOK_SECONDS)  # a session that is lost says so at once
+            time.sleep(LOOK_SECONDS)  # a lost session fails at once
             continue
         return record is not None and record.excluded is excluded
     raise UnknownOutcome(
@@ -125,9 +126,10 @@ def _came_true(client: KazooClient, gateway_id: str, excluded: bool, lost: Excep
 
 
 def members(client: KazooClient) -> list[GatewayMember]:
-    """All members by id, live or not. A record that cannot be parsed counts as a member that is not live.
+    """Return all members by id, live or not. A record that cannot be parsed counts as a member that is not live.
 
-    What is asked of each is asked of all at once: clients wait while a switch looks who has put a change into effect.
+    All nodes are requested before the first answer is awaited: clients wait while a switch checks which Gateways have
+    put a change into effect.
     """
     ids = [decode(child) for child in sorted(client.get_children(layout.GATEWAYS))]
     asked = [
@@ -158,7 +160,7 @@ def members(client: KazooClient) -> list[GatewayMember]:
 
 
 def _values(data: bytes) -> dict[str, Any]:
-    """A member's record; an empty one for what is none."""
+    """Parse a member's record; empty if it is not a record."""
     try:
         value = json.loads(data or b"{}")
     except ValueError:
@@ -167,12 +169,12 @@ def _values(data: bytes) -> dict[str, Any]:
 
 
 def number(value: Any) -> float:
-    """0 for what is no number."""
+    """Return ``value`` as a float; 0 for anything that is not a number."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
 def live_incarnation(client: KazooClient, gateway_id: str) -> str | None:
-    """The process whose session holds the name; ``None`` when there is none."""
+    """Return the incarnation whose session holds the name; ``None`` when there is none."""
     return _incarnation(client.get_async(layout.gateway_live(gateway_id)))
 
 
@@ -185,7 +187,7 @@ def _incarnation(answer: AsyncResult) -> str | None:
 
 
 def read_report(client: KazooClient, gateway_id: str, incarnation: str) -> Report:
-    """What one process of a member says that it has in effect, and what it obeys. Nobody else's word counts."""
+    """Return the report of one process of a member; reports of its other processes do not count."""
     return _report(client.get_async(layout.gateway_applied(gateway_id, incarnation)))
 
 
@@ -197,16 +199,19 @@ def _report(answer: AsyncResult) -> Report:
 
 
 def not_told(found: list[GatewayMember], epoch: int, newest: int | None = None) -> list[GatewayMember]:
-    """The members that may not obey the change of ``epoch`` yet.
+    """Return the members that may not obey the change of ``epoch`` yet.
 
-    :param newest: the last epoch that ZooKeeper has, read after ``found``. A member that knows of later ones
-        speaks of changes that ZooKeeper has lost: its word counts for none.
+    :param newest: ZooKeeper's last epoch, read after ``found``. A member that knows of later epochs speaks of changes
+        that ZooKeeper has lost, so its report does not count.
     """
     return [m for m in found if m.counts and not (m.report.obeys(epoch) and _is_credible(m, newest))]
 
 
 def not_applied(found: list[GatewayMember], epoch: int, newest: int | None = None) -> list[GatewayMember]:
-    """The members that the change of ``epoch`` still waits for. :param newest: as :func:`not_told`."""
+    """Return the members that the change of ``epoch`` still waits for.
+
+    :param newest: see :func:`not_told`.
+    """
     return [m for m in found if m.counts and not (m.report.has(epoch) and _is_credible(m, newest))]
 
 

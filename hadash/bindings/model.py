@@ -21,9 +21,9 @@ class BindingState(StrEnum):
 
     #: Everything goes to the bound cluster.
     FORWARD = "forward"
-    #: Heartbeats of consumers are held, so that all members of a group can be told at the same moment.
+    #: Heartbeats of consumers are held, so that all members of a group can be answered at the same moment.
     HOLD_HEARTBEATS = "hold_heartbeats"
-    #: Heartbeats answer REBALANCE_IN_PROGRESS: members commit, rejoin, and their JOIN_GROUP is parked.
+    #: Heartbeats are answered REBALANCE_IN_PROGRESS: members commit and rejoin, and their JOIN_GROUP is parked.
     QUIESCE = "quiesce"
     #: Nothing new reaches the bound cluster.
     BLOCK = "block"
@@ -38,12 +38,12 @@ class Binding:
     epoch: int = 0
     switch: str = ""
     stage: str = ""
-    #: The epoch in which it came to this cluster; 0 for one that has never moved.
+    #: The epoch in which the identity came to this cluster; 0 if it has never moved.
     since: int = 0
 
     @property
     def is_held(self) -> bool:
-        """Whether a switch holds it: clients wait, or are about to."""
+        """Whether a switch holds the binding: clients wait, or are about to."""
         return self.state is not BindingState.FORWARD
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Binding:
 
     @classmethod
     def from_json(cls, value: Any) -> Binding | None:
-        """``None`` for anything that is not a binding.
+        """Return the binding; ``None`` for anything that is not one.
 
         >>> Binding.from_json({"cluster": "east", "state": "block", "epoch": 7}).state
         <BindingState.BLOCK: 'block'>
@@ -90,16 +90,16 @@ class BindingDocument:
     default: Binding | None = None
     instances: Mapping[str, Binding] = field(default_factory=_empty)
     topics: Mapping[str, Binding] = field(default_factory=_empty)
-    #: By sorted names.
+    #: The keys are Topic lists as sorted names.
     topic_lists: Mapping[tuple[str, ...], Binding] = field(default_factory=_empty)
     groups: Mapping[str, Binding] = field(default_factory=_empty)
-    #: The epoch in which a binding was removed last whose identity may have moved by that.
+    #: The last epoch in which a binding was removed and its identity may have moved because of that.
     unbound: int = 0
 
     def with_binding(self, identity: Identity, binding: Binding | None) -> BindingDocument:
-        """The document with ``identity`` bound, or unbound for ``None``.
+        """Return the document with ``identity`` bound to ``binding``, or unbound if that is ``None``.
 
-        :raises TopicInTwoLists: a Topic of a list is in another list already.
+        :raises TopicInTwoLists: a Topic of the list is already in another list.
         """
         part, name = place_of(identity)
         if part == "default":
@@ -110,7 +110,7 @@ class BindingDocument:
         return replace(self, **changed)
 
     def binding_of(self, identity: Identity) -> Binding | None:
-        """The binding written for exactly this identity, without falling back."""
+        """Return the binding written for exactly this identity, without fallback."""
         part, name = place_of(identity)
         if part == "default":
             return self.default
@@ -118,7 +118,7 @@ class BindingDocument:
         return bound.get(name)
 
     def bindings(self) -> Iterator[Binding]:
-        """Every binding in the document."""
+        """Yield every binding in the document."""
         if self.default is not None:
             yield self.default
         for named in (self.instances, self.topics, self.topic_lists, self.groups):
@@ -126,7 +126,7 @@ class BindingDocument:
 
     @property
     def by_request(self) -> bool:
-        """Whether what a request names can decide, not the client alone."""
+        """Whether the binding can depend on what a request names, not on the client alone."""
         return bool(self.topics or self.topic_lists or self.groups)
 
     def to_bytes(self) -> bytes:
@@ -146,7 +146,7 @@ class BindingDocument:
 
     @classmethod
     def from_bytes(cls, appid: str, data: bytes) -> BindingDocument | None:
-        """``None`` when ``data`` is not a document of bindings: the reader keeps what it had.
+        """Return the document; ``None`` when ``data`` is not one, and the reader keeps what it had.
 
         >>> BindingDocument.from_bytes("shop", b"not json") is None
         True
@@ -172,7 +172,7 @@ class BindingDocument:
 
 
 def place_of(identity: Identity) -> tuple[str, Any]:
-    """Where a document holds the binding of an identity: the field, and the key in it.
+    """Return where a document holds the binding of an identity: the field, and the key in it.
 
     >>> place_of(Identity("shop", "web-1")), place_of(Identity("shop", topics=("orders",)))
     (('instances', 'web-1'), ('topics', 'orders'))
@@ -189,7 +189,10 @@ def place_of(identity: Identity) -> tuple[str, Any]:
 
 
 def refuse_two_lists(bound: Iterable[tuple[str, ...]], identity: Identity) -> None:
-    """:raises TopicInTwoLists: ``identity`` is a Topic list, and one of its Topics is in another ``bound`` one."""
+    """Refuse a Topic list that shares a Topic with another list in ``bound``.
+
+    :raises TopicInTwoLists: one of its Topics is in another list. An identity that is not a list is never refused.
+    """
     if len(identity.topics) < 2:
         return
     for topics in bound:
@@ -217,7 +220,10 @@ def _from_json(value: Any, part: str) -> Mapping[str, Binding]:
 
 
 def _binding(value: Any) -> Binding:
-    """:raises ValueError: it is none."""
+    """Parse a binding.
+
+    :raises ValueError: ``value`` is not a binding.
+    """
     binding = Binding.from_json(value)
     if binding is None:
         raise ValueError("not a binding")
@@ -226,7 +232,7 @@ def _binding(value: Any) -> Binding:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """One broker of a cluster, by the address at which the Gateway reaches it."""
+    """One broker of a cluster, with the address at which the Gateway reaches it."""
 
     id: int
     host: str
@@ -236,9 +242,9 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """What an engine must know of a cluster. Holds no credentials.
+    """What an engine must know about a cluster. Holds no credentials.
 
-    ``number`` is the cluster's integer id, from which virtual node ids are made: it never changes.
+    ``number`` is the cluster's integer id, from which virtual node ids are computed: it never changes.
     """
 
     name: str
@@ -262,6 +268,7 @@ class ClusterDescription:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ClusterDescription | None:
+        """Return the description; ``None`` when ``data`` is not one."""
         try:
             value = json.loads(data)
             return cls(
@@ -280,7 +287,7 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True)
 class PairDescription:
-    """Two clusters that back each other up; ``default`` serves everybody without a binding."""
+    """Two clusters that back each other up; ``default`` serves every identity without a binding."""
 
     name: str
     clusters: tuple[str, str]
@@ -293,6 +300,7 @@ class PairDescription:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PairDescription | None:
+        """Return the description; ``None`` when ``data`` is not one."""
         try:
             value = json.loads(data)
             first, second = value["clusters"]
@@ -307,9 +315,9 @@ class PairDescription:
 class Placement:
     """Where a switch's partitions and groups live on the target cluster.
 
-    A Gateway holds no credentials, so it cannot ask the target for a client that is signed in to the source
-    only. This is what it answers from until that client has signed in to the target: ``leaders`` maps a Topic
-    to the broker id of each partition's leader, ``coordinators`` a group to its coordinator's broker id.
+    A Gateway holds no credentials, so it cannot ask the target on behalf of a client that is signed in to the source
+    only. It answers from the placement until that client has signed in to the target: ``leaders`` maps a Topic to the
+    broker id of each partition's leader, ``coordinators`` a group to its coordinator's broker id.
     """
 
     cluster: str
@@ -327,6 +335,7 @@ class Placement:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Placement | None:
+        """Return the placement; ``None`` when ``data`` is not one."""
         try:
             value = json.loads(data)
             return cls(
@@ -340,9 +349,10 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The running switch as ZooKeeper knows it. ``token`` fences: only the holder of the newest may write.
+    """The running switch as ZooKeeper knows it.
 
-    ``stage`` is the one that changed bindings last; before the first change, the one in which the switch began.
+    ``token`` is the fencing token: only the holder of the newest may write. ``stage`` is the stage that last changed
+    bindings; before the first change, the stage in which the switch began.
     """
 
     switch: str
@@ -362,6 +372,7 @@ class Journal:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Journal | None:
+        """Return the journal; ``None`` when ``data`` is not one."""
         try:
             value = json.loads(data)
             return cls(
@@ -385,22 +396,24 @@ class GatewayMember:
     pid: int
     since: float
     live: bool
-    #: Which changes it has in effect.
+    #: The changes that it has in effect.
     report: Report
     excluded: bool = False
-    #: Says which process owns the name now; empty for a Gateway of before incarnations.
+    #: Identifies the process that owns the name now; empty for a Gateway from before incarnations.
     incarnation: str = ""
-    #: The pair that it serves; empty for one of a version that does not tell.
+    #: The pair that it serves; empty for a Gateway of a version that does not report it.
     pair: str = ""
 
     @property
     def counts(self) -> bool:
-        """Whether a change of bindings waits for it. To exclude one is a person's word that its process is
-        gone: that is not true of one that lives, and it serves clients.
+        """Whether a change of bindings waits for this Gateway.
+
+        By excluding a Gateway an operator declares that its process is gone. For a live Gateway that is not true, and
+        it serves clients, so a live one counts although it is excluded.
         """
         return self.live or not self.excluded
 
     @property
     def applied(self) -> int:
-        """Up to this epoch everything is in effect: nothing of before it is in flight."""
+        """The epoch up to which everything is in effect: nothing from before that epoch is in flight."""
         return self.report.applied

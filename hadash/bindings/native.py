@@ -1,4 +1,4 @@
-"""The dialect of hadash's own Gateways: what should be is what they watch, and each reports what it has applied."""
+"""The dialect of hadash's own Gateways: they watch the intended bindings, and each reports what it has applied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from hadash.sentences import Sentence
 
 
 def waiting(members: Sequence[GatewayMember], late: Sequence[GatewayMember]) -> Waiting:
-    """:param late: those of ``members`` that are waited for."""
+    """Describe the engines that a change waits for.
+
+    :param late: the ``members`` that the change still waits for.
+    """
     counted = sum(member.counts for member in members)
     excluded = tuple(member.id for member in late if member.excluded)
     return Waiting(tuple(member.id for member in late), counted, excluded)
@@ -30,11 +33,11 @@ class NativeDialect(BindingStore):
         super().__init__(client)
 
     def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
-        """None: a Gateway knows every identity, and obeys nothing but these bindings."""
+        """Return no blockers: a Gateway knows every identity, and obeys nothing but these bindings."""
         return []
 
     def waiting_for(self, epoch: int) -> Waiting:
-        """An excluded Gateway is not waited for unless it lives, one that does not live is."""
+        """Return the late Gateways. An excluded Gateway counts only while it is live; any other counts in any case."""
         with reaching():
             found = members(self.client)
         return waiting(found, not_applied(found, epoch, self.epoch()))

@@ -1,11 +1,11 @@
-"""Gateway processes that have gone while clients could still come back: a client that was cut off before it had all its
-answers sends them again, and must find the cluster that may have them already.
+"""Gateway processes that are gone while their clients can still come back.
 
-A Gateway that runs knows such clients itself (:mod:`hadash.gateway.rules.pending_retries`). What it knew when
-it went stands in ``/returning/<incarnation>`` for as long as they may come, and no switch moves them before
-that. Time is measured by ZooKeeper's clock alone: the node's mtime against that of a node which is written
-now. (Each leader of an ensemble stamps with its own clock, so the ensemble's clocks have to agree to a few
-seconds, as NTP keeps them.)
+A client that was cut off before it had all its answers sends the requests again, and must reach the cluster that may
+already have their records. A running Gateway knows such clients itself (:mod:`hadash.gateway.rules.pending_retries`).
+When it goes, its knowledge is written to ``/returning/<incarnation>`` for as long as they may come, and no switch
+moves them before that time is over. Time is measured by ZooKeeper's clock alone: the node's mtime against that of a
+node that is written now. (Each leader of an ensemble stamps with its own clock, so the ensemble's clocks have to agree
+to a few seconds, as NTP keeps them.)
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kazoo.exceptions import BadVersionError, NoNodeError
 from hadash.bindings import layout
 from hadash.identity.names import decode
 
-#: Seconds in which a client comes back whose Gateway has not said how long that takes: the default of
-#: ``return_seconds`` in :mod:`hadash.gateway.settings`, where the reason stands.
+#: Seconds within which a client comes back if its Gateway has not reported another time: the default of
+#: ``return_seconds`` in :mod:`hadash.gateway.settings`, which gives the reason.
 RETURN_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """One process of a Gateway that has gone: whose clients may come back, and for how long since the node was written.
+    """A Gateway process that is gone: which clients may come back, and for how long after the node was written.
 
     >>> Departure("gw-1", 30.0).concerns(["shop"], "east")
     True
@@ -39,11 +39,11 @@ class Departure:
 
     gateway: str
     seconds: float
-    #: By AppID, the clusters that may have its writes already; ``None`` when nobody knows: everybody's.
+    #: By AppID, the clusters that may already have its writes; ``None`` when that is unknown: it may be any AppID's.
     appids: Mapping[str, tuple[str, ...]] | None = None
 
     def concerns(self, appids: Collection[str], cluster: str) -> bool:
-        """Whether clients of one of ``appids`` may send again what ``cluster`` has already."""
+        """Whether clients of one of ``appids`` may send again what ``cluster`` already has."""
         return self.appids is None or any(cluster in self.appids.get(appid, ()) for appid in appids)
 
     def to_bytes(self) -> bytes:
@@ -51,7 +51,7 @@ class Departure:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> Departure:
-        """What cannot be read is everybody of a Gateway called ``name``.
+        """Return the departure; for data that cannot be read, one of all clients of a Gateway called ``name``.
 
         >>> Departure.from_bytes(Departure("gw-1", 12.5, {"shop": ("east",)}).to_bytes(), "?")
         Departure(gateway='gw-1', seconds=12.5, appids={'shop': ('east',)})
@@ -73,7 +73,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBack:
-    """Clients of a Gateway that has gone may come back for so many more seconds."""
+    """Clients of a Gateway that is gone may come back for ``seconds`` more."""
 
     gateway: str
     seconds: float
@@ -82,7 +82,7 @@ class ExpectedBack:
 def note_departure(
     client: KazooClient, transaction: TransactionRequest, incarnation: str, departure: Departure
 ) -> None:
-    """Let ``transaction`` write what is known of a process that goes, or has gone. Its time begins when that is
+    """Add to ``transaction`` the note of a process that leaves or is gone. Its time begins when the transaction is
     committed."""
     path, data = layout.returning(incarnation), departure.to_bytes()
     if client.exists(path) is None:
@@ -92,8 +92,10 @@ def note_departure(
 
 
 def expected_back(client: KazooClient, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
-    """Whose clients may still send again, for one of ``appids``, what ``cluster`` has already. Nodes whose time is
-    over are removed on the way."""
+    """Return the departures whose clients, of one of ``appids``, may still send again what ``cluster`` already has.
+
+    Expired nodes are removed on the way.
+    """
     return [
         ExpectedBack(departure.gateway, left)
         for departure, left in _expected(client)
@@ -102,13 +104,13 @@ def expected_back(client: KazooClient, appids: Collection[str], cluster: str) ->
 
 
 def remove_expired(client: KazooClient) -> None:
-    """Remove the nodes whose time is over: Gateways come and go also where nobody asks for a switch."""
+    """Remove expired nodes: Gateways come and go also in an installation where no switch runs."""
     for _ in _expected(client):
         pass
 
 
 def _expected(client: KazooClient) -> Iterator[tuple[Departure, float]]:
-    """Each departure whose clients may still come back, and for how many seconds; the others are removed."""
+    """Yield each departure whose clients may still come back, and for how many seconds; remove the expired ones."""
     now = client.set(layout.CLOCK, b"").mtime
     for child in client.get_children(layout.RETURNING):
         path = f"{layout.RETURNING}/{child}"
@@ -120,7 +122,7 @@ def _expected(client: KazooClient) -> Iterator[tuple[Departure, float]]:
                 client.delete(path, version=stat.version)
                 continue
         except NoNodeError:
-            continue  # somebody else has removed it
-        except BadVersionError:  # written again just now: its time begins again
+            continue  # another process has removed it
+        except BadVersionError:  # written again just now: its time starts again
             left = departure.seconds
         yield departure, left

@@ -1,13 +1,13 @@
-"""What ZooKeeper holds of hadash, as one file, and back: ``hadash-manage backup_zookeeper`` and ``restore_zookeeper``.
+"""hadash's content of ZooKeeper as one file, and back: ``hadash-manage backup_zookeeper`` and ``restore_zookeeper``.
 
-Saved is what only ZooKeeper has: bindings, the journals of switches that run, clusters, pairs, the epoch,
-whose the chroot is; and which Gateways there are, so that a switch waits for one that cannot say that it is
-there. Not saved are what Gateways have in effect, the notes of changes (who is behind reads everything) and
-who may come back of Gateways that have gone (for seconds).
+A backup holds what exists only in ZooKeeper: bindings, the journals of running switches, clusters, pairs, the epoch,
+and the installation that owns the chroot. It also holds which Gateways there are, so that a switch waits for a Gateway
+that cannot report itself. It leaves out what Gateways have in effect, the change nodes (an engine that is behind reads
+everything), and the departures of Gateways (valid for seconds).
 
-What is restored gets an epoch that is later than any that a process can have seen: a Gateway that ran on
-through the loss takes it for news, and reads everything; without that it would say of changes that come later
-that it has them already.
+The restored content gets an epoch that is later than any that a process can have seen. A Gateway that kept running
+through the loss then takes it as new and reads everything; otherwise it would report later changes as already in
+effect.
 """
 
 from __future__ import annotations
@@ -27,25 +27,27 @@ from hadash.bindings.watch import EPOCHS_LATER
 
 FORMAT = 1
 
-#: The trees that are saved, without the epoch.
+#: The trees that are saved; the epoch is saved separately.
 TREES = (layout.BINDINGS, layout.SWITCHES, layout.CLUSTERS, layout.PAIRS)
 
-#: Attempts at a consistent read; bindings that change during one make it start again.
+#: Attempts at a consistent read; a read starts again when bindings change during it.
 TRIES = 10
-#: Nodes that are asked for before the first answer is awaited.
+#: Nodes that are requested before the first answer is awaited.
 READ_AT_ONCE = 500
-#: Nodes and bytes of one transaction: ZooKeeper takes a megabyte in one message.
+#: Nodes and bytes in one transaction: ZooKeeper accepts a megabyte in one message.
 AT_ONCE, BYTES_AT_ONCE = 100, 512 * 1024
 
 
 class NotSaved(Exception):
-    """Why there is no backup, or why it cannot be restored; what to do."""
+    """There is no backup, or it cannot be restored. The message says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """``nodes``: data by path, parents before children; ``gateways``: the records of members, by path;
-    ``installation``: whose they are.
+    """A backup.
+
+    ``nodes`` holds the data by path, parents before children; ``gateways`` the records of members, by path;
+    ``installation`` the installation that the chroot belongs to.
     """
 
     epoch: int
@@ -64,7 +66,10 @@ class Saved:
 
     @classmethod
     def from_json(cls, text: str) -> Saved:
-        """:raises NotSaved: it is no backup, or not a whole one."""
+        """Parse a backup.
+
+        :raises NotSaved: the text is not a backup, or not a complete one.
+        """
         try:
             told = json.loads(text)
             if told["hadash"] != FORMAT:
@@ -93,10 +98,10 @@ def _is_below(path: str, tree: str) -> bool:
 
 
 def save(client: KazooClient) -> Saved:
-    """Everything as of one moment: read again when bindings change meanwhile.
+    """Read everything as of one moment; start again when bindings change meanwhile.
 
-    :raises NotSaved: they never stopped changing, or nothing is there. :raises StoreUnavailable: ZooKeeper
-        does not answer.
+    :raises NotSaved: the bindings never stopped changing, or the chroot holds nothing of hadash.
+    :raises StoreUnavailable: ZooKeeper does not answer.
     """
     try:
         with reaching():
@@ -119,8 +124,9 @@ def _epoch(client: KazooClient) -> int:
 
 
 def _tree(client: KazooClient, top: str) -> Iterator[tuple[str, bytes]]:
-    """The nodes of a tree, parents first, without ephemeral ones. (Only the journals of switches have nodes
-    of their own below them.)
+    """Yield the nodes of a tree, parents first, without ephemeral nodes.
+
+    Only the journals of switches have child nodes.
     """
     yield top, client.get(top)[0]
     for path, data in _children(client, top):
@@ -130,8 +136,10 @@ def _tree(client: KazooClient, top: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _children(client: KazooClient, path: str) -> Iterator[tuple[str, bytes]]:
-    """Many are asked for before the first answer is awaited. One that goes meanwhile is left out, as if it
-    had gone before.
+    """Yield path and data of the children of ``path``.
+
+    Many nodes are requested before the first answer is awaited. A node that is deleted meanwhile is left out, as if it
+    had been deleted before.
     """
     try:
         names = sorted(client.get_children(path))
@@ -152,7 +160,7 @@ def _children(client: KazooClient, path: str) -> Iterator[tuple[str, bytes]]:
 
 
 def read_installation(client: KazooClient) -> str:
-    """Whose the chroot is; empty when nobody has marked it."""
+    """The installation that the chroot belongs to; empty when the chroot is not marked."""
     try:
         return str(client.get(layout.INSTALLATION)[0].decode(errors="replace"))
     except NoNodeError:
@@ -160,11 +168,12 @@ def read_installation(client: KazooClient) -> str:
 
 
 def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: int = 0) -> int:
-    """Write what was saved; the new epoch. Repeated after it was interrupted, it goes on.
+    """Write a backup, and return the new epoch. A repeated call completes an interrupted one.
 
-    :param replace: what is there is removed; otherwise it has to be empty, or the beginning of the same.
-        :param seen: the last epoch that anybody has noted elsewhere.
-    :raises NotSaved: something else is there. :raises StoreUnavailable: ZooKeeper does not answer.
+    :param replace: whether to remove what is there; otherwise the chroot must be empty, or hold a part of this backup.
+    :param seen: the last epoch that is recorded elsewhere.
+    :raises NotSaved: the chroot holds something else.
+    :raises StoreUnavailable: ZooKeeper does not answer.
     """
     with reaching():
         there = {path: data for tree in TREES for path, data in _tree(client, tree)}
@@ -183,7 +192,7 @@ def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: i
             try:
                 client.create(path, data)
             except NodeExistsError:
-                continue  # it has become a member again by itself
+                continue  # the Gateway has become a member again by itself
         for part in _parts((path, data) for path, data in saved.nodes.items() if there.get(path) != data):
             transaction = client.transaction()
             for path, data in part:
@@ -192,7 +201,7 @@ def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: i
                 else:
                     transaction.create(path, data)
             _commit(transaction)
-        # Engines read when the epoch is later: it is written last, so that they find everything.
+        # Engines read everything when the epoch is later. It is written last, so that they find everything.
         epoch = begin_later(client, max(saved.epoch, seen))
         if saved.installation and not read_installation(client):
             client.create(layout.INSTALLATION, saved.installation.encode())
@@ -200,13 +209,13 @@ def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: i
 
 
 def begin_later(client: KazooClient, than: int) -> int:
-    """Make the epoch later than any that a process can have seen, and tell those who follow changes to read
-    everything; the new one.
+    """Set an epoch that is later than any that a process can have seen, tell the engines that follow changes to read
+    everything, and return the epoch.
     """
     epoch = max(than, _epoch(client)) + EPOCHS_LATER
     transaction = client.transaction()
     transaction.set_data(layout.EPOCH, str(epoch).encode())
-    # It names nobody: who reads it reads all.
+    # The change node names no AppID, so its readers read everything.
     told = json.dumps({"epoch": epoch, "restored": True}).encode()
     transaction.create(layout.CHANGE_PREFIX, told, sequence=True)
     _commit(transaction)
@@ -227,7 +236,10 @@ def _parts(nodes: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes
 
 
 def _commit(transaction: Any) -> None:
-    """:raises KazooException: it failed; nothing of it was done."""
+    """Commit a transaction.
+
+    :raises KazooException: the commit failed; nothing of it was done.
+    """
     for result in transaction.commit():
         if isinstance(result, Exception):
             raise result

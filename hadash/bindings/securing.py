@@ -1,4 +1,4 @@
-"""Taking over nodes that were made before hadash had credentials: afterwards they are its user's alone."""
+"""Taking over nodes that were created before hadash had credentials: afterwards they belong to its user alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kazoo.security import ACL
 
 @dataclass(slots=True)
 class Secured:
-    """What became of the nodes below a chroot: numbers, and the paths of those that stay as they are."""
+    """The result for the nodes below a chroot: how many, and the paths of those that could not be changed."""
 
     changed: int = 0
     already: int = 0
@@ -19,9 +19,11 @@ class Secured:
 
 
 def secure(client: KazooClient, acl: list[ACL]) -> Secured:
-    """Give every node below the client's chroot, and the chroot itself, exactly this ACL. May be repeated: what is so
-    already is left alone. A node that somebody else protects is named as refused, with what is below it if that
-    cannot be listed."""
+    """Give the client's chroot and every node below it exactly this ACL.
+
+    May be repeated: nodes that already have it are left alone. A node that another user protects is listed as refused,
+    and the nodes below it are not visited.
+    """
     found = Secured()
     waiting = ["/"]
     while waiting:
@@ -39,5 +41,5 @@ def secure(client: KazooClient, acl: list[ACL]) -> Secured:
         except NoAuthError:
             found.refused.append(path)
         except NoNodeError:
-            continue  # it was removed meanwhile
+            continue  # the node was removed meanwhile
     return found

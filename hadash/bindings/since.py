@@ -1,9 +1,9 @@
-"""Since which epoch an identity has been with its cluster: what a Gateway tells two stays of a producer apart by.
+"""The epoch since which an identity has been on its cluster. A Gateway tells two stays of a producer apart by it.
 
-A producer that comes back to a cluster must be seen with an epoch that the cluster has not seen of it, or the
-cluster finds a gap in its sequence (docs/adr/0005). One that stays should keep its epoch, so that a batch
-sent twice is noticed. So an epoch is only ever raised: when the cluster changes, and when it cannot be known
-whether it does. Whoever knows that nobody's cluster changes says so (``stays``: a change by hand, see
+A producer that comes back to a cluster must appear with a producer epoch that the cluster has not seen from it, or the
+cluster finds a gap in its sequence (docs/adr/0005). A producer that stays should keep its epoch, so that a batch sent
+twice is noticed. So the epoch is only ever raised: when the cluster changes, and when it is unknown whether it
+changes. A caller that knows that no client's cluster changes passes ``stays`` (a change by hand, see
 :mod:`hadash.switching.binding_changes`).
 """
 
@@ -19,14 +19,14 @@ from hadash.identity.identity import Identity
 def stamped(
     document: BindingDocument, identity: Identity, binding: Binding, epoch: int, *, stays: bool = False
 ) -> Binding:
-    """``binding`` as it is written for ``identity`` in ``epoch``: with that epoch, and since when it has been with its
-    cluster."""
+    """Return ``binding`` as it is written for ``identity`` in ``epoch``: with that epoch, and with ``since``, the epoch
+    in which the identity came to its cluster."""
     own = document.binding_of(identity)
     before = fallbacks(document, identity) if own is None else [own]
     kept = all(b is None or b.cluster == binding.cluster for b in before)
     if None in before and binding.state is BindingState.FORWARD:
-        kept = False  # the pair's default cluster, which is not known here, may be the other
-    # (A switch begins where the identity is: there the pair's default is the binding's own cluster.)
+        kept = False  # the pair's default cluster, which is not known here, may be the other one
+    # (A switch begins where the identity is, so there the pair's default is the binding's own cluster.)
     if stays:
         since = max(map(_since, [own] if own is not None else _before_or_after(document, identity)))
     else:
@@ -35,17 +35,17 @@ def stamped(
 
 
 def unbound(document: BindingDocument, identity: Identity, epoch: int) -> BindingDocument:
-    """The document without the binding of ``identity``."""
+    """Return the document without the binding of ``identity``."""
     without = document.with_binding(identity, None)
     return replace(without, unbound=unbound_at(document, identity, epoch))
 
 
 def unbound_at(document: BindingDocument, identity: Identity, epoch: int, *, stays: bool = False) -> int:
-    """What ``unbound`` of the document is, when the binding of ``identity`` is removed in ``epoch``.
+    """Return the document's ``unbound`` epoch after the binding of ``identity`` is removed in ``epoch``.
 
-    Whoever it governed may go to another cluster by that, or be seen with an earlier epoch; then all of the
-    AppID get a new one, because nothing is left of the identity that could hold it. Who ``stays`` keeps the
-    epoch that the binding had.
+    Clients that the binding governed may move to another cluster by that, or appear with an earlier epoch. Then all
+    clients of the AppID get a new epoch, because no binding of the identity is left to hold it. With ``stays`` they
+    keep the epoch that the binding had.
     """
     own = document.binding_of(identity)
     if own is None:
@@ -60,8 +60,10 @@ def unbound_at(document: BindingDocument, identity: Identity, epoch: int, *, sta
 
 
 def _before_or_after(document: BindingDocument, identity: Identity) -> list[Binding | None]:
-    """What can govern a request when ``identity`` has no binding; also one of a client whose client.id names
-    a bound Topic, and that goes by it whichever Topic it writes to.
+    """Return the bindings that can govern a request when ``identity`` has none.
+
+    They include the binding of a client whose client.id names a bound Topic: the client follows it whichever Topic it
+    writes to.
     """
     if not identity.topics:
         return fallbacks(document, identity)
@@ -71,12 +73,12 @@ def _before_or_after(document: BindingDocument, identity: Identity) -> list[Bind
 
 
 def _since(binding: Binding | None) -> int:
-    """Nobody has moved to the pair's default cluster who has no binding: whoever came back there was bound to it."""
+    """Return a binding's ``since``; 0 for the pair's default, because a client that moved there was bound to it."""
     return 0 if binding is None else binding.since
 
 
 def fallbacks(document: BindingDocument, identity: Identity) -> list[Binding | None]:
-    """The bindings that can govern an identity's requests when it has none of its own; ``None`` for the pair's default.
+    """Return the bindings that can govern an identity's requests when it has none; ``None`` is the pair's default.
 
     >>> fallbacks(BindingDocument("shop"), Identity("shop", topics=("orders",)))
     [None]
@@ -88,7 +90,7 @@ def fallbacks(document: BindingDocument, identity: Identity) -> list[Binding | N
             own = document.topics.get(named.topic)
             if own is not None or bound:
                 return [own or bound[0]]
-            # What it names is not bound: each of its requests goes by what that one names.
+            # The Topic that it names is not bound: each of its requests goes by what the request names.
         return [*document.topics.values(), *document.topic_lists.values(), document.default]
     if len(identity.topics) == 1:
         (topic,) = identity.topics

@@ -1,7 +1,7 @@
 """Reading and changing bindings: one change is one ZooKeeper transaction.
 
-A transaction holds the compare-and-set of every document that it touches, the epoch, the change node that
-engines watch, and the journal of the switch that makes it. All of it happens, or nothing does.
+A transaction holds the compare-and-set of every document that it touches, the epoch, the change node that engines
+watch, and the journal of the switch that makes the change. All of it happens, or nothing does.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from hadash.bindings.model import Binding, BindingDocument, BindingState, Journa
 from hadash.identity.identity import Identity
 from hadash.identity.names import decode
 
-#: How often a change is tried again when somebody else changed the epoch or a document in between.
-#: Each try reads everything again; ten in a row means that something writes in a loop.
+#: How often a change is tried again when another writer changed the epoch or a document in between. Each try reads
+#: everything again; ten lost tries in a row mean that something writes in a loop.
 MAX_CONFLICTS = 10
 
-#: Seconds of the longest pause after the first try that lost, doubled after each further one, and what it
-#: grows to: a change of a few bindings takes some milliseconds, one of a thousand some tenths of a second,
-#: and clients wait for either. By chance, so that those who have met once do not meet again.
+#: Seconds of the longest pause after the first lost try, doubled after each further one, and its upper limit. A change
+#: of a few bindings takes some milliseconds, one of a thousand some tenths of a second, and clients wait for both. The
+#: pause is random, so that writers that have collided once do not collide again.
 CONFLICT_PAUSE_SECONDS = 0.01
 CONFLICT_PAUSE_MOST_SECONDS = 0.3
 
-#: Tries that a change loses before it asks the others to let it pass: a large one takes so long that among
-#: many small ones it would never be the fastest.
+#: Tries that a change loses before it asks the others to wait for it: a large change takes so long that among many
+#: small ones it would never be the fastest.
 TURN_AFTER = 2
 
-#: Seconds for which others let it pass, at most, and between two of their looks. A change of a thousand
-#: AppIDs takes a second on a busy machine; their own clients wait meanwhile, for which stages have ten. It is
-#: a courtesy and no lock: whoever goes on without it breaks nothing.
+#: Seconds that other changes wait for it, at most, and seconds between two of their looks. A change of a thousand
+#: AppIDs takes a second on a busy machine; meanwhile the clients of the other changes wait, and stages allow ten
+#: seconds for that. It is a courtesy, not a lock: a change that does not wait breaks nothing.
 TURN_SECONDS = 2.0
 TURN_POLL_SECONDS = 0.02
 
-#: Change nodes kept. An engine that is further behind reads all documents instead.
+#: Change nodes kept. An engine that is further behind reads all documents.
 CHANGES_KEPT = 1000
 
-#: Documents that are asked for before the first answer is awaited.
+#: Documents that are requested before the first answer is awaited.
 READ_AT_ONCE = 500
 
 #: Seconds to wait for ZooKeeper to come back in order to read whether a write with a lost reply happened.
@@ -65,23 +65,24 @@ class Edit:
 
     identity: Identity
     binding: Binding | None
-    #: Whoever makes the change has made sure that nobody goes to another cluster by it: see
-    #: :mod:`hadash.bindings.since`.
+    #: The caller has made sure that the change moves no client to another cluster: see :mod:`hadash.bindings.since`.
     stays: bool = False
 
 
 class _Turn:
-    """The request of one change that the others let it pass."""
+    """One change's request that other changes wait for it."""
 
     def __init__(self, client: KazooClient) -> None:
         self._client = client
         self.asked_for = False
 
     def ask_for(self) -> None:
-        """Once more if the others have waited long enough. While somebody else has asked, that one is let
-        pass first.
+        """Create the request; again if the other changes have waited long enough and deleted it.
+
+        While another change's request exists, that change goes first.
         """
-        before, self.asked_for = self.asked_for, True  # at once: if the answer is lost it may be there
+        # Set first: if the reply is lost, the request may exist.
+        before, self.asked_for = self.asked_for, True
         try:
             self._client.create(layout.TURN, ephemeral=True)
         except NodeExistsError:
@@ -92,8 +93,9 @@ class _Turn:
             self.end()
 
     def end(self) -> None:
-        """Nobody has a turn for longer; its owner may not have been able to give it up. Best effort: the next
-        one ends it.
+        """Delete the current request, also another change's that its owner could not delete.
+
+        Best effort: the next change deletes it otherwise.
         """
         try:
             self._client.delete(layout.TURN)
@@ -121,9 +123,9 @@ class BindingStore:
         return self.documents_now([appid])[appid]
 
     def documents_now(self, appids: Iterable[str]) -> dict[str, BindingDocument]:
-        """The document of each of ``appids``; an empty one where it has none.
+        """The document of each of ``appids``; an empty one for an AppID without bindings.
 
-        :raises BindingConflict: one cannot be parsed.
+        :raises BindingConflict: a document cannot be parsed.
         """
         with reaching():
             return {appid: document for appid, (document, _) in self._read_all(appids).items()}
@@ -139,7 +141,7 @@ class BindingStore:
         return self.documents_of(names)
 
     def documents_of(self, names: Sequence[str]) -> dict[str, BindingDocument | None]:
-        """The documents of these AppIDs, as :meth:`all_documents`; one that has none is missing."""
+        """The documents of these AppIDs, as :meth:`all_documents` returns them; an AppID without one is missing."""
         with reaching():
             return {
                 appid: BindingDocument.from_bytes(appid, node[0])
@@ -148,7 +150,7 @@ class BindingStore:
             }
 
     def _read_all(self, appids: Iterable[str]) -> dict[str, tuple[BindingDocument, int | None]]:
-        """Each document and its version; version ``None`` means that there is no node."""
+        """Return each document and its version; version ``None`` means that there is no node."""
         found: dict[str, tuple[BindingDocument, int | None]] = {}
         for appid, node in self._nodes(list(dict.fromkeys(appids))):
             if node is None:
@@ -164,9 +166,10 @@ class BindingStore:
         return found
 
     def _nodes(self, appids: Sequence[str]) -> Iterator[tuple[str, tuple[bytes, ZnodeStat] | None]]:
-        """What stands in the nodes of some AppIDs, ``None`` where there is none. Many are asked for before
-        the first answer is awaited: one after the other they would take a thousand times as long as the way
-        there and back.
+        """Yield the node of each AppID, ``None`` where there is none.
+
+        Many nodes are requested before the first answer is awaited: one after the other, a thousand nodes would take a
+        thousand round trips.
         """
         for first in range(0, len(appids), READ_AT_ONCE):
             asked = appids[first : first + READ_AT_ONCE]
@@ -198,10 +201,11 @@ class BindingStore:
     def confirm(self, journal: Journal | None) -> None:
         """Make sure that ``journal.token`` is the newest, and that what is read next is no older than this call.
 
-        :raises StaleWriter: it was replaced. :raises StoreUnavailable: it cannot be known.
+        :raises StaleWriter: the token was replaced.
+        :raises StoreUnavailable: ZooKeeper does not answer, so this cannot be known.
         """
         with reaching():
-            self.client.sync(layout.EPOCH)  # the server that answers may be behind
+            self.client.sync(layout.EPOCH)  # the answering server may be behind
             if journal is not None:
                 journals.version_of(self.client, journal)
 
@@ -212,15 +216,15 @@ class BindingStore:
     ) -> int:
         """Put ``edits`` into one transaction and return its epoch.
 
-        :param journal: the switch that makes the change; its token must be the newest. ``None`` is a change
-            by hand, which no running switch may be touched by.
-        :param seen: documents that have to be as they were when somebody decided on ``edits``.
+        :param journal: the switch that makes the change; its token must be the newest. ``None`` is a change by hand,
+            which must not touch a running switch.
+        :param seen: documents that must be unchanged since ``edits`` were decided on.
         :raises BindingBusy: an identity is held by another switch.
         :raises AlreadyForwarded, NotBlocked: see :func:`hadash.bindings.editing.refuse_wrong_turn`.
-        :raises BindingConflict: a document is another one than was ``seen``.
+        :raises BindingConflict: a document differs from the one in ``seen``, or the change lost too many tries.
         :raises TopicInTwoLists: a Topic would be in two bound lists.
         :raises StaleWriter: ``journal.token`` was replaced.
-        :raises UnknownOutcome: the reply was lost and could not be read back.
+        :raises UnknownOutcome: ZooKeeper's reply was lost and the result could not be read back.
         :raises StoreUnavailable: ZooKeeper cannot be reached; nothing was changed.
         """
         turn = _Turn(self.client)
@@ -242,7 +246,7 @@ class BindingStore:
     def _try_change(
         self, edits: Sequence[Edit], journal: Journal | None, seen: Sequence[BindingDocument], turn: _Turn
     ) -> int | None:
-        """One attempt; ``None`` when somebody else was faster."""
+        """Try once to make the change; ``None`` when another writer was faster."""
         held = self._read_in_turn([edit.identity.appid for edit in edits], turn)
         for document in seen:
             if document.appid in held and held[document.appid][0] != document:
@@ -250,10 +254,10 @@ class BindingStore:
                     f"The bindings of {document.appid} have changed since they were looked at."
                 )
         journal_version = journals.version_of(self.client, journal) if journal is not None else None
-        # The epoch last: every change of bindings writes it, so whatever takes time between here and the
-        # commit is time in which another change makes this one begin again. What was read before has versions
-        # of its own in the transaction. That happens only if the epoch is still this one, so the new one is
-        # larger than any in a document or a journal.
+        # The epoch is read last: every change of bindings writes it, so another change during the time between here
+        # and the commit makes this one start again. What was read before has versions of its own in the transaction.
+        # The transaction succeeds only if the epoch is still this one, so the new epoch is larger than any in a
+        # document or a journal.
         epoch_data, epoch_stat = self.client.get(layout.EPOCH)
         epoch = int(epoch_data or b"0") + 1
         edited = self._edited(
@@ -287,10 +291,11 @@ class BindingStore:
     def _read_in_turn(
         self, appids: Sequence[str], turn: _Turn
     ) -> dict[str, tuple[BindingDocument, int | None]]:
-        """:meth:`_read_all`, when nobody is to be let pass (any more)."""
+        """Return what :meth:`_read_all` returns, once no other change asks to go first."""
         deadline = time.monotonic() + TURN_SECONDS
         while True:
-            somebody = self.client.exists_async(layout.TURN)  # with the documents, so that it costs nothing
+            # Requested together with the documents, so it costs nothing.
+            somebody = self.client.exists_async(layout.TURN)
             held = self._read_all(appids)
             if turn.asked_for or somebody.get() is None or time.monotonic() > deadline:
                 return held
@@ -307,7 +312,10 @@ class BindingStore:
         documents: Mapping[str, BindingDocument],
         epoch: int,
     ) -> dict[str, BindingDocument]:
-        """``documents`` as they are after the edits. :raises BindingBusy: another switch holds an identity."""
+        """Return ``documents`` after the edits.
+
+        :raises BindingBusy: another switch holds an identity.
+        """
         editing = {appid: Editing(document) for appid, document in documents.items()}
         for edit in edits:
             edited = editing[edit.identity.appid]
@@ -331,7 +339,7 @@ class BindingStore:
             raise BindingBusy(f"{edit.identity} is being moved by switch {held.switch or 'unknown'}.")
 
     def _happened(self, documents: Mapping[str, BindingDocument], error: Exception) -> bool:
-        """After a lost reply: did the transaction happen? It did when the documents are as it wrote them."""
+        """Return whether the transaction happened although its reply was lost: the documents are as it wrote them."""
         deadline = time.monotonic() + READ_BACK_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -339,7 +347,7 @@ class BindingStore:
                 now = self._read_all(documents)
                 happened = all(now[appid][0] == document for appid, document in documents.items())
             except (*LOST_REPLY, NoNodeError):
-                continue  # each call itself waits for the connection
+                continue  # each call waits for the connection itself
             return happened
         raise UnknownOutcome(
             f"ZooKeeper did not answer ({type(error).__name__}), and for {READ_BACK_SECONDS:.0f} s it could not "
@@ -347,7 +355,7 @@ class BindingStore:
         ) from error
 
     def _trim_changes(self) -> None:
-        """Best effort: whoever comes later trims what this one could not."""
+        """Delete old change nodes. Best effort: a later change deletes the rest."""
         try:
             children = sorted(self.client.get_children(layout.CHANGES))
             for child in children[:-CHANGES_KEPT]:

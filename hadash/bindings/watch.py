@@ -1,7 +1,7 @@
-"""An engine's view of ZooKeeper: one watch on the change nodes, everything else is read on demand.
+"""An engine's view of ZooKeeper: one watch on the change nodes; everything else is read on demand.
 
-kazoo calls back in its own threads; :class:`BindingWatcher` hands finished values to ``on_change`` there, and
-the caller takes them into its own loop.
+kazoo calls back in its own threads. :class:`BindingWatcher` passes finished values to ``on_change`` there, and the
+caller hands them to its own loop.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from hadash.identity.names import decode
 log = logging.getLogger(__name__)
 
 
-#: By how much the epoch of what is restored is later than any that a process can have seen: more changes than
-#: a fleet makes in years.
+#: By how much the epoch of restored content is later than any that a process can have seen: more changes than a fleet
+#: makes in years.
 EPOCHS_LATER = 1_000_000
 
-#: Seconds until something is read again that could not be read, or that somebody has just deleted.
+#: Seconds until a node is read again that could not be read, or that was just deleted.
 AGAIN_SECONDS = 0.3
 
-#: Placements remembered; beyond it all are read again when they are needed.
+#: Placements remembered; when there are more, all are forgotten and read again when they are needed.
 MAX_PLACEMENTS = 1000
 
 
 class _Seen(NamedTuple):
-    """A change: its sequence number; which node it was, because after ZooKeeper was put back the number comes
-    again (``None``: it was trimmed already, and no other of this number is the same); and which folder it was
-    in.
+    """A change node that was seen: its sequence number, its mark, and the mark of the folder that it was in.
+
+    The mark is needed because sequence numbers occur again after ZooKeeper was restored. ``node`` is ``None`` when the
+    node was already trimmed; then no node of this number is taken for the same.
     """
 
     sequence: int
@@ -49,7 +50,7 @@ class _Seen(NamedTuple):
 
 
 class NodeMark(NamedTuple):
-    """Which node of a name it is: one that was deleted and made again is another."""
+    """Identifies a node among all that ever had its path: a node that was deleted and created again differs."""
 
     czxid: int
     ctime: int
@@ -61,10 +62,10 @@ def _mark(stat: ZnodeStat) -> NodeMark:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Documents that replace what the engine had (``None``: removed), in effect as of ``epoch``.
+    """Documents that replace those of the engine (``None``: removed), in effect as of ``epoch``.
 
-    ``complete`` is true when ``documents`` and ``unreadable`` name every AppID there is: others were removed.
-    An engine keeps what it had of the ``unreadable`` ones; it serves none of which it never had any.
+    ``complete`` is true when ``documents`` and ``unreadable`` name every AppID there is: all others were removed. For
+    an ``unreadable`` AppID the engine keeps the document it had; if it never had one, it does not serve the AppID.
     """
 
     epoch: int
@@ -77,10 +78,10 @@ class Update:
 class BindingWatcher:
     """Follows ``/changes`` from the first full read on.
 
-    When ZooKeeper cannot be reached nothing is called: the engine goes on with what it last applied. So it
-    does when ZooKeeper answers with another history than the one that was seen (it was emptied, or put back
-    to an older state): what stands there now is not what clients were led by. Only what ``hadash-manage
-    restore_zookeeper`` has written is taken instead, which is known by its epoch.
+    While ZooKeeper cannot be reached, nothing is called: the engine keeps what it last applied. The same holds when
+    ZooKeeper answers with another history than the one that was seen (it was emptied, or restored to an older state),
+    because its present content is not what clients were routed by. Only content written by ``hadash-manage
+    restore_zookeeper``, recognized by its epoch, is accepted instead.
     """
 
     def __init__(
@@ -90,31 +91,34 @@ class BindingWatcher:
         on_forgotten: Callable[[int | None], None] = lambda epoch: None,
     ) -> None:
         """
-        :param on_forgotten: called when ZooKeeper knows fewer changes than were seen, or others, with its
-            last epoch; and with ``None`` when that is over, before what was restored is read.
+        :param on_forgotten: called with ZooKeeper's last epoch when ZooKeeper has fewer changes than were seen, or
+            others; and with ``None`` when that is over, before restored content is read.
         """
         self._client = client
         self._on_change = on_change
         self._on_forgotten = on_forgotten
         self._is_forgotten = False
-        #: The last change that was seen.
+        #: The last change node that was seen.
         self._seen = _Seen(-1, None, None)
-        #: Which folder of changes is followed.
+        #: The folder of changes that is followed.
         self._folder: NodeMark | None = None
         self._epoch = 0
         self._placements: dict[str, Placement] = {}
         self._looking = threading.Lock()
 
     def start(self) -> None:
-        """Read everything, then follow. Raises what kazoo raises when the first read fails."""
+        """Read everything, then follow changes.
+
+        :raises KazooException: the first read failed.
+        """
         self._seen = self._last_of(self._client.get_children(layout.CHANGES))
         self._read_all()
         self._client.DataWatch(layout.CHANGES)(self._there)
 
-    # -- what kazoo calls, in threads of its own ------------------------------------------------------------------
+    # -- called by kazoo, in its own threads -----------------------------------------------------------------------
 
     def _there(self, data: bytes | None, stat: ZnodeStat | None) -> None:
-        """At the start, and when the folder of changes was deleted or created again: a watch on its children
+        """Called at the start, and when the folder of changes was deleted or created again: a watch on its children
         ends with it.
         """
         if stat is None:
@@ -127,12 +131,12 @@ class BindingWatcher:
             self._client.ChildrenWatch(layout.CHANGES)(self._changed)
 
     def _changed(self, children: list[str]) -> None:
-        """At each new change node, and after each reconnection."""
+        """Called at each new change node, and after each reconnection."""
         with self._looking:
             self._look(children)
 
     def _again(self) -> None:
-        """Look at the change nodes again, when the connection is back."""
+        """Look at the change nodes again once the connection is back."""
         try:
             children = self._client.retry(self._client.get_children, layout.CHANGES)
         except NoNodeError:
@@ -140,12 +144,13 @@ class BindingWatcher:
                 self._forgotten(0)
             return
         except (KazooException, RuntimeError):
-            return  # the client was closed, or the session is lost: the watch is set again then
+            return  # the client was closed, or the session is lost: the watch is then set again
         self._changed(children)
 
     def _try_again(self) -> None:
-        """kazoo does not call again for the same children, so this reads on by itself; ``_seen`` still says
-        what was handled.
+        """Look again after a pause.
+
+        kazoo does not call back again for the same children. ``_seen`` still says what was handled.
         """
 
         def later() -> None:
@@ -154,7 +159,7 @@ class BindingWatcher:
 
         self._client.handler.spawn(later)
 
-    # -- one look at a time: what was read first must not be handed over last -------------------------------------
+    # -- one look at a time, so that what was read first is not handed over last -----------------------------------
 
     def _look(self, children: list[str]) -> None:
         try:
@@ -165,7 +170,7 @@ class BindingWatcher:
                 (child for child in children if _sequence(child) > self._seen.sequence), key=_sequence
             )
             if fresh:
-                # (Which node it is, before anybody hears of it: afterwards it may be another one.)
+                # (Identify the node before the changes are handed over: later another node may have its number.)
                 last = self._last_of(fresh)
                 if _sequence(fresh[0]) > self._seen.sequence + 1:
                     log.warning("changes were trimmed before they were seen; reading all bindings")
@@ -189,9 +194,9 @@ class BindingWatcher:
         return _Seen(_sequence(last), _mark(stat) if stat is not None else None, folder)
 
     def _is_same_history(self, children: list[str]) -> bool:
-        """Whether the last change that was seen is there, or could have been trimmed since.
+        """Whether the last change node that was seen is there, or could have been trimmed since.
 
-        (``children`` may be of a moment ago: of one that has gone meanwhile it is not known why, and a new look tells.)
+        (``children`` may be outdated. If a node has gone meanwhile, the reason is unknown, and a new look decides.)
         """
         if self._seen.sequence < 0:
             return True
@@ -202,8 +207,8 @@ class BindingWatcher:
         return max(map(_sequence, children), default=-1) > self._seen.sequence
 
     def _look_at_another_history(self) -> None:
-        self._client.sync(layout.CHANGES)  # the server that answers may be behind the others
-        # In this order: a change that is made meanwhile is among the children, whatever the epoch was before it.
+        self._client.sync(layout.CHANGES)  # the answering server may be behind the others
+        # The epoch is read first: a change made meanwhile is among the children, whatever the epoch was before it.
         epoch = self._epoch_now()
         children = self._client.get_children(layout.CHANGES)
         last = max(map(_sequence, children), default=-1)
@@ -212,8 +217,8 @@ class BindingWatcher:
                 self._try_again()
             self._remembered()
         elif epoch == self._epoch and last < self._seen.sequence and self._is_the_same_folder():
-            # Somebody has tidied up: nothing was changed. (One that was put back and has come as far again
-            # has a change of this number.)
+            # The change nodes were deleted by hand, and nothing was changed. (A ZooKeeper that was restored and has
+            # come as far again would have a change node with this number.)
             self._remembered()
         elif epoch > self._epoch + EPOCHS_LATER // 2:
             log.warning("ZooKeeper was restored (its epoch is %d): reading all bindings", epoch)
@@ -229,7 +234,10 @@ class BindingWatcher:
         return _mark(self._client.get(layout.CHANGES)[1]) == self._seen.folder
 
     def _epoch_now(self) -> int:
-        """:raises NoNodeError: there is none."""
+        """Read the current epoch.
+
+        :raises NoNodeError: there is none.
+        """
         return int(self._client.get(layout.EPOCH)[0] or b"0")
 
     def _forgotten(self, epoch: int) -> None:
@@ -296,20 +304,20 @@ class BindingWatcher:
         forget = complete or len(self._placements) > MAX_PLACEMENTS
         self._placements = placements if forget else {**self._placements, **placements}
         if (complete or None in documents.values()) and self._epoch_now() < self._epoch:
-            self._forgotten(0)  # it was emptied while it was read: nobody was unbound by that
+            self._forgotten(0)  # ZooKeeper was emptied during the read: that unbinds no client
             return
         self._epoch = max(self._epoch, epoch)
         self._on_change(Update(epoch, documents, placements, complete, frozenset(unreadable)))
 
     def _read_document(self, appid: str) -> BindingDocument | None:
-        """``None`` for one that cannot be read: it is read again when somebody has changed or deleted it.
+        """Read a document; ``None`` if it cannot be parsed. It is then read again when it is changed or deleted.
 
         :raises NoNodeError: there is none.
         """
         path = layout.binding(appid)
         document = BindingDocument.from_bytes(appid, self._client.get(path)[0])
         if document is None:
-            # Who repairs it by hand makes no change node, so it is watched itself.
+            # A repair by hand makes no change node, so the document itself is watched.
             data, _ = self._client.get(
                 path, watch=lambda _: self._client.handler.spawn(self._repaired, appid)
             )
@@ -327,9 +335,9 @@ class BindingWatcher:
         return document
 
     def _repaired(self, appid: str) -> None:
-        """A document that could not be read is another one now, or the session in which it was watched is lost.
+        """Called when a document that could not be parsed has changed, or the session that watched it is lost.
 
-        Who deletes all of hadash's tree deletes this one, too: a moment later it is seen whether that is so.
+        Deleting hadash's whole tree deletes this document, too; the short pause shows whether that is happening.
         """
         time.sleep(AGAIN_SECONDS)
         with self._looking:

@@ -1,1 +1,1 @@
-"""The Kafka-protocol front door: the Forwarder routes, the Breaker blocks (docs/gateway.md). Imports no Django."""
+"""The proxy for the Kafka protocol: it routes and blocks clients' requests (docs/gateway.md). Imports no Django."""

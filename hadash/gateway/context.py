@@ -1,7 +1,6 @@
-"""What the parts of one Gateway share: made once, handed to each of them, and never changed.
+"""The objects that the parts of one Gateway share: created once, handed to each part, and never replaced.
 
-None of these knows who uses it. Which of them there are, and in which order they are made, says
-:mod:`hadash.gateway.server`.
+None of them knows its users. :mod:`hadash.gateway.server` creates them and defines the order.
 """
 
 from __future__ import annotations
@@ -38,34 +37,36 @@ from hadash.gateway.waiting.turns import Turns
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatewayContext:
+    """The shared objects of one Gateway."""
+
     settings: GatewaySettings
     pair: PairDescription
     loop: asyncio.AbstractEventLoop
-    #: Runs something beside everything else; it ends with the Gateway.
+    #: Runs a coroutine in the background; it ends with the Gateway.
     spawn: Callable[[Any], asyncio.Task[Any]]
     timer: Timer
     slices: Slices
     listener: Listener
     table: BindingTable
     nodes: NodeMap
-    #: What clients are told that they may send.
+    #: The API versions that clients are told they may use.
     versions: CachedAnswers
     traffic: Traffic
     resolve_times: Durations
     libraries: Libraries
     #: The ids of group members, by the cluster that knows them.
     member_ids: Origins
-    #: The members of groups, whichever of their connections their requests come in on.
+    #: The members of groups, independent of the connection on which a request arrives.
     group_members: GroupMembers
-    #: What brokers that know less are held against.
+    #: Topics that are known to exist, for comparison with answers of brokers that know fewer.
     known_topics: KnownTopics
     purgatory: Purgatory
-    #: Memory for large requests of clients while they come in.
+    #: Memory for large requests while they arrive.
     memory_pool: MemoryPool
-    #: Whose requests are handled next, of those who are signed in and of those who are not yet.
+    #: The order in which requests are handled: of signed-in clients, and of connections that are not signed in yet.
     client_turns: Turns
     sign_in_turns: Turns
-    #: Whose TLS handshake begins next.
+    #: The order in which TLS handshakes begin.
     handshake_turns: Turns
     upstreams: Upstreams
     lookups: Lookups
@@ -73,9 +74,9 @@ class GatewayContext:
     clients: Clients[Any]
     connections: Connections
     unauthenticated: Unauthenticated
-    #: Follows a cluster's brokers from a METADATA answer that passed by.
+    #: Learns a cluster's brokers from a METADATA answer that passes through.
     learn_brokers: Callable[[str, tuple[Broker, ...]], None]
-    #: Logs something that an operator should mend, once.
+    #: Logs once something that an operator should fix.
     note_once: Callable[[str], None]
 
     @property
@@ -89,5 +90,5 @@ class GatewayContext:
 
     @property
     def redirects(self) -> bool:
-        """Look-ups only: clients speak to the brokers themselves."""
+        """Whether the Gateway serves look-ups only, and clients connect to the brokers themselves."""
         return self.settings.mode == "redirect"

@@ -1,6 +1,7 @@
-"""The last epoch that was in effect here, in the Gateway's own folder (``HADASH_GATEWAY_STATE``): a Gateway
-that is started again asks ZooKeeper what is in effect, and ZooKeeper may have been emptied or put back
-meanwhile. It would then send clients to clusters that they have left.
+"""The last epoch that was in effect here, in the Gateway's own folder (``HADASH_GATEWAY_STATE``).
+
+A Gateway that starts again reads from ZooKeeper what is in effect, and ZooKeeper may have been emptied or restored to
+an older state meanwhile. Without this check the Gateway would send clients to clusters that they have left.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ NAME = "epoch"
 
 
 class Behind(Exception):
-    """ZooKeeper knows fewer changes than were in effect here; the text says what to do."""
+    """ZooKeeper knows fewer changes than were in effect here. The message says what to do."""
 
 
 def check(folder: Path, epoch: int) -> None:
-    """:param epoch: ZooKeeper's last one. :raises Behind: more were seen here."""
+    """Check that ZooKeeper has not lost changes.
+
+    :param epoch: ZooKeeper's last epoch.
+    :raises Behind: a later epoch was seen here.
+    """
     path = folder / NAME
     try:
         seen = int(path.read_text())
     except (OSError, ValueError):
-        return  # the first start, or one without memory
+        return  # the first start, or one without the file
     if epoch < seen:
         raise Behind(
             f"ZooKeeper has forgotten changes of bindings: its last epoch is {epoch}, and {seen} was in "
@@ -33,7 +38,7 @@ def check(folder: Path, epoch: int) -> None:
 
 
 def note(folder: Path, epoch: int) -> None:
-    """Whole or not at all. Several processes of one Gateway share the folder: each has seen about the same."""
+    """Write the epoch atomically. Several processes of one Gateway share the folder: each has seen about the same."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / NAME
     new = path.with_suffix(f".{os.getpid()}")

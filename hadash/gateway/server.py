@@ -1,4 +1,4 @@
-"""The Gateway process: listeners, the table in effect, and what ZooKeeper hears of it."""
+"""The Gateway process: listeners, the bindings in effect, and the reports to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ from hadash.lake.store import Store
 log = logging.getLogger(__name__)
 
 
-#: Different things that are logged once; beyond it nothing new is: a log that says the same of everybody helps nobody.
+#: How many different notes are logged; further ones are dropped: a log that repeats itself for each client helps
+#: nobody.
 MAX_NOTES = 1000
 
 
 class Gateway:
-    """One Gateway for one pair. ``member`` is ``None`` only where nobody waits for an applied epoch (tests)."""
+    """One Gateway for one pair. ``member`` is ``None`` only where no switch waits for an applied epoch (tests)."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Gateway:
         self.certificates = self.listener.certificates
         #: Whether transactional producers are served.
         self.transactions = settings.transactions == "relay"
-        #: Look-ups only: clients speak to the brokers themselves.
+        #: Whether the Gateway serves look-ups only, and clients connect to the brokers themselves.
         self.redirects = settings.mode == "redirect"
         self.pair = pair
         self.clusters = clusters
@@ -81,16 +82,16 @@ class Gateway:
         state = Path(settings.state) if settings.state else None
         #: The ids of group members, by the cluster that knows them.
         self.member_ids = Origins(numbers, state / "members" if state else None)
-        #: The members of groups, whichever of their connections their requests come in on.
+        #: The members of groups, independent of the connection on which a request arrives.
         self.group_members = GroupMembers(self.loop.time)
-        #: What brokers that know less are held against.
+        #: Topics that are known to exist, for comparison with answers of brokers that know fewer.
         self.known_topics = KnownTopics()
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.resolve_times = Durations(RESOLVE_BOUNDS)
         self.zookeeper_connected = True
-        #: Whether each cluster answered when it was asked last (every ``versions_seconds``).
+        #: Whether each cluster answered the last time it was asked (every ``versions_seconds``).
         self.reached: dict[str, bool] = {}
-        #: Whether it hangs up, because it was told to end.
+        #: Whether the Gateway is hanging up because it was told to stop.
         self.stopping = False
         self.slices = Slices(self.loop)
         self.upstreams = Upstreams(
@@ -121,7 +122,7 @@ class Gateway:
         self.timer = Timer(self.loop)
         self.purgatory = Purgatory(self.timer, settings.max_parked, settings.max_parked_bytes)
         self._one_left = asyncio.Event()
-        #: Those who are signed in.
+        #: The signed-in clients.
         self.clients: Clients[Client] = Clients(self.traffic, self._one_left.set)
         self.unauthenticated = Unauthenticated(
             settings.max_unauthenticated_connections,
@@ -191,13 +192,16 @@ class Gateway:
 
     @property
     def forgotten(self) -> int | None:
-        """The last epoch that ZooKeeper has, while that is less than was seen here: it has lost changes."""
+        """ZooKeeper's last epoch, while that is less than was seen here: ZooKeeper has lost changes."""
         return self.applying.zookeeper_lost_after
 
     # -- life --------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Listen. :raises OSError: a port is taken."""
+        """Start to listen.
+
+        :raises OSError: a port is taken.
+        """
         await self._refresh_versions()
         await self._listen(self.settings.port, None)
         for description in self.clusters.values():
@@ -211,10 +215,10 @@ class Gateway:
         self.spawn(self.reports.run())
 
     async def stop(self) -> None:
-        """Stop listening, let every write that is under way be answered to its client, and hang up."""
+        """Stop listening, wait until clients have the answers to their writes under way, and hang up."""
         self._acceptor.close()
-        # Who has nothing under way is gone at once; the others have as long as a client that leaves. One that signs in
-        # only now is told, too.
+        # A client with nothing under way is gone at once; the others have as long as a client that leaves. The loop
+        # also stops clients that sign in only now.
         while clients := list(self.clients):
             self._one_left.clear()
             for client in clients:
@@ -230,7 +234,7 @@ class Gateway:
         await self._close()
 
     async def abort(self) -> None:
-        """Pass nothing on any more, at once: another process has this Gateway's place."""
+        """Stop relaying at once: another process has taken this Gateway's place."""
         self._acceptor.close()
         for client in list(self.clients):
             client.relay.upstream.abort()
@@ -248,7 +252,7 @@ class Gateway:
         self.member_ids.close()
 
     def spawn(self, coroutine: Any) -> asyncio.Task[Any]:
-        """Run ``coroutine`` beside everything else; it ends with the Gateway."""
+        """Run ``coroutine`` in the background; it ends with the Gateway."""
         task = self.loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -260,7 +264,7 @@ class Gateway:
             log.error("a task of the Gateway failed", exc_info=task.exception())
 
     async def _listen_as(self, node: Node) -> None:
-        """Be ``node`` for clients, unless they are sent to the broker itself."""
+        """Listen in place of ``node``, unless clients connect to the broker itself."""
         if not self.redirects:
             await self._listen(self.nodes.port(node), node)
 
@@ -271,13 +275,13 @@ class Gateway:
         self._acceptor.listen(self._socket(port), node)
 
     def _socket(self, port: int) -> socket.socket:
-        """Bound, but not listening yet."""
+        """Return a socket that is bound, but not listening yet."""
         family = socket.AF_INET6 if ":" in self.settings.host else socket.AF_INET
         bound = socket.socket(family, socket.SOCK_STREAM)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if self.settings.workers > 1:
-                # Several processes share the ports: the kernel gives each connection to one of them.
+                # Several processes share the ports: the kernel assigns each connection to one of them.
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             bound.bind((self.settings.host, port))
         except OSError:
@@ -288,11 +292,11 @@ class Gateway:
     # -- clusters ------------------------------------------------------------------------------------------------
 
     def learn_brokers(self, cluster: str, brokers: tuple[Broker, ...]) -> None:
-        """Follow a cluster's brokers from a METADATA answer that passed by."""
+        """Learn a cluster's brokers from a METADATA answer that passes through."""
         self._learn(cluster, brokers)
 
     def cluster_changed(self, description: ClusterDescription) -> None:
-        """The control plane published a new description."""
+        """Take over a cluster's new description, which the control plane has published."""
         self.clusters[description.name] = description
         self._learn(description.name, description.brokers)
 
@@ -306,7 +310,7 @@ class Gateway:
             self.spawn(self._listen_as(node))
 
     def note_once(self, what: str) -> None:
-        """Log something that an operator should mend, once."""
+        """Log once something that an operator should fix."""
         if what not in self._noted and len(self._noted) < MAX_NOTES:
             self._noted.add(what)
             log.warning("%s", what)

@@ -1,8 +1,8 @@
-"""Several processes of one Gateway on the same ports: started together, restarted one after the other, ended together.
+"""Several processes of one Gateway on the same ports: started together, restarted one by one, stopped together.
 
-The parent serves nobody. Each worker is a member in ZooKeeper of its own (``<id>-1``, ``<id>-2``, …), so a
-block waits for all of them. SIGTERM lets them answer what is under way and ends them; SIGHUP restarts them
-one by one, while the others take new connections; one that dies is started again.
+The parent serves no clients. Each worker is a member of its own in ZooKeeper (``<id>-1``, ``<id>-2``, …), so a block
+waits for all of them. After SIGTERM the workers answer what is under way and end. SIGHUP restarts them one by one,
+while the others accept new connections. A worker that dies is started again.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from hadash.gateway.settings import GatewaySettings
 
 log = logging.getLogger(__name__)
 
-#: Says to a process which of the workers it is, and where to say that it listens.
+#: The variables that tell a process its worker number, and the descriptor on which it reports that it listens.
 WORKER, READY = "HADASH_GATEWAY_WORKER", "HADASH_GATEWAY_READY_FD"
 
 #: Exit code of a Gateway that cannot start: the reason is on standard error.
 WRONG_SETTINGS = 2
 
-#: Seconds before a worker that died is started again, and the most when it dies before it listens, again and again: it
-#: must not fill the log.
+#: Seconds before a worker that died is started again, and the longest pause for a worker that keeps dying before it
+#: listens: it must not fill the log.
 RESPAWN_SECONDS = 1.0
 MAX_RESPAWN_SECONDS = 30.0
 
-#: Times that the pause doubles: enough to reach the longest.
+#: The most times that the pause doubles: enough to reach the longest pause.
 DOUBLINGS = 5
 
-#: Seconds after which a process that was killed and is still there is killed once more.
+#: Seconds after which a process that was killed but still exists is killed again.
 KILL_SECONDS = 5.0
 
-#: Seconds for which a node's port is tried: on the same machine the answer comes at once.
+#: Seconds to try a node's port: on the same machine the answer comes at once.
 PORT_SECONDS = 0.5
 
-#: Clusters of a pair, each with its own range of node ports.
+#: The clusters of a pair; each has its own range of node ports.
 CLUSTERS = 2
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
@@ -52,19 +52,19 @@ _PR_SET_PDEATHSIG = 1
 
 
 class PortTaken(Exception):
-    """Another program listens there already. The message says what to do."""
+    """Another program already listens on a port. The message says what to do."""
 
 
 # -- in a worker ---------------------------------------------------------------------------------------------------
 
 
 def worker_number() -> int:
-    """Which of the workers this process is, from 1; 0 for one that stands alone."""
+    """This process's worker number, from 1; 0 for a process without workers."""
     return int(os.environ.get(WORKER, "0"))
 
 
 def as_worker(settings: GatewaySettings, number: int) -> GatewaySettings:
-    """The settings of one worker: a name and a status port of its own.
+    """Return the settings of one worker: it has its own name and status port.
 
     >>> worker = as_worker(GatewaySettings(id="gw", admin_port=9400, workers=2), 2)
     >>> worker.id, worker.admin_port
@@ -74,8 +74,9 @@ def as_worker(settings: GatewaySettings, number: int) -> GatewaySettings:
 
 
 def begin_worker() -> None:
-    """Do not outlive the parent."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's to obey, also when a terminal sends it to all
+    """Prepare this process to be a worker: leave SIGHUP to the parent, and end when the parent dies."""
+    # The parent handles SIGHUP, also when a terminal sends it to all.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -97,33 +98,33 @@ class Worker:
 
     number: int
     process: subprocess.Popen[bytes] | None = None
-    #: Where the process says that it listens; ``None`` once it has, or has ended without.
+    #: The descriptor on which the process reports that it listens; ``None`` once it has, or has ended without.
     ready: int | None = None
-    #: It has said so.
+    #: Whether the process has reported that it listens.
     has_listened: bool = False
-    #: It has been told to end; the time at which it is killed if it has not.
+    #: If the process was told to end: the time at which it is killed if it has not.
     killed_at: float | None = None
-    #: There is no process: the time at which one is started.
+    #: If there is no process: the time at which one is started.
     started_at: float | None = None
-    #: Times that it has ended without having listened, in a row.
+    #: How often in a row the process has ended without having listened.
     failures: int = 0
 
     @property
     def listens(self) -> bool:
+        """Whether the process listens and has not been told to end."""
         return self.process is not None and self.has_listened and self.killed_at is None
 
     @property
     def next_step(self) -> float | None:
-        """When something has to be done about it, in ``time.monotonic``; ``None`` while it only has to be watched."""
+        """When the worker needs attention, in ``time.monotonic``; ``None`` if it only has to be watched."""
         return self.started_at if self.process is None else self.killed_at
 
 
 class Workers:
     """The parent of ``settings.workers`` processes.
 
-    It waits for signals (a process that has ended is one), for a process that says that it listens, and for
-    the next point in time at which something is to be done; then it looks at each worker. So it is never
-    deaf.
+    It waits for signals (SIGCHLD reports a process that has ended), for a process that reports that it listens, and for
+    the next time at which a worker needs attention; then it looks at each worker. So it never misses an event.
     """
 
     def __init__(self, settings: GatewaySettings, command: list[str]) -> None:
@@ -131,7 +132,7 @@ class Workers:
         self._command = command
         self._workers = [Worker(number) for number in range(1, settings.workers + 1)]
         self._state = ""
-        #: Workers that are still to be restarted, one after the other.
+        #: Workers that are still to be restarted, one by one.
         self._restarting: deque[Worker] = deque()
         self._all_have_listened = False
         self._selector = selectors.DefaultSelector()
@@ -140,13 +141,13 @@ class Workers:
             end.setblocking(False)
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT; the exit code.
+        """Run until SIGTERM or SIGINT, and return the exit code.
 
-        :raises PortTaken: somebody else has one of the ports.
+        :raises PortTaken: another program has one of the ports.
         """
         self._refuse_taken_ports()
         for number in _SIGNALS:
-            signal.signal(number, lambda *_: None)  # what wakes the parent is the byte on its socket
+            signal.signal(number, lambda *_: None)  # the parent is woken by the byte on its socket
         previous = signal.set_wakeup_fd(self._wakes.fileno(), warn_on_full_buffer=False)
         self._selector.register(self._woken, selectors.EVENT_READ)
         try:
@@ -161,7 +162,8 @@ class Workers:
             self._selector.close()
 
     def _refuse_taken_ports(self) -> None:
-        """The workers share their ports, so it would not be noticed when a stranger did too."""
+        """Refuse to start on ports of another program. The workers share their ports, so a stranger that shares them
+        would not be noticed."""
         host, port = self._settings.host, self._settings.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
@@ -199,7 +201,7 @@ class Workers:
             self._go_on_restarting()
 
     def _wait(self) -> set[int]:
-        """Wait until there is something to do; the signals that have come."""
+        """Wait until something happens, and return the signals that have arrived."""
         steps = [step for worker in self._workers if (step := worker.next_step) is not None]
         patience = max(min(steps) - time.monotonic(), 0) if steps else None
         received: set[int] = set()
@@ -211,7 +213,7 @@ class Workers:
         return received
 
     def _hear(self, worker: Worker) -> None:
-        """It listens, or its end of the pipe has closed with it."""
+        """Handle a worker's report that it listens, or the end of its pipe."""
         assert worker.ready is not None
         listens = os.read(worker.ready, 1) == b"."
         self._selector.unregister(worker.ready)
@@ -224,7 +226,7 @@ class Workers:
             worker.failures += 1
 
     def _look_at(self, worker: Worker) -> int | None:
-        """Do what is due about one worker; an exit code when none of them can go on."""
+        """Do what is due for one worker; return an exit code when the workers cannot continue."""
         now = time.monotonic()
         if worker.process is None:
             if worker.started_at is not None and worker.started_at <= now:
@@ -244,9 +246,9 @@ class Workers:
             self._start(worker)
             return None
         if not self._all_have_listened:
-            return code or 1  # the reason stands in its log
+            return code or 1  # the worker's log has the reason
         if worker.failures:
-            self._restarting.clear()  # the others go on as they are
+            self._restarting.clear()  # the other workers keep running
         pause = min(RESPAWN_SECONDS * 2 ** min(worker.failures, DOUBLINGS), MAX_RESPAWN_SECONDS)
         log.error(
             "worker %d has ended with exit code %d; starting it again in %g s", worker.number, code, pause
@@ -255,7 +257,7 @@ class Workers:
         return None
 
     def _go_on_restarting(self) -> None:
-        """Restart the next one, when all listen."""
+        """Restart the next worker once all listen."""
         if self._restarting and all(worker.listens for worker in self._workers):
             self._tell_to_end(self._restarting.popleft())
 
@@ -271,7 +273,7 @@ class Workers:
         }
         try:
             worker.process = subprocess.Popen(self._command, env=environment, pass_fds=(writing,))
-        except OSError as error:  # no memory, no processes: that may pass
+        except OSError as error:  # out of memory or processes, which may pass
             os.close(reading)
             if not self._all_have_listened:
                 raise
@@ -285,7 +287,7 @@ class Workers:
         self._selector.register(reading, selectors.EVENT_READ, worker)
 
     def _tell_to_end(self, worker: Worker) -> None:
-        """SIGTERM, and the time that a worker may take to let its clients have their answers."""
+        """Send SIGTERM, and set the time that the worker has to let its clients receive their answers."""
         assert worker.process is not None
         worker.process.terminate()
         settings = self._settings
@@ -311,8 +313,11 @@ class Workers:
 
 
 def _would_be_shared(family: int, host: str, port: int) -> bool:
-    """Whether another program listens there, and the kernel would let us listen beside it: half of the connections
-    would be its. (One that does not share is told when the port is needed, if it ever is.)"""
+    """Return whether another program listens on the port and the kernel would let this one share it.
+
+    The other program would then get half of the connections. (A program that does not share the port is reported when
+    the port is needed.)
+    """
     with socket.socket(family, socket.SOCK_STREAM) as trial:
         trial.settimeout(PORT_SECONDS)
         reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
@@ -328,5 +333,8 @@ def _would_be_shared(family: int, host: str, port: int) -> bool:
 
 
 def run_workers(settings: GatewaySettings) -> int:
-    """Run the Gateway as several processes. :raises PortTaken: one of its ports is another program's."""
+    """Run the Gateway as several processes, and return the exit code.
+
+    :raises PortTaken: another program has one of its ports.
+    """
     return Workers(settings, [sys.executable, "-m", "hadash.gateway"]).run()

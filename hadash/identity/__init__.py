@@ -1,1 +1,1 @@
-"""Who a Kafka client is, and which cluster it belongs to. Pure: no I/O, no Django (docs/background.md)."""
+"""The identity of a Kafka client, and the cluster that it belongs to. Pure: no I/O, no Django (docs/background.md)."""

@@ -1,4 +1,4 @@
-"""The client.id form ``HA#AppID#Topic``: a client says itself which binding governs it (docs/background.md, rule 2)."""
+"""The client.id form ``HA#AppID#Topic``: the client names its binding itself (docs/background.md, rule 2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NamedByClient:
 
     @property
     def client_id(self) -> str:
-        """The client.id to set in the client. ``#`` and ``%`` inside a name are percent-encoded.
+        """The client.id to configure in the client. ``#`` and ``%`` inside a name are percent-encoded.
 
         >>> NamedByClient("shop", "orders").client_id
         'HA#shop#orders'
@@ -29,10 +29,10 @@ class NamedByClient:
 
 
 def named_by(client_id: str) -> NamedByClient | None:
-    """What ``client_id`` names; ``None`` for every client.id that is not of the form.
+    """Return the AppID and Topic that ``client_id`` names; ``None`` for a client.id that is not of this form.
 
-    Exactly two names after ``HA#``, neither of them empty. Names may be written as they are (Chinese, blanks) as long
-    as they hold neither ``#`` nor ``%``.
+    Exactly two names follow ``HA#``, and neither is empty. A name may be written without encoding (Chinese, blanks) if
+    it holds neither ``#`` nor ``%``.
 
     >>> named_by("HA#shop#orders")
     NamedByClient(appid='shop', topic='orders')

@@ -1,16 +1,16 @@
-"""The subject of a certificate as Java writes it: ``X500Principal.getName()``, from which Kafka makes a principal.
+"""The subject of a certificate as Java's ``X500Principal.getName()`` writes it; Kafka makes the principal from it.
 
-The form is RFC 2253 as OpenJDK has it, which differs from Python's ``rfc4514_string`` where it matters: ``=``
-is escaped, so that a value cannot pass for another attribute; and only nine attributes have names, the others
-are ``OID=#`` and the DER of their value in hex. Compared with Java itself by
-``tests/identity/test_principal_as_java.py``.
+The form is RFC 2253 as OpenJDK implements it. It differs from Python's ``rfc4514_string`` where it matters: ``=`` is
+escaped, so that a value cannot pass for another attribute; and only nine attributes have names, the others are
+``OID=#`` and the DER of their value in hex. ``tests/identity/test_principal_as_java.py`` compares the result with
+Java's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-#: What OpenJDK writes by name (``AVAKeyword``, those of RFC 2253), by object identifier.
+#: The attributes that OpenJDK writes by name (``AVAKeyword``, those of RFC 2253), by object identifier.
 KEYWORDS = {
     "2.5.4.3": "CN",
     "2.5.4.6": "C",
@@ -25,23 +25,23 @@ KEYWORDS = {
 
 _OBJECT_IDENTIFIER, _SEQUENCE, _SET, _VERSION = 0x06, 0x30, 0x31, 0xA0
 
-#: UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString. Java takes the bytes of each for UTF-8.
+#: UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString. Java decodes the bytes of each as UTF-8.
 _STRINGS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
 
 _ESCAPED = frozenset(',=+<>#;"\\')
 
-#: What Java takes for white space at the ends of a value.
+#: The characters that Java treats as white space at the ends of a value.
 _WHITE_SPACE = " \r"
 
 
 class BadName(ValueError):
-    """The bytes are no certificate, or no name, in DER."""
+    """The bytes are not a certificate, or not a name, in DER."""
 
 
 def subject_of(certificate: bytes) -> str:
-    """The subject of a DER certificate.
+    """Return the subject of a DER certificate.
 
-    :raises BadName: it cannot be read.
+    :raises BadName: the certificate cannot be read.
     """
     parts = list(_children(_content(certificate, _SEQUENCE)))
     fields = list(_children(_content(parts[0][1], _SEQUENCE))) if parts else []
@@ -53,9 +53,9 @@ def subject_of(certificate: bytes) -> str:
 
 
 def name_of(name: bytes) -> str:
-    """A DER ``Name``: its last relative distinguished name first, as RFC 2253 wants it.
+    """Return the text of a DER ``Name``: the last relative distinguished name first, as RFC 2253 requires.
 
-    :raises BadName: it cannot be read.
+    :raises BadName: the name cannot be read.
     """
     parts = [
         "+".join(_attribute(element) for _, element in _children(_content(rdn, _SET)))
@@ -65,7 +65,7 @@ def name_of(name: bytes) -> str:
 
 
 def _attribute(element: bytes) -> str:
-    """``CN=shop``."""
+    """Return one attribute as text, such as ``CN=shop``."""
     parts = list(_children(_content(element, _SEQUENCE)))
     if len(parts) != 2 or parts[0][0] != _OBJECT_IDENTIFIER:
         raise BadName("an attribute of the name is not a type and a value")
@@ -91,7 +91,7 @@ def _escaped(text: str) -> str:
 
 
 def _children(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The tag of each element that ``content`` is made of, and the element."""
+    """Yield the tag and the bytes of each element in ``content``."""
     at = 0
     while at < len(content):
         end = _extent(content, at)[1]
@@ -100,7 +100,10 @@ def _children(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _content(element: bytes, tag: int) -> bytes:
-    """What is in ``element``. :raises BadName: it has another tag, or is not all."""
+    """Return the content of ``element``.
+
+    :raises BadName: the element has another tag, or ``element`` is not exactly one element.
+    """
     if not element or element[0] != tag:
         raise BadName(f"an element with tag {tag:#04x} was expected")
     start, end = _extent(element, 0)
@@ -110,7 +113,7 @@ def _content(element: bytes, tag: int) -> bytes:
 
 
 def _extent(data: bytes, at: int) -> tuple[int, int]:
-    """Where the content of the element at ``at`` begins and ends."""
+    """Return where the content of the element at ``at`` begins and ends."""
     if at + 2 > len(data):
         raise BadName("an element is cut off")
     start, length = at + 2, data[at + 1]
@@ -126,7 +129,7 @@ def _extent(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _dotted(identifier: bytes) -> str:
-    """An object identifier as people write it: ``2.5.4.3``."""
+    """Return an object identifier in dotted form: ``2.5.4.3``."""
     if not identifier or identifier[-1] & 0x80:
         raise BadName("an object identifier is cut off")
     numbers, number = [], 0

@@ -1,22 +1,22 @@
-"""How applications name their clients: what libraries call those that nobody has named, and which part of a
-name is made again for each process. Pure.
+"""How applications name their clients: default names of libraries, and the parts of a name that change with each
+process. Pure.
 
-The patterns are written so that Python's and Java's regular expressions read them alike: the jobs use them in Spark.
+The patterns mean the same in Python's and Java's regular expressions, because the jobs use them in Spark.
 """
 
 from __future__ import annotations
 
 import re
 
-#: What libraries call a client that nobody has named: Java (also its consumers since 2.4, after their group),
+#: The names that libraries give a client by default: Java (also its consumers since 2.4, after their group),
 #: librdkafka, Sarama, kafka-python, aiokafka, franz-go, KafkaJS, kafka-go, Kafka's own console tools.
 LIBRARY_NAME = (
     r"^(producer-\d+|consumer-\d+|consumer-.+-\d+|adminclient-\d+|rdkafka|sarama|kgo|kafkajs"
     r"|(kafka-python|aiokafka)-(\d[\w.]*|producer-\d+|consumer-\d+)|kafka-go@.+|console-producer|console-consumer)$"
 )
 
-#: What is made again for each process, in the order in which they are looked for: a UUID; what Kubernetes adds
-#: to the name of a Deployment's pod; hexadecimal digits; numbers (of processes, replicas, times).
+#: The parts of a name that change with each process, in the order in which they are searched: a UUID; the suffix that
+#: Kubernetes adds to the name of a Deployment's pod; hexadecimal digits; numbers (of processes, replicas, times).
 CHANGING_PARTS = (
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
     r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$",
@@ -24,8 +24,8 @@ CHANGING_PARTS = (
     r"\d+",
 )
 
-#: Words of a name that say what a client does, not for whom: a Deployment that reads and one that writes may
-#: be one application's.
+#: Words of a name that say what a client does, not which application it belongs to: a Deployment that reads and one
+#: that writes may belong to one application.
 ROLES = frozenset(
     {
         "consumer", "consumers", "consume", "reader", "readers", "read", "subscriber", "sub", "listener", "receiver", "input",
@@ -34,15 +34,15 @@ ROLES = frozenset(
     }
 )  # fmt: skip
 
-#: A word of a name: between signs, or from one capital to the next ("cartReader").
+#: A word of a name: text between signs, or from one capital to the next ("cartReader").
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|[^\W\d_]+")
 
-#: Stands for a changing part.
+#: The placeholder for a changing part.
 ANY = "*"
 
 
 def is_library_name(client_id: str) -> bool:
-    """Whether nobody has named the client.
+    """Return whether the client has a library's default name, or none.
 
     >>> [is_library_name(name) for name in ("", "rdkafka", "consumer-audit-1", "orders-1")]
     [True, True, True, False]
@@ -53,7 +53,7 @@ def is_library_name(client_id: str) -> bool:
 
 
 def stem(client_id: str) -> str:
-    """The name without what is made again for each process: clients of one application have one.
+    """Return the name without the parts that change with each process; clients of one application share it.
 
     >>> stem("orders-1"), stem("orders-7d9f8b6c5d-x2x4q"), stem("orders-1f0e9a7b-3c4d-4e5f-8a9b-0c1d2e3f4a5b")
     ('orders-*', 'orders*', 'orders-*')
@@ -66,8 +66,9 @@ def stem(client_id: str) -> str:
 
 
 def application_words(client_id: str) -> tuple[str, ...]:
-    """What of a name is the application's: without what is made again for each process, and without words for
-    a role. Nothing, if that is all there is.
+    """Return the words of a name that belong to the application: without changing parts and without words for a role.
+
+    The result is empty if no such word is left.
 
     >>> application_words("cart-reader-7d9f8b6c5d-x2x4q"), application_words("cartWriter_3"), application_words("consumer-01")
     (('cart',), ('cart',), ())

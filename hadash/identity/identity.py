@@ -1,4 +1,4 @@
-"""The identities that can be bound to a cluster, and their one way of being written.
+"""The identities that can be bound to a cluster, and the one text form of each.
 
 ======================= ============================ =========================
 identity                is bound                     is written
@@ -10,7 +10,7 @@ identity                is bound                     is written
 ``… group="g"``         one consumer group           ``shop##g``
 ======================= ============================ =========================
 
-Each name is percent-encoded, so whatever a name holds, the text has exactly one reading.
+Each name is percent-encoded, so the text has exactly one reading whatever characters a name holds.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from dataclasses import dataclass
 
 from hadash.identity.names import decode, encode
 
-#: What separates names, so that none of it stands in an encoded one.
+#: The characters that separate names; an encoded name holds none of them.
 SEPARATORS = "+#,"
 
 
 class NotAnIdentity(ValueError):
-    """A text that is none. The message says what is expected."""
+    """A text that is not an identity. The message says what is expected."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
-    """An AppID (the principal a client signs in as), and at most one of what narrows it down.
+    """An AppID (the principal a client signs in as), narrowed by at most one of InstanceID, Topics and group.
 
     ``topics`` is sorted and holds every name once: a Topic list is a set.
 
-    :raises NotAnIdentity: an empty name, or more than one of InstanceID, Topics and group.
+    :raises NotAnIdentity: a name is empty, or more than one of InstanceID, Topics and group is given.
     """
 
     appid: str
@@ -53,7 +53,7 @@ class Identity:
 
     @property
     def key(self) -> str:
-        """One unambiguous text for locks, journals and the API; :func:`parse` reads it.
+        """The unambiguous text for locks, journals and the API; :func:`parse` reads it.
 
         >>> Identity('shop', 'web#1').key
         'shop+web%231'
@@ -72,7 +72,7 @@ class Identity:
         return appid
 
     def __str__(self) -> str:
-        """For people: the names as they are.
+        """Return the text for people: the names without encoding.
 
         >>> str(Identity('shop', 'web#1'))
         'shop › web#1'
@@ -85,9 +85,9 @@ class Identity:
 
 
 def parse(text: str) -> Identity:
-    """The identity that :attr:`Identity.key` wrote.
+    """Return the identity that :attr:`Identity.key` wrote.
 
-    :raises NotAnIdentity: with what is wrong.
+    :raises NotAnIdentity: the text is not a key. The message says what is wrong.
 
     >>> parse('shop##readers')
     Identity(appid='shop', instance_id=None, topics=(), group='readers')

@@ -1,8 +1,8 @@
-"""Names of AppIDs, InstanceIDs, Topics and groups, and how they are written into paths and keys.
+"""Names of AppIDs, InstanceIDs, Topics and groups, and their encoding in paths and keys.
 
-A Kafka user name or client.id may hold any character, ``#`` and ``/`` included, and people do type Chinese
-into them. Wherever hadash joins such names with a separator or puts one into a ZooKeeper path, the name is
-percent-encoded first, so that the joined text has exactly one reading.
+A Kafka user name or client.id may hold any character, including ``#``, ``/`` and Chinese. Wherever hadash joins such
+names with a separator or puts one into a ZooKeeper path, the name is percent-encoded first, so that the joined text
+has exactly one reading.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from urllib.parse import quote, unquote
 
 from hadash.sentences import Sentence, say
 
-#: Kafka's own limit on a client.id is the 32 KiB of a protocol string; nobody has a use for that. The limit
-#: keeps a name readable in a page and in a ZooKeeper path (encoded Chinese takes nine bytes a character).
+#: The longest AppID or InstanceID, in characters. Kafka's own limit on a client.id is the 32 KiB of a protocol string,
+#: which nobody needs. This limit keeps a name readable on a page and in a ZooKeeper path (encoded Chinese takes nine
+#: bytes a character).
 MAX_NAME_LENGTH = 200
 
-#: Characters of the name of a Topic (Kafka has at most 249) or of a group (Kafka has no limit) in the tables.
+#: The longest name of a Topic (Kafka allows 249) or of a group (Kafka has no limit) in the tables, in characters.
 MAX_RESOURCE_LENGTH = 255
 
 
-#: Characters of a part of a file's name: file systems take 255 bytes, and something stands before and after it.
+#: The longest part of a file name, in characters. File systems allow 255 bytes, and there is text before and after it.
 MAX_FILE_NAME = 150
 
 
@@ -41,12 +42,12 @@ def encode(name: str) -> str:
     '%E8%B4%AD%E7%89%A9%E8%BD%A6'
     """
     encoded = quote(name, safe="")
-    # ZooKeeper refuses the path elements "." and "..", which quote() leaves as they are.
+    # ZooKeeper refuses the path elements "." and "..", which quote() does not encode.
     return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
 
 
 def file_name(name: str) -> str:
-    """``name`` encoded as a part of a file's name: of one that no file system would take the beginning and a digest.
+    """Return ``name`` encoded as a part of a file name; if that is too long, its beginning and a digest.
 
     >>> file_name('kafka-access/reports')
     'kafka-access%2Freports'
@@ -61,7 +62,7 @@ def file_name(name: str) -> str:
 
 
 def decode(encoded: str) -> str:
-    """The name that :func:`encode` wrote.
+    """Return the name that :func:`encode` encoded.
 
     >>> decode(encode('..'))
     '..'
@@ -70,7 +71,7 @@ def decode(encoded: str) -> str:
 
 
 def printable(name: str, longest: int = MAX_NAME_LENGTH) -> str:
-    """A name or text that came from outside as it may stand in a log: on one line, and no longer than a person reads.
+    """Return a name or text from outside in a form that is safe in a log: one line, at most ``longest`` characters.
 
     >>> printable('购物车')
     '购物车'
@@ -82,14 +83,14 @@ def printable(name: str, longest: int = MAX_NAME_LENGTH) -> str:
 
 
 def fitting(name: str, limit: int) -> str:
-    """``name``, or for one that is too long its beginning and a digest: two names never become one.
+    """Return ``name``, or its beginning and a digest if it is longer than ``limit``.
 
-    One client with a name that no table can hold must not keep all others out of it.
+    Two names never become one. A client whose name no table can hold must not keep the other clients out of it.
 
     >>> fitting("x" * 300, 20)
     'xxxxxxx…6eb05c555288'
     """
-    name = name.replace("\0", "\ufffd")  # PostgreSQL holds any character but this
+    name = name.replace("\0", "\ufffd")  # PostgreSQL can store any character except this one
     if len(name) <= limit:
         return name
     digest = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
@@ -97,9 +98,10 @@ def fitting(name: str, limit: int) -> str:
 
 
 def validated(name: str, what: str) -> str:
-    """``name`` without surrounding blanks, or :class:`InvalidName`.
+    """Return ``name`` without surrounding blanks.
 
-    ``what`` is the word for the message: "AppID" or "InstanceID".
+    :param what: the word for the message: "AppID" or "InstanceID".
+    :raises InvalidName: the name is empty, too long, or contains a control character.
     """
     name = name.strip()
     if not name:

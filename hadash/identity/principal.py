@@ -1,13 +1,12 @@
-"""From the subject of a client certificate to an AppID, by Kafka's own ``ssl.principal.mapping.rules``.
+"""Map the subject of a client certificate to an AppID, by Kafka's own ``ssl.principal.mapping.rules``.
 
-A list of rules, separated by commas: ``DEFAULT`` takes the whole distinguished name,
-``RULE:pattern/replacement/`` takes the replacement when the pattern matches the whole name, with ``L`` or
-``U`` behind it in lower or upper case. The first rule that matches wins. ``/`` inside a pattern or
-replacement is written ``\\/``.
+The rules are separated by commas. ``DEFAULT`` takes the whole distinguished name. ``RULE:pattern/replacement/`` takes
+the replacement when the pattern matches the whole name; a trailing ``L`` or ``U`` turns the result into lower or upper
+case. The first rule that matches wins. ``/`` inside a pattern or replacement is written ``\\/``.
 
-The outcome is that of Kafka's ``SslPrincipalMapper`` to the letter
-(``tests/identity/test_principal_as_java.py`` compares them), because the clusters' ACLs are written for it; a
-rule that Java reads in another way than Python is refused at the start.
+The result equals that of Kafka's ``SslPrincipalMapper`` exactly (``tests/identity/test_principal_as_java.py``
+compares them), because the clusters' ACLs are written for it. A rule that Java reads differently from Python is
+refused at the start.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: As in Kafka: one rule, up to the comma or the end.
+#: One rule, up to the comma or the end, as in Kafka.
 _RULE = re.compile(
     r"\s*(?:(?P<default>DEFAULT)|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<replacement>(?:\\.|[^\\/])*)/(?P<case>[LU]?))"
     r"\s*(?:,|$)",
@@ -23,26 +22,25 @@ _RULE = re.compile(
 )
 _REFERENCE = re.compile(r"\$(\d+)", re.ASCII)
 
-#: An escape, or a set, as far as its first end.
+#: An escape; and an escape or a set, as far as the set's first end.
 _ESCAPE = re.compile(r"\\(?:\d+|.)", re.DOTALL | re.ASCII)
 _ESCAPE_OR_SET = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
-#: What Java's patterns read as something else than Python's or refuse, without an error of Python's. (Names
-#: with line ends, about which ``.`` and ``$`` disagree, are nobody's.) Escapes: vertical white space,
-#: boundaries of words (by Unicode up to Java 18, then by ASCII), code points and characters by name, octal
-#: numbers, and numbers of groups with several digits.
+#: Escapes that Java's patterns read differently or refuse while Python raises no error: vertical white space, word
+#: boundaries (by Unicode up to Java 18, then by ASCII), code points and characters by name, octal numbers, and group
+#: numbers with several digits. (``.`` and ``$`` also disagree about line ends, but :data:`_LINE_ENDS` refuses these.)
 _ESCAPES_READ_DIFFERENTLY = re.compile(r"\\(?:[vbBNU]|0\d*|\d\d+)", re.ASCII)
-#: Sets inside of sets and their intersection, and a set that begins with its own end.
+#: The same for sets: sets inside sets, their intersection, and a set that begins with its own end.
 _SETS_READ_DIFFERENTLY = re.compile(r"(?<!\\)(?:\\\\)*(\[\^?\]|\[(?:\\.|[^\]\\])*(?:\[|&&))")
-#: Outside of both: groups other than these (``(?P<n>…)``, ``(?#…)``, ``(?(1)…)``, ``(?u)``, ``(?x)``,
-#: ``(?a)``), a brace that is no repetition (``{,3}``), and what gives nothing back (``(?>…)``, ``a*+``),
-#: which Python before 3.11.5 gets wrong.
+#: The same outside escapes and sets: groups other than those listed (``(?P<n>…)``, ``(?#…)``, ``(?(1)…)``, ``(?u)``,
+#: ``(?x)``, ``(?a)``), a brace that is not a repetition (``{,3}``), and possessive or atomic parts (``(?>…)``,
+#: ``a*+``), which Python before 3.11.5 matches wrongly.
 _READ_DIFFERENTLY = re.compile(
     r"\(\?(?!:|=|!|<=|<!|[ims]*(?:-[ims]+)?[:)]).?|\{(?!\d+(?:,\d*)?\})|(?:[*+?]|\{\d+(?:,\d*)?\})\+",
     re.ASCII,
 )
 
-#: Java's line terminators. No AppID has one in it.
+#: Java's line terminators. No AppID contains one.
 _LINE_ENDS = re.compile("[\n\r\u0085\u2028\u2029]")
 
 
@@ -57,7 +55,7 @@ class NoRule(ValueError):
 @dataclass(frozen=True, slots=True)
 class _Rule:
     pattern: re.Pattern[str]
-    #: Texts, and the numbers of groups.
+    #: Literal texts and group numbers.
     replacement: tuple[str | int, ...]
     case: str
 
@@ -68,8 +66,9 @@ class _Rule:
         return {"L": found.lower, "U": found.upper}.get(self.case, lambda: found)()
 
     def _replaced(self, name: str) -> str:
-        """Java's ``replaceAll``: the whole name matches, but a pattern that is satisfied with less is
-        replaced where it is.
+        """Return what Java's ``replaceAll`` makes of ``name``.
+
+        The whole name matches, but ``replaceAll`` replaces each part that the pattern finds, which may be shorter.
         """
         done: list[str] = []
         at = copied = 0
@@ -77,13 +76,13 @@ class _Rule:
             done.append(name[copied : match.start()])
             done += [(match[part] or "") if isinstance(part, int) else part for part in self.replacement]
             copied = match.end()
-            at = copied + (match.start() == copied)  # behind an empty match by one
+            at = copied + (match.start() == copied)  # one further after an empty match
         return "".join(done) + name[copied:]
 
 
 @dataclass(frozen=True, slots=True)
 class PrincipalMapper:
-    """Rules in their order.
+    """Mapping rules in their order.
 
     >>> PrincipalMapper.read("RULE:^CN=(.*?),OU=Apps.*$/$1/L, DEFAULT").appid("CN=Shop,OU=Apps,O=Acme")
     'shop'
@@ -94,7 +93,10 @@ class PrincipalMapper:
 
     @classmethod
     def read(cls, text: str) -> PrincipalMapper:
-        """:raises BadRules: with the part that is no rule."""
+        """Parse the value of ``ssl.principal.mapping.rules``.
+
+        :raises BadRules: a part is not a rule. The message quotes it.
+        """
         rules: list[_Rule | None] = []
         at = 0
         text = text.strip()
@@ -111,7 +113,10 @@ class PrincipalMapper:
         return cls(tuple(rules))
 
     def appid(self, distinguished_name: str) -> str:
-        """:raises NoRule: none matches, or the one that does leaves nothing; or the name has a line end in it."""
+        """Return the AppID for a distinguished name.
+
+        :raises NoRule: no rule matches, the matching rule leaves nothing, or the name contains a line end.
+        """
         if _LINE_ENDS.search(distinguished_name):
             raise NoRule(f"the name {distinguished_name!r} has a line end in it, which no AppID has")
         for rule in self.rules:
@@ -124,7 +129,10 @@ class PrincipalMapper:
 
 
 def _rule(pattern: str, replacement: str, case: str) -> _Rule:
-    """:raises BadRules: Java and Python do not both read it, and alike."""
+    """Compile one rule.
+
+    :raises BadRules: Java and Python do not both accept it, or read it differently.
+    """
     differs = _read_differently(pattern)
     if differs:
         raise BadRules(
@@ -132,7 +140,7 @@ def _rule(pattern: str, replacement: str, case: str) -> _Rule:
             "write it without."
         )
     try:
-        # ASCII: what \w, \d, \s and (?i) mean in Java.
+        # ASCII gives \w, \d, \s and (?i) their meaning in Java.
         compiled = re.compile(pattern, re.ASCII)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise BadRules(f"{pattern!r} is no pattern that Java and Python read alike ({error}).") from None
@@ -143,7 +151,7 @@ def _rule(pattern: str, replacement: str, case: str) -> _Rule:
 
 
 def _read_differently(pattern: str) -> str:
-    """The first piece that Java reads otherwise than Python, or not at all; empty if there is none."""
+    """Return the first piece that Java reads differently from Python or refuses; empty if there is none."""
     for escape in _ESCAPE.findall(pattern):
         if _ESCAPES_READ_DIFFERENTLY.fullmatch(escape):
             return str(escape)
@@ -155,9 +163,9 @@ def _read_differently(pattern: str) -> str:
 
 
 def _parts(replacement: str, groups: int) -> tuple[str | int, ...]:
-    """What Java's ``Matcher`` makes of a replacement: texts and groups.
+    """Split a replacement into texts and group numbers, as Java's ``Matcher`` does.
 
-    :raises ValueError: it would refuse it.
+    :raises ValueError: Java would refuse the replacement.
     """
     text = _literal_references(replacement, groups)
     parts: list[str | int] = []
@@ -183,8 +191,10 @@ def _parts(replacement: str, groups: int) -> tuple[str | int, ...]:
 
 
 def _literal_references(replacement: str, groups: int) -> str:
-    """As Kafka does it: ``$4`` with three groups is a text. (Of a pattern without any group it is an error,
-    and of several such references only the first is found at its place.)
+    """Escape references to groups that the pattern does not have, as Kafka does: ``$4`` with three groups is a text.
+
+    Two quirks are kept: for a pattern without groups nothing is escaped (a reference is then an error), and of several
+    such references only the first is escaped at its place.
     """
     if groups == 0:
         return replacement

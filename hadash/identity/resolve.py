@@ -1,13 +1,13 @@
-"""From a request to its binding: the first rule of docs/background.md that matches wins.
+"""Find the binding of a request: the first matching rule of docs/background.md wins.
 
 1. AppID + InstanceID, 2. the client.id form ``HA#AppID#Topic``, 3. ``AppID##Group``, 4. ``AppID#Topic`` or a
    Topic list,
 5. the AppID, 6. the pair's default cluster.
 
-A Topic's binding is a function of the AppID, the client.id and *that Topic alone*, whatever else a request names. If a
-Topic went to one cluster when it is asked for by itself and to another in company, both clusters would accept its
-writes. So a request is resolved Topic by Topic; what to do with one whose Topics lie apart is the Gateway's to
-decide (docs/adr/0008). Topics that no rule names all go by AppID.
+A Topic's binding depends on the AppID, the client.id and *that Topic alone*, whatever else a request names. If a Topic
+went to one cluster when it is requested alone and to another when it is requested together with others, both clusters
+would accept its writes. So a request is resolved Topic by Topic. The Gateway decides what to do with a request whose
+Topics are on different clusters (docs/adr/0008). Topics that no rule names all go by AppID.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ B_co = TypeVar("B_co", covariant=True)
 
 
 class Document(Protocol[B_co]):
-    """What resolution needs of an AppID's binding document. No Topic is in two ``topic_lists``."""
+    """The parts of an AppID's binding document that resolution needs. No Topic is in two ``topic_lists``."""
 
     @property
     def appid(self) -> str: ...
@@ -53,13 +53,13 @@ def resolve(
     topic: str | None = None,
     group: str | None = None,
 ) -> B:
-    """The binding that governs a client's request.
+    """Return the binding that governs a client's request.
 
     :param document: the AppID's binding document, or ``None`` when it has none.
     :param client_id: the client.id of the request, ``""`` when the client sent none.
-    :param pair_default: the binding of everybody who has none (rule 6).
-    :param topic: the Topic that the request names, for the kinds that name Topics.
-    :param group: the group that the request names, for the kinds that name a group.
+    :param pair_default: the binding of clients that no rule of the document matches (rule 6).
+    :param topic: the Topic that the request names, for requests that name Topics.
+    :param group: the group that the request names, for requests that name a group.
     """
     if document is None:
         return pair_default
@@ -80,7 +80,7 @@ def resolve(
 def resolve_topics(
     document: Document[B] | None, client_id: str, pair_default: B, topics: Iterable[str]
 ) -> dict[str, B]:
-    """The binding of each of ``topics``: equal to :func:`resolve` of each by itself."""
+    """Return the binding of each of ``topics``; each equals :func:`resolve` of that Topic alone."""
     if document is None:
         return dict.fromkeys(topics, pair_default)
     of_client = _of_client(document, client_id)
@@ -95,9 +95,9 @@ def resolve_topics(
 
 
 def reachable(document: Document[B] | None, client_id: str, pair_default: B) -> list[B]:
-    """Every binding that a request of this client can be governed by; the one without Topic or group first.
+    """Return every binding that can govern a request of this client; first the one for requests without Topic or group.
 
-    A client may have to speak to the cluster of each of them.
+    The client may have to connect to the cluster of each of them.
     """
     first = resolve(document, client_id, pair_default)
     if document is None or _of_client(document, client_id) is not None:
@@ -106,7 +106,7 @@ def reachable(document: Document[B] | None, client_id: str, pair_default: B) -> 
 
 
 def _of_client(document: Document[B], client_id: str) -> B | None:
-    """Rules 1 and 2."""
+    """Return the binding by rules 1 and 2."""
     of_instance = document.instances.get(client_id)
     if of_instance is not None:
         return of_instance
@@ -117,7 +117,7 @@ def _of_client(document: Document[B], client_id: str) -> B | None:
 
 
 def _of_topic(document: Document[B], topic: str) -> B | None:
-    """Rule 4: the Topic's own binding before that of a list which holds it."""
+    """Return the binding by rule 4: the Topic's own binding, else that of the list that holds the Topic."""
     own = document.topics.get(topic)
     if own is not None or not document.topic_lists:
         return own

@@ -1,12 +1,12 @@
 """Bindings of a pair that DiDi's engine governs: recorded in hadash's own store, projected onto the engine's trees.
 
-hadash's store stays the record of what should be: documents, epochs, the journal and its token. After each
-change of it the trees are brought to what it says (:mod:`hadash.bindings.didi.moves` says in which order).
-The projection is level-triggered: it reads what is there and writes what should be, so killed anywhere and
-called again it comes to the same end.
+hadash's store remains the record of what is intended: documents, epochs, the journal and its token. After each change
+of the record the trees are brought to what it says (:mod:`hadash.bindings.didi.moves` defines the order). The
+projection is level-triggered: it reads the current state and writes the intended one, so a projection that was killed
+anywhere and is called again has the same result.
 
-A stale writer's token is looked at after each reading and before each writing of nodes, and each writing is a
-compare-and-set on what was read, so whoever was replaced writes nothing on top of its successor.
+A writer's token is checked after each reading and before each writing of nodes, and each write is a compare-and-set on
+what was read, so a writer that was replaced never overwrites its successor.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say
 
-#: Epochs of which is remembered what they wrote, for :meth:`DidiDialect.waiting_for`: far more than switches
-#: run at once.
+#: Epochs whose projection is remembered for :meth:`DidiDialect.waiting_for`: far more than switches run at once.
 EPOCHS_REMEMBERED = 100
 
 
 @dataclass
 class _Projection:
-    """What an epoch put into the trees, and since when it is known to be there (monotonic seconds)."""
+    """The nodes that an epoch writes, and since when they are known to be in the trees (monotonic seconds)."""
 
     nodes: Nodes
     done_at: float | None = None
@@ -47,11 +46,12 @@ class _Projection:
 
 @dataclass
 class DidiDialect:
-    """:param record: hadash's own store, which hadash's Gateways (mode ``redirect``) watch too.
+    """The bindings of one pair whose engine is DiDi's.
 
-    :param default: the name of the cluster that serves whoever is not bound.
-    :param apply_seconds: what the engines are given to act on what is in their trees.
-    :param known_clients: the client.ids that an AppID is known to use.
+    :param record: hadash's own store, which hadash's Gateways (mode ``redirect``) watch too.
+    :param default: the name of the cluster that serves identities without a binding.
+    :param apply_seconds: the time that the engines get to act on what is in their trees.
+    :param known_clients: returns the client.ids that an AppID is known to use.
     """
 
     record: NativeDialect
@@ -88,7 +88,8 @@ class DidiDialect:
     # -- what the engine cannot do ----------------------------------------------------------------------
 
     def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
-        """What the engine does not know, what its trees say otherwise, and what it would forget."""
+        """Return why the engine cannot move ``identities``: it cannot bind them, its trees contradict the record, or it
+        would forget the binding."""
         unknown = [found for found in map(names.objection, identities) if found is not None]
         if unknown:
             return unknown
@@ -124,13 +125,13 @@ class DidiDialect:
     def change(
         self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
     ) -> int:
-        """As :meth:`BindingStore.change`, and then the engines' trees.
+        """Change the record as :meth:`BindingStore.change` does, then the engines' trees.
 
-        A binding that is removed leaves the key, with the cluster that serves the identity from then on: a key that is
-        missing would mean "every cluster" to the engine.
+        A removed binding keeps its key, with the cluster that serves the identity from then on: for the engine a
+        missing key would mean "every cluster".
 
-        :raises NotKnownToEngine: an identity that the engine cannot bind; nothing was changed.
-        :raises BindingConflict: the trees say otherwise than the record; nothing was changed.
+        :raises NotKnownToEngine: the engine cannot bind an identity; nothing was changed.
+        :raises BindingConflict: the trees contradict the record; nothing was changed.
         :raises StoreUnavailable: one of the ZooKeepers does not answer; nothing was changed.
         :raises UnknownOutcome: the change is recorded, but not all of it is in the trees. Call it again.
         """
@@ -154,7 +155,12 @@ class DidiDialect:
         return epoch
 
     def _refuse_contradictions(self, edits: Sequence[Edit], nodes: Nodes) -> None:
-        """In the course of a switch whoever is opened or closed on one cluster was closed on the other before."""
+        """Refuse a switch's change of nodes that the trees have on the other cluster.
+
+        During a switch an identity is opened or closed on one cluster only after it was closed on the other.
+
+        :raises BindingConflict: the trees contradict the record.
+        """
         for edit in edits:
             if edit.binding is None or not _is_projected(edit):
                 continue
@@ -163,12 +169,12 @@ class DidiDialect:
                 raise BindingConflict(str(sentence))
 
     def _nodes(self, identities: Iterable[Identity]) -> dict[str, Identity]:
-        """The nodes of ``identities``, and those that would shadow an AppID's.
+        """Return the nodes of ``identities``, and those that would shadow an AppID's.
 
-        A node ``user#client`` is obeyed before that of the user. One that the record does not know (DiDi's
-        platform leaves them behind, docs/didi-engine.md 1.3) would stay on the old cluster when the AppID
-        moves, so it moves along (section 4). A client.id that begins with ``P#`` and has no node goes by the
-        Topic instead of the AppID (1.4), so each that is known gets one.
+        The engine obeys a node ``user#client`` before that of the user. Such a node that the record does not know
+        (DiDi's platform leaves them behind, docs/didi-engine.md 1.3) would stay on the old cluster when the AppID
+        moves, so it moves along (section 4). A client.id that begins with ``P#`` and has no node goes by the Topic
+        instead of the AppID (1.4), so each known one gets a node.
         """
         found = {names.node_of(identity): identity for identity in identities}
         appids = sorted({i.appid for i in found.values() if i.instance_id is None})
@@ -185,7 +191,7 @@ class DidiDialect:
         return found
 
     def _project(self, nodes: Nodes, journal: Journal | None) -> None:
-        """Bring the nodes to what the record says now."""
+        """Write the record's current bindings to the nodes."""
         governing = self._governing(nodes)
         by_goal: dict[Goal, list[str]] = defaultdict(list)
         for node in sorted(nodes):
@@ -204,7 +210,7 @@ class DidiDialect:
                 tree.write(USERS, some, _change_for(step, tree), fence)
 
     def _governing(self, nodes: Nodes) -> dict[str, Binding]:
-        """The binding that the record has for each node: its own, else the AppID's, else the pair's default.
+        """Return the recorded binding for each node: its own, else the AppID's, else the pair's default.
 
         :raises BindingConflict: a document cannot be read (any more).
         """
@@ -220,8 +226,10 @@ class DidiDialect:
     # -- in effect --------------------------------------------------------------------------------------
 
     def waiting_for(self, epoch: int) -> Waiting:
-        """DiDi's engines acknowledge nothing. So their trees are read back, and then they are given
-        :attr:`apply_seconds` since the projection ended; what that proves, and what not, is in docs/dialects.md."""
+        """Return the engines that have not put the change of ``epoch`` into effect.
+
+        DiDi's engines acknowledge nothing. So their trees are read back, and then they get :attr:`apply_seconds` from
+        the end of the projection. docs/dialects.md says what that proves, and what it does not."""
         gateways = self.record.waiting_for(epoch)
         projection = self._projections.get(epoch)
         if projection is None:
@@ -230,22 +238,22 @@ class DidiDialect:
         return Waiting((*gateways.late, *late), gateways.engines + len(self.fleet.trees), gateways.excluded)
 
     def not_told(self, epoch: int) -> Waiting:
-        """The same: DiDi's engines do not say what they know."""
+        """Return the same as :meth:`waiting_for`: DiDi's engines do not report what they know."""
         return self.waiting_for(epoch)
 
     def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
-        """hadash's own Gateways, where they are in front of these engines; of the engines' own clients nobody knows
-        it."""
+        """Return the departed Gateways of hadash in front of these engines; for DiDi's engines this is unknown."""
         return self.record.expected_back(appids, cluster)
 
     def _late(self, projection: _Projection) -> list[str]:
-        """Read back at the beginning of the time (by whoever has not written it itself), and at its end."""
+        """Return the trees that are late. They are read back at the end of the waiting time, and also at its beginning
+        if another process wrote them."""
         everybody = [tree.name for tree in self.fleet.trees]
         if projection.done_at is not None and time.monotonic() < projection.done_at + self.apply_seconds:
             return everybody
         otherwise = self.fleet.otherwise(self._governing(projection.nodes))
         if otherwise:
-            projection.done_at = None  # what is not there cannot be obeyed: the time begins again
+            projection.done_at = None  # a node that is not there cannot be obeyed: the time starts again
             return otherwise
         if projection.done_at is None:
             projection.done_at = time.monotonic()
@@ -253,7 +261,7 @@ class DidiDialect:
         return []
 
     def _nodes_of(self, epoch: int) -> Nodes:
-        """What another process has changed in ``epoch``."""
+        """Return the nodes that another process has changed in ``epoch``."""
         changed = [
             identity
             for document in self.record.documents().values()
@@ -275,7 +283,7 @@ def _is_projected(edit: Edit) -> bool:
 
 
 def _known_bindings(document: BindingDocument) -> Iterable[tuple[Identity, Binding]]:
-    """The bindings that the engine can know."""
+    """Yield the bindings that the engine can know."""
     if document.default is not None:
         yield Identity(document.appid), document.default
     for instance, binding in document.instances.items():

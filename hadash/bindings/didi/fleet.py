@@ -1,4 +1,4 @@
-"""The three ZooKeepers of one pair, and what its engines go by according to them. Reads only."""
+"""The three ZooKeepers of one pair, and the bindings that their engines obey. Reads only."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from hadash.bindings.errors import NotKnownToEngine
 from hadash.bindings.model import Binding, BindingState
 from hadash.identity.identity import Identity
 
-#: By node below ``/config/users``: the identity that it stands for.
+#: The identity that each node below ``/config/users`` stands for, by node.
 Nodes = Mapping[str, Identity]
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """:param clusters: the trees of the pair's two clusters by name."""
+    """The trees of one pair.
+
+    :param clusters: the trees of the pair's two clusters, by name.
+    """
 
     clusters: Mapping[str, Tree]
     gateway: Tree
@@ -30,14 +33,18 @@ class Fleet:
         return (*self.clusters.values(), self.gateway)
 
     def make_sure_that_all_answer(self) -> None:
-        """:raises StoreUnavailable: one does not. :raises NotConfigured: one is another cluster's."""
+        """Check that every ZooKeeper answers.
+
+        :raises StoreUnavailable: a ZooKeeper does not answer.
+        :raises NotConfigured: a ZooKeeper belongs to another cluster.
+        """
         for tree in self.trees:
             tree.read(USERS, [])
 
     def goal(self, binding: Binding) -> Goal:
-        """What a binding means here.
+        """Return the goal that a binding sets for the engines.
 
-        :raises NotKnownToEngine: its cluster is none of the pair's.
+        :raises NotKnownToEngine: the binding's cluster does not belong to the pair.
         """
         if binding.cluster not in self.clusters:
             raise NotKnownToEngine(f"Cluster {binding.cluster} is none of {', '.join(self.clusters)}.")
@@ -46,15 +53,15 @@ class Fleet:
         return Goal(active.cluster_id, other.cluster_id, binding.state is BindingState.BLOCK)
 
     def tree_of(self, goal: Goal, role: Role) -> Tree:
-        """The tree that plays ``role``."""
+        """Return the tree that has ``role`` for ``goal``."""
         if role is Role.GATEWAY:
             return self.gateway
         wanted = goal.active if role is Role.ACTIVE else goal.other
         return next(tree for tree in self.clusters.values() if tree.cluster_id == wanted)
 
     def effective(self, tree: Tree, nodes: Nodes) -> dict[str, str | None]:
-        """What the tree's brokers go by: the node's own value, else that of its AppID, else ``None``
-        (docs/didi-engine.md 1.4).
+        """Return the value that the tree's brokers obey for each node: the node's own, else that of its AppID, else
+        ``None`` (docs/didi-engine.md 1.4).
         """
         wide = {node: names.sanitized(identity.appid) for node, identity in nodes.items()}
         held = tree.read(USERS, sorted({*nodes, *wide.values()}))
@@ -65,14 +72,14 @@ class Fleet:
         return {node: value(node) or value(wide[node]) for node in nodes}
 
     def contradicted(self, nodes: Nodes, cluster: str) -> list[str]:
-        """The nodes that should be on ``cluster`` and that the trees have on the other one."""
+        """Return the nodes that should be on ``cluster`` and that the trees have on the other one."""
         goal = self.goal(Binding(cluster))
         active = self.effective(self.tree_of(goal, Role.ACTIVE), nodes)
         other = self.effective(self.tree_of(goal, Role.OTHER), nodes)
         return [node for node in nodes if goal.contradicted_by(active[node], other[node])]
 
     def narrower(self, appids: set[str]) -> dict[str, Identity]:
-        """The nodes ``user#client`` of these AppIDs that say where the client is, in any of the trees."""
+        """Return the nodes ``user#client`` of these AppIDs that name the client's cluster, in any of the trees."""
         separator = names.sanitized(names.SEPARATOR)
         found: dict[str, Identity] = {}
         for tree in self.trees:
@@ -86,10 +93,10 @@ class Fleet:
         return found
 
     def with_client_quotas(self, appids: Iterable[Identity]) -> list[tuple[Identity, Tree]]:
-        """Whose binding the engines of which tree forget.
+        """Return the identities whose binding the engines forget, each with the tree that causes it.
 
-        A node ``users/<user>/clients/<client>`` makes the engine drop the user's binding from memory, at its start too
-        (docs/didi-engine.md 3, defect 5); and what is not bound is served by whichever cluster is asked.
+        A node ``users/<user>/clients/<client>`` makes the engine drop the user's binding from memory, also at its start
+        (docs/didi-engine.md 3, defect 5). An identity without a binding is then served by any cluster that it asks.
         """
         return [
             (identity, tree)
@@ -99,7 +106,7 @@ class Fleet:
         ]
 
     def otherwise(self, governing: Mapping[str, Binding]) -> list[str]:
-        """The names of the trees that do not say what the bindings of these nodes say."""
+        """Return the names of the trees whose values differ from the bindings of these nodes."""
         wanted: dict[str, dict[str, str]] = defaultdict(dict)
         for node, binding in governing.items():
             goal = self.goal(binding)

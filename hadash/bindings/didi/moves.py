@@ -1,24 +1,24 @@
-"""Which value a user's node has in which tree, and in which order they are written. Pure.
+"""The value of a user's node in each tree, and the order in which the values are written. Pure.
 
 A broker takes the writes of an identity when its own tree names its own cluster, *or nothing at all*
-(docs/didi-engine.md 1.4: what is not found is served by the local cluster). There are two trees and no
-transaction over both, so the order is what keeps two clusters from taking one identity's writes: **whoever
-may be open is closed before another is opened**.
+(docs/didi-engine.md 1.4: an identity that is not found is served by the local cluster). There are two trees and no
+transaction across them, so only the order keeps two clusters from taking one identity's writes: **a cluster that may
+be open is closed before another is opened**.
 
 To block, with X active and Y the other:
 
-1. Y names X. Not ``None``: an engine under ``None`` still handles OFFSET_COMMIT (section 2), and the standby
-   must not. Where nothing was bound before, this is what closes Y.
-2. X says ``None``: no PRODUCE or FETCH of a client is served any more, METADATA is answered by X itself. Y
-   refuses because it names another cluster, X because it names none: nobody accepts writes. The Gateway's
-   tree stays as it is: it routes and serves nothing, and under ``None`` it would only close connections
+1. Y names X. Not ``None``: an engine under ``None`` still handles OFFSET_COMMIT (section 2), which the standby must
+   not. If nothing was bound before, this closes Y.
+2. X says ``None``: it no longer serves a client's PRODUCE or FETCH, and answers METADATA itself. Y refuses writes
+   because it names another cluster, X because it names none, so neither cluster accepts them. The Gateway's tree does
+   not change: it routes and serves nothing, and under ``None`` the Gateway would only close connections
    (CLUSTER_ID_ERROR).
 
 To forward to X:
 
-1. Y says ``None`` if it might accept. After a block it says so already; then the node is written once more as it is, so
-   that no older writer's compare-and-set can open it behind our back.
-2. X names X: the only one that is open.
+1. Y says ``None`` if it might accept writes. After a block it already says so; then the node is written again
+   unchanged, so that an older writer's compare-and-set cannot open it unnoticed.
+2. X names X: now X alone is open.
 3. Y names X: from now on its brokers forward METADATA to X. Before step 2 the two would forward to each other.
 4. The Gateway names X.
 
@@ -34,12 +34,13 @@ from typing import NamedTuple
 from hadash.bindings.didi.nodes import BLOCKED
 from hadash.bindings.model import BindingState
 
-#: States that DiDi's engine knows. It has nothing like holding heartbeats and quiescing: under them clients go on as before.
+#: The states that DiDi's engine knows. It cannot hold heartbeats or quiesce: in these states its clients continue as
+#: before.
 PROJECTED = frozenset({BindingState.FORWARD, BindingState.BLOCK})
 
 
 class Role(Enum):
-    """Whose tree."""
+    """The role of a tree in a move."""
 
     ACTIVE = "active"
     OTHER = "other"
@@ -47,7 +48,8 @@ class Role(Enum):
 
 
 class Step(NamedTuple):
-    """``value`` is what the tree gets; ``None`` means: :data:`BLOCKED` if it might accept writes, else as it is."""
+    """One write: ``value`` is the tree's new value; ``None`` means :data:`BLOCKED` if it might accept writes, else no
+    change."""
 
     role: Role
     value: str | None
@@ -55,14 +57,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the engines shall do with one identity: ``active`` and ``other`` are cluster ids as text."""
+    """The goal for one identity: ``active`` and ``other`` are cluster ids as text."""
 
     active: str
     other: str
     blocked: bool = False
 
     def steps(self) -> tuple[Step, ...]:
-        """In the order in which they are written.
+        """The writes in their order.
 
         >>> [(step.role.value, step.value) for step in Goal("1", "2", blocked=True).steps()]
         [('other', '1'), ('active', 'None')]
@@ -77,7 +79,7 @@ class Goal:
         )
 
     def finally_in(self) -> dict[Role, str]:
-        """What each tree says in the end; a role that is missing may say anything.
+        """Return the final value of each tree; a role that is missing may have any value.
 
         >>> {role.value: value for role, value in Goal("2", "1").finally_in().items()}
         {'active': '2', 'other': '2', 'gateway': '2'}
@@ -85,8 +87,10 @@ class Goal:
         return {step.role: step.value for step in self.steps() if step.value is not None}
 
     def contradicted_by(self, in_active: str | None, in_other: str | None) -> bool:
-        """Whether the trees say that the *other* cluster serves the identity, which no step of hadash leads
-        to: somebody has moved it past hadash. Values are those that its brokers go by, ``None`` for nothing.
+        """Whether the trees say that the *other* cluster serves the identity.
+
+        No step of hadash leads there, so somebody has moved the identity past hadash. The values are those that the
+        cluster's brokers obey, ``None`` for none.
 
         >>> Goal("1", "2").contradicted_by("1", "1"), Goal("1", "2").contradicted_by("2", "2")
         (False, True)
@@ -95,7 +99,7 @@ class Goal:
 
 
 def value_after(step: Step, held: str | None, own_id: str) -> str | None:
-    """What a tree of cluster ``own_id`` says after ``step``, with ``held`` before.
+    """Return the value in the tree of cluster ``own_id`` after ``step``, if it was ``held`` before.
 
     >>> value_after(Step(Role.OTHER, None), None, "2"), value_after(Step(Role.OTHER, None), "1", "2")
     ('None', '1')

@@ -1,4 +1,4 @@
-"""Identities as DiDi's engine names them below ``/config/users`` (docs/didi-engine.md 1.3, 1.4).
+"""The names of identities in DiDi's engine, below ``/config/users`` (docs/didi-engine.md 1.3, 1.4).
 
 ================== ============== =======================
 identity           user name      node
@@ -7,8 +7,8 @@ identity           user name      node
 ``… "P#order1"``   ``a#P#order1`` ``a%23P%23order1``
 ================== ============== =======================
 
-The engine splits a user name at its first ``#``. So an AppID that contains one could not be told from another's
-InstanceID, and is refused.
+The engine splits a user name at its first ``#``. An AppID that contains ``#`` could not be told from another AppID's
+InstanceID, so it is refused.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hadash.sentences import Sentence, say
 
 SEPARATOR = "#"
 
-#: A client.id that begins so is governed by the Topic that it writes to, unless it has a node of its own (1.4).
+#: A client.id with this prefix is governed by the Topic that it writes to, unless it has a node of its own (1.4).
 BY_TOPIC = "P#"
 
 
 def sanitized(name: str) -> str:
-    """A name as Kafka and DiDi's platform write it into a path: URL-encoded, with ``*`` and blanks encoded too.
+    """Return a name as Kafka and DiDi's platform write it into a path: URL-encoded, including ``*`` and blanks.
 
     >>> sanitized("购物 a*b+c~d")
     '%E8%B4%AD%E7%89%A9%20a%2Ab%2Bc%7Ed'
@@ -35,7 +35,8 @@ def sanitized(name: str) -> str:
 
 
 def desanitized(node: str) -> str:
-    """
+    """Return the name that :func:`sanitized` encoded.
+
     >>> desanitized(sanitized("a#P#购物+ *"))
     'a#P#购物+ *'
     """
@@ -43,7 +44,7 @@ def desanitized(node: str) -> str:
 
 
 def objection(identity: Identity) -> Sentence | None:
-    """Why the engine cannot know ``identity``; ``None`` when it can.
+    """Return why the engine cannot bind ``identity``; ``None`` when it can.
 
     >>> str(objection(Identity("shop", group="readers")))
     "DiDi's engine binds AppIDs and InstanceIDs only: it knows nothing of shop##readers."
@@ -65,7 +66,7 @@ def objection(identity: Identity) -> Sentence | None:
 
 
 def user_name(identity: Identity) -> str:
-    """The name of the user that stands for ``identity``, not encoded.
+    """Return the user name that stands for ``identity``, not encoded.
 
     >>> user_name(Identity("appA", "P#order1"))
     'appA#P#order1'
@@ -76,9 +77,9 @@ def user_name(identity: Identity) -> str:
 
 
 def node_of(identity: Identity) -> str:
-    """The node of ``identity`` below ``/config/users``.
+    """Return the node of ``identity`` below ``/config/users``.
 
-    :raises NotKnownToEngine: the engine has no such thing.
+    :raises NotKnownToEngine: the engine cannot bind the identity.
 
     >>> node_of(Identity("appA", "P#order1"))
     'appA%23P%23order1'
@@ -90,7 +91,7 @@ def node_of(identity: Identity) -> str:
 
 
 def identity_of(node: str) -> Identity | None:
-    """Who a node stands for; ``None`` for one that is no name of a user.
+    """Return the identity that a node stands for; ``None`` if the node is not the name of a user.
 
     >>> identity_of("appA%23P%23order1")
     Identity(appid='appA', instance_id='P#order1', topics=(), group=None)

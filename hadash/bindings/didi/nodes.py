@@ -1,8 +1,8 @@
 """The config nodes of Kafka's ZooKeeper tree as immutable values (docs/didi-engine.md 1).
 
-A node ``/config/<type>/<name>`` holds ``{"version":1,"config":{key: text}}``. It is shared: a user's node
-also holds SCRAM credentials and quotas, a cluster's node tuning that hadash does not know. Whatever hadash
-does not change stays as it was.
+A node ``/config/<type>/<name>`` holds ``{"version":1,"config":{key: text}}``. It is shared: a user's node also holds
+SCRAM credentials and quotas, a cluster's node tuning that hadash does not know. hadash keeps everything that it does
+not change itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HA_TOPICS = "ha-topics"
 HA_CLUSTERS = "ha-clusters"
 
 ACTIVE_CLUSTER = "didi.ha.active.cluster"
-#: The value of :data:`ACTIVE_CLUSTER` that blocks; text, not JSON's null.
+#: The value of :data:`ACTIVE_CLUSTER` that blocks: text, not JSON's null.
 BLOCKED = "None"
 REMOTE_CLUSTER = "didi.ha.remote.cluster"
 REMOTE_TOPIC = "didi.ha.remote.topic"
@@ -31,11 +31,12 @@ _CLUSTER_ID = re.compile(r"0|[1-9]\d{0,9}")
 
 
 class NotAConfigNode(ValueError):
-    """What stands in a node is none of Kafka's. It is never written over. Names no content: it may be a credential."""
+    """A node's content is not a config node of Kafka, and is never overwritten. The message names no content: it may be
+    a credential."""
 
 
 def is_cluster_id(text: str) -> bool:
-    """Cluster ids are integers (1.1).
+    """Whether ``text`` is a cluster id: an integer (1.1).
 
     >>> is_cluster_id("2"), is_cluster_id("None"), is_cluster_id("02")
     (True, False, False)
@@ -47,7 +48,7 @@ def _is_flag(text: str) -> bool:
     return text in ("true", "false")
 
 
-#: Which values hadash may write: the engine drops a node with another one.
+#: The values that hadash may write, as a check by key: the engine drops a node with any other value.
 _VALID: Mapping[str, Callable[[str], bool]] = {
     ACTIVE_CLUSTER: lambda text: text == BLOCKED or is_cluster_id(text),
     REMOTE_CLUSTER: is_cluster_id,
@@ -64,10 +65,10 @@ _VALID: Mapping[str, Callable[[str], bool]] = {
 
 
 def validated(changes: Mapping[str, str | None]) -> Mapping[str, str | None]:
-    """``changes`` if the engine takes them; ``None`` removes a key.
+    """Return ``changes`` if the engine accepts them; ``None`` removes a key.
 
-    :raises ValueError: an unknown key, which DiDi's engine rejects (1.1), or a value that is none of the key's. The
-        value is not named: it may be a password.
+    :raises ValueError: a key is unknown, and DiDi's engine rejects it (1.1), or a value is not valid for its key. The
+        message does not name the value: it may be a password.
     """
     for key, value in changes.items():
         if key not in _VALID or (value is not None and not _VALID[key](value)):
@@ -83,13 +84,13 @@ def _empty() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ConfigNode:
-    """One node. ``rest`` are members beside ``config``, for whoever put them there. Its ``repr`` shows no values."""
+    """One node. ``rest`` holds members beside ``config``, for their writers. Its ``repr`` shows no values."""
 
     config: Mapping[str, str] = field(default_factory=_empty, repr=False)
     rest: Mapping[str, Any] = field(default_factory=_empty, repr=False)
 
     def with_keys(self, changes: Mapping[str, str | None]) -> ConfigNode:
-        """The node with keys set, or removed for ``None``; all others as they are.
+        """Return the node with keys set, or removed for ``None``; all other keys are unchanged.
 
         >>> node = ConfigNode.from_bytes(b'{"version":1,"config":{"SCRAM-SHA-256":"s"}}')
         >>> node.with_keys({ACTIVE_CLUSTER: "2"}).to_bytes()
@@ -109,7 +110,7 @@ class ConfigNode:
 
     @classmethod
     def from_bytes(cls, data: bytes | None) -> ConfigNode:
-        """An empty node is an empty config: Kafka makes such when only a node below it is written.
+        """Parse a node. Empty data is an empty config: Kafka writes it when only a node below is set.
 
         :raises NotAConfigNode: anything else that Kafka would not read.
 
@@ -128,6 +129,6 @@ class ConfigNode:
                 raise NotAConfigNode("it is no config node of version 1")
             rest = {name: member for name, member in value.items() if name not in ("version", "config")}
         except (ValueError, AttributeError, TypeError, RecursionError):
-            # (Not "from error": a JSON error carries the text that it failed on.)
+            # (Not "from error": a JSON error carries the text that could not be parsed.)
             raise NotAConfigNode("it is no config node of version 1") from None
         return cls(MappingProxyType(config), MappingProxyType(rest))

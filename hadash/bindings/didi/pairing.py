@@ -1,16 +1,16 @@
-"""Making two clusters known to each other and to DiDi's Gateway: nodes ``/config/ha-clusters/<id>``
+"""Pairing: making two clusters known to each other and to DiDi's Gateway, in nodes ``/config/ha-clusters/<id>``
 (docs/didi-engine.md 1.1).
 
 ======================== ==================
-in the tree of           stands
+the tree of              names
 ======================== ==================
 the first cluster        the second cluster
 the second cluster       the first cluster
 the Gateway              both
 ======================== ==================
 
-Each cluster also copies the other's ``__consumer_offsets``: the engine takes records of mirrored Topics only, and the
-newest commit wins, so that both directions at once are no loop.
+Each cluster also copies the other's ``__consumer_offsets``. The engine takes records of mirrored Topics only, and the
+newest commit wins, so copying in both directions is not a loop.
 """
 
 from __future__ import annotations
@@ -44,13 +44,17 @@ class Access:
     sasl_mechanism: str
     username: str
     password: str = field(repr=False)
-    #: Whether its brokers are DiDi's: mirrors then fetch as replicas. A stock Kafka is fetched from as by a consumer.
+    #: Whether the cluster's brokers are DiDi's: mirrors then fetch as replicas. From a stock Kafka they fetch as a
+    #: consumer.
     didi_kafka: bool = True
-    #: Whether it is reached with a private authority or a client certificate, which the engines would not find.
+    #: Whether the cluster requires a private authority or a client certificate, which the engines would not find.
     private_tls: bool = False
 
     def keys(self) -> dict[str, str | None]:
-        """:raises BindingConflict: a mechanism whose login module is not known, or certificates."""
+        """Return the keys of the cluster's node.
+
+        :raises BindingConflict: the mechanism's login module is not known, or the cluster requires certificates.
+        """
         if self.private_tls:
             raise BindingConflict(
                 f"{self.bootstrap_servers} needs a private authority or a client certificate. DiDi's engines are Kafka "
@@ -71,15 +75,15 @@ class Access:
         }
 
 
-#: What :meth:`Access.keys` writes, and unpairing takes away. Tuning that somebody has added stays.
+#: The keys that :meth:`Access.keys` writes and unpairing removes. Other keys (tuning by an operator) stay.
 KEYS = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config", "didi.kafka.enable")
 
 
 def pair_up(fleet: Fleet, access: Mapping[str, Access], fence: Fence) -> None:
-    """Write the four nodes, and the mirrors of the offsets.
+    """Write the four cluster nodes, and mirror the offsets in both directions.
 
-    :param access: by cluster's name.
-    :raises BindingConflict: a cluster is paired with a third one already.
+    :param access: the access data by cluster name.
+    :raises BindingConflict: a cluster is already paired with a third one.
     """
     keys = {name: access[name].keys() for name in fleet.clusters}
     for tree, other in _both_ways(fleet):
@@ -101,9 +105,9 @@ def pair_up(fleet: Fleet, access: Mapping[str, Access], fence: Fence) -> None:
 
 
 def unpair(fleet: Fleet, fence: Fence) -> None:
-    """Take away what :func:`pair_up` wrote: from each tree the *other* cluster's node, from the Gateway's both.
+    """Remove what :func:`pair_up` wrote: from each cluster's tree the *other* cluster's node, from the Gateway's both.
 
-    :raises BindingConflict: a Topic is still mirrored, or a user still bound, over this pair. Nothing was changed.
+    :raises BindingConflict: a Topic is still mirrored, or a user still bound, across this pair. Nothing was changed.
     """
     _refuse_if_used(fleet)
 
@@ -126,14 +130,14 @@ def _both_ways(fleet: Fleet) -> Iterator[tuple[Tree, Tree]]:
 
 
 def _four(fleet: Fleet) -> Iterator[tuple[Tree, Tree]]:
-    """(whose tree, about which cluster)."""
+    """Yield pairs: the tree to write to, and the cluster that the node is about."""
     yield from _both_ways(fleet)
     for cluster in fleet.clusters.values():
         yield fleet.gateway, cluster
 
 
 def _refuse_a_third(tree: Tree, other: Tree) -> None:
-    """The engine knows two clusters only (docs/didi-engine.md 4)."""
+    """Refuse to pair a cluster with a third one: the engine knows two clusters only (docs/didi-engine.md 4)."""
     held = tree.read(HA_CLUSTERS, tree.names(HA_CLUSTERS))
     third = [
         name
@@ -145,8 +149,9 @@ def _refuse_a_third(tree: Tree, other: Tree) -> None:
 
 
 def _refuse_if_used(fleet: Fleet) -> None:
-    """The engine's own tool refuses it for a cluster that a Topic or user names (1.1): its brokers would lose
-    the way.
+    """Refuse to unpair clusters that a Topic or user still names, as the engine's own tool does (1.1).
+
+    The brokers would no longer know how to reach the other cluster.
     """
     ids = {tree.cluster_id for tree in fleet.clusters.values()}
     for tree in fleet.trees:

@@ -1,7 +1,7 @@
 """Mirrors of single Topics: nodes ``/config/ha-topics/<Topic>`` in the *destination's* tree (docs/didi-engine.md 1.2).
 
-The key :data:`REMOTE_CLUSTER` is the switch: present, the destination's brokers copy the Topic from there and
-refuse its producers (NOT_LEADER_FOR_PARTITION); absent, they do not. What else stands in the node stays.
+The key :data:`REMOTE_CLUSTER` turns a mirror on: while it is present, the destination's brokers copy the Topic from
+that cluster and refuse its producers (NOT_LEADER_FOR_PARTITION). Other keys of the node stay.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from hadash.bindings.didi.nodes import HA_TOPICS, REMOTE_CLUSTER, SYNC_CONFIGS, 
 from hadash.bindings.didi.trees import Fence, Tree
 from hadash.bindings.errors import BindingConflict
 
-#: What DiDi's platform sets beside :data:`REMOTE_CLUSTER`, and takes away with it (1.2).
+#: The keys that DiDi's platform sets together with :data:`REMOTE_CLUSTER`, and removes with it (1.2).
 WITH_A_MIRROR: Mapping[str, str] = {SYNC_CONFIGS: "true"}
 
 
 def source_of(tree: Tree, topics: Sequence[str]) -> dict[str, str | None]:
-    """By Topic the id of the cluster that ``tree``'s brokers copy it from; ``None`` for no mirror."""
+    """Return by Topic the id of the cluster from which ``tree``'s brokers copy it; ``None`` for no mirror."""
     held = tree.read(HA_TOPICS, [sanitized(topic) for topic in topics])
     return {topic: held[sanitized(topic)].node.config.get(REMOTE_CLUSTER) for topic in topics}
 
@@ -26,9 +26,9 @@ def source_of(tree: Tree, topics: Sequence[str]) -> dict[str, str | None]:
 def start(source: Tree, destination: Tree, topics: Sequence[str], fence: Fence) -> None:
     """Let ``destination`` copy ``topics`` from ``source``.
 
-    The engine does not take another source for a mirror that runs: it is removed first, then added (1.2).
+    The engine does not accept another source for a running mirror, so the mirror is removed first, then added (1.2).
 
-    :raises BindingConflict: ``source`` itself copies one of them from ``destination``: a loop. Nothing was changed.
+    :raises BindingConflict: ``source`` itself copies a Topic from ``destination``, a loop. Nothing was changed.
     """
     _refuse_loops(source, destination, topics)
     elsewhere = [
@@ -44,9 +44,7 @@ def start(source: Tree, destination: Tree, topics: Sequence[str], fence: Fence) 
 
 
 def stop(destination: Tree, topics: Sequence[str], fence: Fence) -> None:
-    """Let ``destination`` copy ``topics`` from nowhere. Its brokers raise the Topics' leader epochs by one
-    (section 2).
-    """
+    """Stop mirroring ``topics`` to ``destination``. Its brokers raise the Topics' leader epochs by one (section 2)."""
 
     def stopped(name: str, node: ConfigNode) -> ConfigNode:
         return node.with_keys({REMOTE_CLUSTER: None, **dict.fromkeys(WITH_A_MIRROR)})
@@ -55,8 +53,9 @@ def stop(destination: Tree, topics: Sequence[str], fence: Fence) -> None:
 
 
 def turn(active: Tree, standby: Tree, topics: Sequence[str], fence: Fence) -> None:
-    """From now on ``standby`` copies ``topics`` from ``active``, which copied them before: steps 103 and 104
-    of DiDi's own job (3.1), in this order, so that no record goes round.
+    """Let ``standby`` copy ``topics`` from ``active``, which copied them before.
+
+    These are steps 103 and 104 of DiDi's own job (3.1), in this order, so that no record is copied back.
     """
     stop(active, topics, fence)
     start(active, standby, topics, fence)

@@ -1,8 +1,8 @@
 """One ZooKeeper of DiDi's fleet: a cluster's or the Gateway's. The only I/O of the dialect (docs/didi-engine.md 1).
 
-A write and its notification are one transaction: an engine that is told finds the new value, and a value that
-is there has been told. Written is by compare-and-set on the node's version, always, also where nothing
-changes: so whoever read the node before cannot write it any more (see :meth:`Tree.write`).
+A write and its notification are one transaction: an engine that is notified finds the new value, and every value in
+the tree has been notified. Every write is a compare-and-set on the node's version, also where nothing changes, so that
+a writer which read the node before can no longer write it (see :meth:`Tree.write`).
 """
 
 from __future__ import annotations
@@ -28,26 +28,25 @@ CHANGES = f"{CONFIG}/changes"
 CHANGE_PREFIX = f"{CHANGES}/config_change_"
 CLUSTER_ID = "/cluster/id"
 
-#: Nodes in one transaction: far below ZooKeeper's limit of 1 MiB, and few enough that two writers seldom meet in one.
+#: Nodes in one transaction: far below ZooKeeper's limit of 1 MiB, and few enough that two writers seldom collide.
 AT_ONCE = 100
-#: How often a transaction is tried again when somebody else changed one of its nodes in between.
+#: How often a transaction is tried again when another writer changed one of its nodes in between.
 MAX_CONFLICTS = 10
 #: Seconds to wait for ZooKeeper to come back in order to read whether a write with a lost reply happened.
 READ_BACK_SECONDS = 20.0
 
-#: kazoo logs what it sends at DEBUG, and nodes hold credentials: this logger never does, whatever the root's level.
+#: kazoo logs what it sends at DEBUG, and nodes hold credentials: this logger never does, whatever the root's level is.
 _QUIET = logging.getLogger("hadash.bindings.didi.zookeeper")
 _QUIET.setLevel(logging.WARNING)
 
-#: Makes sure that this writer may still write ``names``; raises when not. Called after their reading, before
-#: their writing.
+#: Checks that this writer may still write the given names, and raises if not. Called between reading and writing them.
 Fence = Callable[[Sequence[str]], None]
 Change = Callable[[str, ConfigNode], ConfigNode]
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A node as it was read; ``version`` is ``None`` for one that does not exist."""
+    """A node when it was read; ``version`` is ``None`` for a node that does not exist."""
 
     node: ConfigNode
     version: int | None
@@ -57,9 +56,9 @@ class Held:
 class Tree:
     """The config nodes of one ZooKeeper.
 
-    :param name: for people: the cluster's name, or ``gateway``.
+    :param name: the name for people: the cluster's name, or ``gateway``.
     :param number: the cluster's integer id; ``None`` for the Gateway, which has none.
-    :param connect: called once, when the tree is used first.
+    :param connect: called once, at the first use of the tree.
     """
 
     def __init__(self, name: str, number: int | None, connect: Callable[[], KazooClient]) -> None:
@@ -76,7 +75,11 @@ class Tree:
 
     @property
     def client(self) -> KazooClient:
-        """:raises StoreUnavailable: no server answers. :raises NotConfigured: it is another cluster's ZooKeeper."""
+        """The connected client.
+
+        :raises StoreUnavailable: no server answers.
+        :raises NotConfigured: the ZooKeeper belongs to another cluster.
+        """
         with self._connecting:
             if self._client is None:
                 client = self._connect()
@@ -90,7 +93,12 @@ class Tree:
             return self._client
 
     def _prepare(self, client: KazooClient) -> None:
-        """Swapped addresses would bind every client to the cluster that it must not write to: the id is compared."""
+        """Check the cluster id, and create missing folders.
+
+        Swapped addresses would bind every client to the cluster that it must not write to.
+
+        :raises NotConfigured: the ZooKeeper belongs to another cluster.
+        """
         with self._reaching():
             if self.number is not None:
                 found = _cluster_id(client)
@@ -116,7 +124,7 @@ class Tree:
     # -- reading ----------------------------------------------------------------------------------------
 
     def names(self, kind: str) -> list[str]:
-        """The nodes below ``/config/<kind>``, encoded as they are."""
+        """Return the names of the nodes below ``/config/<kind>``, in their encoded form."""
         with self._reaching():
             found: list[str] = self.client.get_children(f"{CONFIG}/{kind}")
             return found
@@ -130,14 +138,14 @@ class Tree:
                 return False
 
     def read(self, kind: str, names: Sequence[str]) -> dict[str, Held]:
-        """The nodes by name, no older than this call.
+        """Return the nodes by name, no older than this call.
 
-        :raises BindingConflict: one of them is none of Kafka's.
+        :raises BindingConflict: a node's content is not a config node of Kafka.
         """
         found: dict[str, Held] = {}
         with self._reaching():
             client = self.client
-            client.sync(CONFIG)  # the server that answers may be behind
+            client.sync(CONFIG)  # the answering server may be behind
             for first in range(0, len(names), AT_ONCE):
                 asked = names[first : first + AT_ONCE]
                 answers = [client.get_async(f"{CONFIG}/{kind}/{name}") for name in asked]
@@ -162,15 +170,14 @@ class Tree:
     # -- writing ----------------------------------------------------------------------------------------
 
     def write(self, kind: str, names: Sequence[str], change: Change, fence: Fence) -> None:
-        """Change nodes: each one and its notification in one transaction, :data:`AT_ONCE` nodes in each.
+        """Change nodes, each together with its notification, in transactions of :data:`AT_ONCE` nodes.
 
-        The fence is asked between reading and writing. Its answer may be out of date when the write arrives;
-        the version is not: if a newer writer has written the node since we read it, our write fails. For that
-        every writer writes every node, also one that already is as it should be (without a notification
-        then).
+        The fence is checked between reading and writing. Its answer may be outdated when the write arrives, but the
+        version is not: if a newer writer has written the node since it was read, this write fails. That requires every
+        writer to write every node, also one that already has the intended value (then without a notification).
 
-        :param change: what a node becomes, from its name and what it is; called again after a conflict.
-        :raises BindingConflict: somebody else writes again and again, or a node is none of Kafka's.
+        :param change: returns the new node for a name and its current node; called again after a conflict.
+        :raises BindingConflict: another writer keeps changing the nodes, or a node is not a config node of Kafka.
         :raises UnknownOutcome: a reply was lost, and ZooKeeper did not come back.
         """
         for first in range(0, len(names), AT_ONCE):
@@ -198,14 +205,14 @@ class Tree:
                 if self._commit(kind, held, changed):
                     return
             except LOST_REPLY as error:
-                # What was written is read in the next turn, and then written once more: it is the same.
+                # The next turn reads what was written, and writes the same once more.
                 lost, deadline = error, time.monotonic() + READ_BACK_SECONDS
         raise BindingConflict(
             f"{CONFIG}/{kind} in the ZooKeeper of {self.name} changes faster than it can be written."
         )
 
     def _commit(self, kind: str, held: Mapping[str, Held], changed: Mapping[str, ConfigNode]) -> bool:
-        """One transaction; false when a node was changed in between."""
+        """Commit one transaction; false when a node was changed in between."""
         transaction = self.client.transaction()
         for name, node in changed.items():
             path, before = f"{CONFIG}/{kind}/{name}", held[name]
@@ -213,11 +220,11 @@ class Tree:
             if before.version is None:
                 if same:
                     continue
-                # Kafka with zookeeper.set.acl protects what lies there; what hadash adds must not be open.
+                # A Kafka with zookeeper.set.acl protects its nodes; a node that hadash adds must not be open.
                 acl, _ = self.client.get_acls(f"{CONFIG}/{kind}")
                 transaction.create(path, node.to_bytes(), acl=acl)
             else:
-                # The very bytes when nothing changes: an empty node stays empty.
+                # The same bytes when nothing changes: an empty node stays empty.
                 data = before.data or b"" if same else node.to_bytes()
                 transaction.set_data(path, data, version=before.version)
             if not same:
@@ -233,7 +240,7 @@ class Tree:
 
 
 def _cluster_id(client: KazooClient) -> str:
-    """What the brokers wrote (1.1); empty when it is none, or nobody has."""
+    """Return the id that the brokers wrote (1.1); empty when it is missing or not an id."""
     try:
         value = json.loads(client.get(CLUSTER_ID)[0])
         return str(value["id"])
@@ -242,5 +249,5 @@ def _cluster_id(client: KazooClient) -> str:
 
 
 def tree_at(name: str, number: int | None, hosts: str) -> Tree:
-    """The tree at ``host:port,host:port/chroot``; connected when it is used first."""
+    """Return the tree at ``host:port,host:port/chroot``; it connects at its first use."""
     return Tree(name, number, lambda: started(hosts, bounded=True, setting="didi_zookeeper", logger=_QUIET))

@@ -1,3 +1,3 @@
-"""Kafka's protocol as bytes: frames, what is read of requests and records, the APIs and versions that are
-offered. Pure.
+"""Kafka's protocol as bytes: frames, the parts of requests and records that are read, the offered APIs and versions.
+Pure.
 """

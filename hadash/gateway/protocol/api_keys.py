@@ -1,4 +1,4 @@
-"""The request kinds that pass a Gateway, and the versions of each that it offers and serves."""
+"""The request kinds that pass through a Gateway, and the versions of each that it offers and serves."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ class ApiKey(IntEnum):
     DESCRIBE_CLUSTER = 60
 
 
-#: Lowest and highest version offered, whatever the clusters can do. The highest stops where a message begins
-#: to carry Topic ids, broker endpoints or cluster ids that differ between the clusters:
-#: PRODUCE 10 and FETCH 16 broker endpoints, FETCH 11 the broker id of a preferred read replica, 12 the last fetched
-#: leader epoch and 13 Topic ids, METADATA 10 Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9
-#: KIP-848 member epochs, FIND_COORDINATOR 5, INIT_PRODUCER_ID 5 and the kinds of transactions from 4 on the second
-#: transaction protocol.
-#: METADATA stops at 8 because librdkafka takes the leader epochs of version 9 for reliable: of -1 it makes 0 in its
-#: FETCH, and a leader whose epoch is higher refuses that for ever (FENCED_LEADER_EPOCH).
+#: The lowest and highest version offered, whatever the clusters support. The highest stops before messages begin to
+#: carry Topic ids, broker endpoints or cluster ids, which differ between the clusters: PRODUCE 10 and FETCH 16 have
+#: broker endpoints, FETCH 11 the broker id of a preferred read replica, 12 the last fetched leader epoch and 13 Topic
+#: ids, METADATA 10 Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9 KIP-848 member epochs,
+#: FIND_COORDINATOR 5, INIT_PRODUCER_ID 5 and the kinds of transactions from 4 on the second transaction protocol.
+#: METADATA stops at 8 because librdkafka trusts the leader epochs of version 9: it sends an epoch of -1 as 0 in its
+#: FETCH, and a leader with a higher epoch refuses that for ever (FENCED_LEADER_EPOCH).
 OFFERED: dict[ApiKey, tuple[int, int]] = {
     ApiKey.PRODUCE: (3, 9),
     ApiKey.FETCH: (4, 10),
@@ -69,54 +68,54 @@ OFFERED: dict[ApiKey, tuple[int, int]] = {
     ApiKey.DESCRIBE_CLUSTER: (0, 1),
 }
 
-#: Versions that are served although they are not offered. Sarama asks brokers for their versions only from
-#: 1.46 on; before that it sends what its ``Config.Version`` says, and a broker has them all
-#: (:mod:`hadash.gateway.virtual.unasked`): METADATA 9 from a ``Version`` of 2.4 on and 10 from 2.8 on (Sarama
-#: 1.41 to 1.45), FETCH 11 from 2.3 on (1.26 to 1.45), OFFSET_COMMIT 1 whatever the ``Version`` (up to 1.40).
+#: Versions that are served although they are not offered. Sarama asks brokers for their versions only from 1.46 on;
+#: before that it uses those of its ``Config.Version``, and a broker supports them all
+#: (:mod:`hadash.gateway.virtual.unasked`): METADATA 9 from a ``Version`` of 2.4 on and 10 from 2.8 on (Sarama 1.41 to
+#: 1.45), FETCH 11 from 2.3 on (1.26 to 1.45), OFFSET_COMMIT 1 whatever the ``Version`` (up to 1.40).
 UNASKED: dict[ApiKey, tuple[int, int]] = {
     ApiKey.FETCH: (11, 11),
     ApiKey.METADATA: (9, 10),
     ApiKey.OFFSET_COMMIT: (1, 1),
 }
 
-#: What a client may send, whether it was offered or not.
+#: The versions that a client may send, whether or not they were offered.
 SERVED: dict[ApiKey, tuple[int, int]] = {
     kind: (min(low, UNASKED.get(kind, (low, high))[0]), max(high, UNASKED.get(kind, (low, high))[1]))
     for kind, (low, high) in OFFERED.items()
 }
 
-#: Lowest versions that are named to clients although nobody may send them: librdkafka before 2.11 compresses only for
-#: a broker that names PRODUCE 0 (as brokers do; Kafka 4 still names it for them, KAFKA-18659).
+#: Lowest versions that are named to clients although they are not served: librdkafka before 2.11 compresses only for a
+#: broker that names PRODUCE 0 (as brokers do; Kafka 4 still names it for them, KAFKA-18659).
 NAMED_LOWEST: dict[ApiKey, int] = {ApiKey.PRODUCE: 0}
 
-#: Served, but not named to clients: one that hears of OFFSET_FOR_LEADER_EPOCH compares the epochs of the
-#: cluster that it came from with those of the other, and finds its records truncated.
+#: Kinds that are served, but not named to clients: a client that sees OFFSET_FOR_LEADER_EPOCH compares the epochs of
+#: the cluster that it came from with those of the other, and considers its records truncated.
 HIDDEN = frozenset({ApiKey.OFFSET_FOR_LEADER_EPOCH})
 
-#: What only transactions need: served where they are admitted.
+#: Kinds that only transactions need: served where transactions are allowed.
 TRANSACTIONS = frozenset(
     {ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT}
 )
 
-#: Kinds that the Gateway answers or starts itself, without asking a cluster whether it has them.
+#: Kinds that the Gateway answers or starts itself, whether or not a cluster supports them.
 OWN = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
-#: A SASL exchange: at the beginning, or again later (KIP-368).
+#: The kinds of a SASL exchange: at the beginning, or again later (KIP-368).
 SIGN_IN = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
-#: What may be sent before sign-in.
+#: Kinds that may be sent before sign-in.
 BEFORE_SIGN_IN = OWN
 
-#: Requests that change something on the cluster that a switch must not lose: a block is in effect only when
-#: every one of them has been answered.
+#: Requests that change something on the cluster that a switch must not lose: a block is in effect only when every one
+#: of them has been answered.
 MUTATIONS = frozenset({ApiKey.PRODUCE, ApiKey.OFFSET_COMMIT, *TRANSACTIONS})
 
-#: Requests that ask where something is, or for an id: what passes a Gateway that redirects.
+#: Requests for the place of something, or for an id: all that passes through a Gateway that redirects.
 LOOK_UPS = frozenset(
     {ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER, ApiKey.INIT_PRODUCER_ID}
 )
 
-#: Requests that only the coordinator of a group answers.
+#: Requests that only a group's coordinator answers.
 GROUP = frozenset(
     {
         ApiKey.OFFSET_COMMIT,
@@ -129,12 +128,12 @@ GROUP = frozenset(
     }
 )
 
-#: Requests that only the leader of a partition answers.
+#: Requests that only a partition's leader answers.
 DATA = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH})
 
 
 def lookup(api_key: int) -> ApiKey | None:
-    """The kind of ``api_key``, ``None`` for one that a Gateway does not serve."""
+    """Return the kind of ``api_key``; ``None`` for one that a Gateway does not serve."""
     try:
         return ApiKey(api_key)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Messages as values, through kio: decoding requests and responses, and building answers in any version.
+"""Messages as values, through kio: decodes requests and responses, and builds answers in any version.
 
-A kio entity is a frozen dataclass generated from Kafka's own schemas. Versions differ in which fields they
-have; :func:`build` takes them all and keeps those that the version knows.
+A kio entity is a frozen dataclass generated from Kafka's own schemas. Versions differ in their fields; :func:`build`
+accepts all fields and keeps those that the version has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hadash.gateway.protocol.wire import MalformedFrame, Request, framed
 
 NO_TIME = timedelta(0)
 
-#: The header version from which on headers end with tagged fields.
+#: The first header version whose headers end with tagged fields.
 _FLEXIBLE = {EntityType.request: 2, EntityType.response: 1}
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
 
 @cache
 def request_class(kind: int, version: int) -> Any:
+    """Return kio's class for a request of this kind and version."""
     return load_request_schema(kind, version)
 
 
@@ -56,12 +57,12 @@ def _response_class(kind: int, version: int) -> Any:
 
 @cache
 def response_module(kind: int, version: int) -> ModuleType:
-    """The module that holds a response's classes, the nested ones too."""
+    """Return the module that holds a response's classes, including the nested ones."""
     return sys.modules[_response_class(kind, version).__module__]
 
 
 def nested_class(entity: Any, name: str) -> Any:
-    """The class ``name`` of something inside of ``entity``, in the same version."""
+    """Return the class ``name`` of a part of ``entity``, in the same version."""
     return getattr(sys.modules[entity.__module__], name)
 
 
@@ -76,16 +77,16 @@ def _writer(entity: Any) -> Any:
 
 
 def decode_request(request: Request) -> Any:
-    """The body of ``request``.
+    """Return the body of ``request``.
 
-    :raises MalformedFrame: it is not a message of that kind and version.
+    :raises MalformedFrame: the body is not a message of that kind and version.
     """
     entity = request_class(request.kind, request.version)
     return _decode(entity, request.frame, request.body, f"{request.kind.name} version {request.version}")
 
 
 def _decode(entity: Any, frame: bytes, at: int, what: str) -> Any:
-    """The message whose header's tagged fields, if it has any, begin at ``at``."""
+    """Return the message in ``frame``; ``at`` is where the tagged fields of its header begin, if it has any."""
     try:
         header = Cursor(
             frame, at, flexible=entity.__header_schema__.__version__ >= _FLEXIBLE[entity.__type__]
@@ -103,7 +104,7 @@ def _decode(entity: Any, frame: bytes, at: int, what: str) -> Any:
 
 
 def encode_request(kind: ApiKey, version: int, correlation_id: int, client_id: str, message: Any) -> bytes:
-    """A request with header and length."""
+    """Return a request with header and length."""
     entity = request_class(kind, version)
     header_class = entity.__header_schema__
     header = build(
@@ -120,16 +121,16 @@ def encode_request(kind: ApiKey, version: int, correlation_id: int, client_id: s
 
 
 def decode_response(kind: ApiKey, version: int, payload: bytes) -> Any:
-    """The body of a response (``payload`` without the length).
+    """Return the body of a response (``payload`` without the length).
 
-    :raises MalformedFrame: it is not a response of that kind and version.
+    :raises MalformedFrame: ``payload`` is not a response of that kind and version.
     """
     entity = _response_class(kind, version)
     return _decode(entity, payload, 4, f"a {kind.name} version {version} response")
 
 
 def encode_response(kind: ApiKey, version: int, correlation_id: int, message: Any) -> bytes:
-    """A response with header and length."""
+    """Return a response with header and length."""
     entity: Any = type(message)
     header_class = entity.__header_schema__
     buffer = io.BytesIO()
@@ -146,7 +147,7 @@ def _known_fields(entity: Any) -> tuple[frozenset[str], bool]:
 
 
 def build(entity: Any, **values: Any) -> Any:
-    """An ``entity`` from those of ``values`` that it has. ``throttle_time`` is zero unless given."""
+    """Return an ``entity`` of those ``values`` that it has. ``throttle_time`` is zero by default."""
     names, needs_time = _known_fields(entity)
     if needs_time:
         values.setdefault("throttle_time", NO_TIME)
@@ -154,5 +155,5 @@ def build(entity: Any, **values: Any) -> Any:
 
 
 def respond(kind: ApiKey, version: int, **values: Any) -> Any:
-    """The response entity of ``kind`` and ``version`` from those of ``values`` that it has."""
+    """Return the response entity of ``kind`` and ``version`` of those ``values`` that it has."""
     return build(_response_class(kind, version), **values)

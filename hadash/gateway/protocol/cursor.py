@@ -1,4 +1,4 @@
-"""Stepping through a message's bytes without decoding it. What arrives is not to be trusted."""
+"""Stepping through a message's bytes without decoding it. The bytes are not trusted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hadash.gateway.protocol.wire import MalformedFrame
 
 
 class Cursor:
-    """Reads big-endian fields from bytes; running over the end is a malformed frame."""
+    """Reads big-endian fields from bytes. Every method raises :class:`MalformedFrame` at the end of the bytes."""
 
     __slots__ = ("at", "data", "flexible")
 
@@ -31,6 +31,7 @@ class Cursor:
         return int.from_bytes(self.data[start : start + 4], "big", signed=True)
 
     def varint(self) -> int:
+        """Read an unsigned variable-length integer of at most five bytes."""
         value = shift = 0
         while True:
             byte = self.data[self._take(1)]
@@ -42,10 +43,11 @@ class Cursor:
                 raise MalformedFrame("a variable-length integer of more than five bytes")
 
     def count(self) -> int:
-        """The length of an array; a null array counts as empty."""
+        """Read the length of an array; a null array counts as empty."""
         return max(self.varint() - 1 if self.flexible else self.int32(), 0)
 
     def text(self) -> str | None:
+        """Read a string, compact if the message is flexible; ``None`` for null."""
         size = self.varint() - 1 if self.flexible else self.int16()
         if size < 0:
             return None
@@ -56,7 +58,7 @@ class Cursor:
             raise MalformedFrame("a name that is not UTF-8") from None
 
     def sized(self) -> tuple[int, int]:
-        """Start and end of a block of bytes; a null block is empty."""
+        """Return the start and end of a block of bytes; a null block is empty."""
         size = max(self.varint() - 1 if self.flexible else self.int32(), 0)
         start = self._take(size)
         return start, start + size
@@ -65,6 +67,7 @@ class Cursor:
         self._take(size)
 
     def tags(self) -> None:
+        """Skip the tagged fields of a flexible message; other messages have none."""
         if self.flexible:
             for _ in range(self.varint()):
                 self.varint()

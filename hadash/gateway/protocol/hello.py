@@ -1,7 +1,8 @@
-"""The begin of a TLS handshake, looked at before it is worked on: the answer to it is the part that costs (a
-signature, a millisecond of a processor). Once the event loop has a connection, it answers as soon as all has
-come, however many others come in the same round. So it gets one only when its client's hello is there, and it
-is its turn.
+"""Looks at the beginning of a TLS handshake before it is answered.
+
+The answer is the expensive part (a signature, a millisecond of a processor). Once the event loop has a connection, it
+answers as soon as the whole hello has arrived, however many others arrive in the same round. So the loop gets a
+connection only when its client's hello is there and its turn has come.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-#: Bytes of a client's hello with its framing. Kafka clients send some hundred; two thousand with keys that
+#: The most bytes of a client's hello with its framing. Kafka clients send some hundred; two thousand with keys that
 #: withstand quantum computers.
 MAX_HELLO_BYTES = 16_384
 
@@ -19,12 +20,13 @@ _MESSAGE_HEADER_BYTES = 4
 
 
 class TooLong(Exception):
-    """No client's hello is so long."""
+    """The hello is longer than that of any client."""
 
 
 def needed(data: bytes) -> int:
-    """How many bytes have to be there at least for a whole hello, which may be cut into several records; 0
-    when it is whole, or when it is none (TLS refuses that at once).
+    """Return how many bytes a whole hello needs at least; 0 when it is whole, or is not a hello.
+
+    A hello may be cut into several records. TLS itself refuses at once what is not a hello.
 
     >>> needed(b""), needed(b"GET /"), needed(bytes((22, 3, 1, 0, 200, 1, 0, 0, 196)))
     (5, 0, 205)
@@ -49,19 +51,21 @@ def needed(data: bytes) -> int:
 
 
 async def comes(loop: asyncio.AbstractEventLoop, accepted: socket.socket) -> None:
-    """Wait for a whole hello, or the end of the connection; nothing is taken from it.
+    """Wait for a whole hello, or the end of the connection, without consuming any bytes.
 
-    :raises TooLong: it is longer than any. :raises OSError: the connection is broken.
+    :raises TooLong: the hello is longer than :data:`MAX_HELLO_BYTES`.
+    :raises OSError: the connection is broken.
     """
     accepted.setblocking(False)
     wanted = _RECORD_HEADER_BYTES
     try:
         while True:
-            # The kernel tells only when so much is there: nothing turns in circles for one that sends bytes one by one.
+            # The kernel reports only when this many bytes are there: a client that sends single bytes causes no
+            # wake-ups.
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
             await _readable(loop, accepted)
             data = _peek(accepted)
-            if len(data) < wanted:  # no more comes
+            if len(data) < wanted:  # no more will come
                 return
             wanted = needed(data)
             if wanted == 0:

@@ -1,8 +1,8 @@
-"""Where a client reads: the offsets of its FETCH requests, by partition.
+"""The positions at which a client reads: the offsets of its FETCH requests, by partition.
 
-A group's committed offset says where its members go on; of a partition without one only the members know. A
-library that has delivered nothing of a partition commits nothing for it, and a move must not send it to where
-its ``auto.offset.reset`` says.
+A group's committed offset says where its members continue; for a partition without one only the members know. A
+library that has delivered no records of a partition commits nothing for it, and after a move it must not continue
+where its ``auto.offset.reset`` says.
 """
 
 from __future__ import annotations
@@ -12,38 +12,37 @@ import struct
 from hadash.gateway.protocol.since import Fetch
 from hadash.gateway.protocol.wire import Request
 
-#: Partitions that are noted for one connection; beyond it, where the client reads others is not known. A
-#: consumer of all partitions of a large Topic has thousands.
+#: The most partitions recorded for one connection; which others the client reads is then unknown. A consumer of all
+#: partitions of a large Topic has thousands.
 MAX_PARTITIONS = 20_000
 
 _INT32 = struct.Struct(">i")
 _INT16 = struct.Struct(">h")
 _INT64 = struct.Struct(">q")
 
-#: Where the version-dependent parts of a FETCH begin, from its body: replica id, longest wait, least and most
-#: bytes, isolation level; since version 7 the session's id and epoch.
+#: Sizes before the version-dependent parts of a FETCH, from its body: replica id, max wait, min and max bytes,
+#: isolation level; and since version 7 the session's id and epoch.
 _TOPICS_AT = 4 + 4 + 4 + 4 + 1
 _SESSION_SIZE = 8
 
 
 class FetchPositions:
-    """Of one connection, versions 4 to 11 of FETCH.
+    """The positions of one connection, for versions 4 to 11 of FETCH.
 
-    ``first`` is the lowest offset that was asked for, by Topic and partition index. Of a partition without a
-    committed offset that is where its reader began: what it has read since then it has not committed, so
-    nobody else knows that it was read.
+    ``first`` is the lowest offset requested, by Topic and partition index. For a partition without a committed offset
+    that is where its reader began: it has not committed what it has read since, so that is known nowhere else.
     """
 
     __slots__ = ("_last", "first", "topics")
 
     def __init__(self) -> None:
         self.first: dict[tuple[str, int], int] = {}
-        #: The Topics that were asked for, whether or not records came.
+        #: The Topics requested, whether or not records came.
         self.topics: set[str] = set()
         self._last = b""
 
     def partitions(self) -> dict[str, list[int]] | None:
-        """Those that were asked for, by Topic; ``None`` when there were more than are noted."""
+        """Return the partitions requested, by Topic; ``None`` when there were too many to record."""
         if len(self.first) >= MAX_PARTITIONS:
             return None
         found: dict[str, list[int]] = {}
@@ -52,10 +51,10 @@ class FetchPositions:
         return found
 
     def note(self, request: Request) -> None:
-        """A FETCH passes. One that cannot be read is the broker's to refuse."""
-        asked = request.frame[8:]  # all but the API key, the version and the correlation id
+        """Record the offsets of a FETCH that passes. One that cannot be read is ignored: the broker refuses it."""
+        asked = request.frame[8:]  # everything after the API key, the version and the correlation id
         if asked == self._last:
-            return  # an idle consumer asks for the same again and again
+            return  # an idle consumer repeats the same request
         self._last = asked
         try:
             self._read(request)
@@ -66,7 +65,7 @@ class FetchPositions:
         frame, version = request.frame, request.version
         at = request.body + _TOPICS_AT + (_SESSION_SIZE if version >= Fetch.SESSION else 0)
         before_offset = 4 + (4 if version >= Fetch.LEADER_EPOCH else 0)  # index, leader epoch
-        after_offset = 8 + (8 if version >= Fetch.LOG_START else 0) + 4  # offset, the log's start, most bytes
+        after_offset = 8 + (8 if version >= Fetch.LOG_START else 0) + 4  # offset, log start offset, max bytes
         (topics,) = _INT32.unpack_from(frame, at)
         at += 4
         for _ in range(topics):

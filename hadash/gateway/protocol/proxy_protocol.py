@@ -1,7 +1,7 @@
-"""The header of the PROXY protocol, version 2: who is at the other end of a connection that somebody passes on.
+"""The header of the PROXY protocol, version 2: the real ends of a connection that a load balancer passes on.
 
-https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt. It comes before everything else on a connection,
-also before a TLS handshake. Version 1 (text) is not spoken.
+https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt. It comes before everything else on a connection, also
+before a TLS handshake. Version 1 (text) is not supported.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from crc32c import crc32c
 
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 
-#: What comes before addresses: signature, version and command, family and protocol, length of the rest.
+#: The fixed part before the addresses: signature, version and command, family and protocol, length of the rest.
 _FIXED = struct.Struct("!12sBBH")
 FIXED_BYTES = _FIXED.size
 
 _VERSION = 2
 _LOCAL, _PROXY = 0, 1
 
-#: Families, and transports.
+#: Address families, and transports.
 _UNSPECIFIED, _INET, _INET6, _UNIX = range(4)
 _ANY, _STREAM = 0, 1
 _ADDRESSES = {_INET: struct.Struct("!4s4sHH"), _INET6: struct.Struct("!16s16sHH")}
 _UNIX_BYTES = 216
 
-#: What follows the addresses: type and length of each value.
+#: The type and length of each value that follows the addresses.
 _TLV = struct.Struct("!BH")
 _CRC32C = 0x03
 _CRC_BYTES = 4
@@ -37,16 +37,16 @@ _CRC_BYTES = 4
 _NO_HEADER = "it does not begin with a header of the PROXY protocol, version 2"
 _CUT_OFF = "the connection ended inside its header of the PROXY protocol"
 
-#: A header that says nothing of others: whoever sends it speaks for itself.
+#: A header without addresses: its sender speaks for itself.
 LOCAL = _FIXED.pack(SIGNATURE, _VERSION << 4 | _LOCAL, 0, 0)
 
 
 class BadHeader(ValueError):
-    """What came is no header, or one that must not be believed. The message says why."""
+    """The bytes are not a header, or are one that must not be trusted. The message says why."""
 
 
 class NothingCame(Exception):
-    """The connection ended before its first byte: a health check."""
+    """The connection ended before its first byte, as a health check's does."""
 
 
 class Endpoint(NamedTuple):
@@ -55,7 +55,7 @@ class Endpoint(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Between whom a connection really is: from ``source``, which connected to ``destination``."""
+    """The real ends of a connection: ``source`` connected to ``destination``."""
 
     source: Endpoint
     destination: Endpoint
@@ -63,13 +63,15 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """From where headers are believed."""
+    """The networks from which headers are trusted."""
 
     networks: tuple[IPv4Network | IPv6Network, ...]
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Networks:
-        """:raises ValueError: naming the text that is no network.
+        """Parse networks.
+
+        :raises ValueError: a text is not a network. The message names it.
 
         >>> Networks.of(["10.0.0.0/8"]).holds("10.1.2.3"), Networks.of(["10.0.0.0/8"]).holds("::ffff:10.1.2.3")
         (True, True)
@@ -85,6 +87,7 @@ class Networks:
         return cls(tuple(networks))
 
     def holds(self, host: str) -> bool:
+        """Return whether ``host`` is in one of the networks."""
         if not self.networks:
             return False
         address = _address(host)
@@ -92,7 +95,7 @@ class Networks:
 
 
 def encode(passed: Passed) -> bytes:
-    """The header for a connection that is passed on. A mixture of IPv4 and IPv6 is told in IPv6.
+    """Return the header for a connection that is passed on. A mix of IPv4 and IPv6 is encoded as IPv6.
 
     >>> encode(Passed(Endpoint("10.0.0.1", 5000), Endpoint("10.0.0.2", 9092)))[12:].hex()
     '2111000c0a0000010a00000213882384'
@@ -108,9 +111,10 @@ def encode(passed: Passed) -> bytes:
 
 
 def rest_length(fixed: bytes, most: int) -> int:
-    """How many bytes follow the first :data:`FIXED_BYTES`.
+    """Return how many bytes follow the first :data:`FIXED_BYTES`.
 
-    :param most: bytes of a whole header. :raises BadHeader: it is none, or too long.
+    :param most: the most bytes that a whole header may have.
+    :raises BadHeader: the bytes are not a header, or it is too long.
     """
     signature, version_command, _, length = _FIXED.unpack(fixed)
     if signature != SIGNATURE:
@@ -127,15 +131,15 @@ def rest_length(fixed: bytes, most: int) -> int:
 
 
 def parse(fixed: bytes, rest: bytes) -> Passed | None:
-    """What a whole header says; ``None`` when it says nothing of others (LOCAL, or addresses that are no
-    addresses here).
+    """Return the ends that a whole header names; ``None`` when it names none (LOCAL, or addresses of a family that is
+    not supported).
 
-    :raises BadHeader: it says what it cannot mean.
+    :raises BadHeader: the header contradicts itself, or is not about TCP.
     """
     _, version_command, family_transport, _ = _FIXED.unpack(fixed)
     command, family, transport = version_command & 0xF, family_transport >> 4, family_transport & 0xF
     if command == _LOCAL:
-        return None  # whatever stands in it is to be ignored
+        return None  # the specification says to ignore what else it holds
     if command != _PROXY:
         raise BadHeader(f"its header of the PROXY protocol has the unknown command {command}")
     if transport not in (_ANY, _STREAM) or family > _UNIX:
@@ -155,7 +159,10 @@ def parse(fixed: bytes, rest: bytes) -> Passed | None:
 
 
 def _check_values(fixed: bytes, rest: bytes, at: int) -> None:
-    """What stands behind the addresses (TLVs) is ignored, but for a checksum that does not hold."""
+    """Ignore the values (TLVs) behind the addresses, except for a checksum.
+
+    :raises BadHeader: a value is cut off, or the checksum is wrong.
+    """
     while at < len(rest):
         if len(rest) - at < _TLV.size:
             raise BadHeader("its header of the PROXY protocol ends inside a value")
@@ -174,8 +181,10 @@ def _check_values(fixed: bytes, rest: bytes, at: int) -> None:
 async def read(receive: Callable[[int], Awaitable[bytes]], most: int) -> Passed | None:
     """Read a header, and no byte beyond it: what follows may be a TLS handshake.
 
-    :param receive: at most so many bytes; none at the end. :param most: bytes of the header.
-    :raises BadHeader: it is none. :raises NothingCame: the connection ended before.
+    :param receive: returns at most the given number of bytes; none at the end of the connection.
+    :param most: the most bytes of the header.
+    :raises BadHeader: the bytes are not a valid header.
+    :raises NothingCame: the connection ended before its first byte.
     """
     fixed = b""
     while len(fixed) < FIXED_BYTES:
@@ -186,7 +195,7 @@ async def read(receive: Callable[[int], Awaitable[bytes]], most: int) -> Passed 
             raise BadHeader(_CUT_OFF)
         fixed += more
         if not SIGNATURE.startswith(fixed[: len(SIGNATURE)]):
-            raise BadHeader(_NO_HEADER)  # at once: there may be nothing else to come
+            raise BadHeader(_NO_HEADER)  # at once: no more bytes may be coming
     rest, length = b"", rest_length(fixed, most)
     while len(rest) < length:
         more = await receive(length - len(rest))
@@ -197,7 +206,8 @@ async def read(receive: Callable[[int], Awaitable[bytes]], most: int) -> Passed 
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:
-    """Without what says which of the machine's own interfaces is meant; one of IPv4 as such."""
+    """Parse an address, without the zone that names one of the machine's own interfaces; a mapped IPv4 address becomes
+    IPv4."""
     address = ip_address(host.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address

@@ -1,6 +1,6 @@
-"""What a Gateway reads of PRODUCE and FETCH: names, counts and producer ids. Records stay unread bytes.
+"""The parts of PRODUCE and FETCH that a Gateway reads: names, counts and producer ids. Records stay unread bytes.
 
-Only the fixed part of a record batch (magic 2) is looked at: its record count, producer id and epoch.
+Only the fixed part of a record batch (magic 2) is read: its record count, producer id and epoch.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class ProducedPartition(NamedTuple):
     size: int
     producer_id: int
     producer_epoch: int
-    #: Where its record batches begin in the frame.
+    #: Where the partition's record batches begin in the frame.
     at: int
-    #: The first sequence number of an idempotent producer's.
+    #: The first sequence number; -1 without idempotence.
     sequence: int = -1
 
 
 class Produced(NamedTuple):
-    """What a PRODUCE carries. ``acks`` 0 has no answer."""
+    """The content of a PRODUCE. With ``acks`` 0 there is no answer."""
 
     transactional_id: str | None
     acks: int
@@ -47,9 +47,9 @@ class Produced(NamedTuple):
 
 
 def read_produce(request: Request) -> Produced:
-    """Names, counts and producer ids of a PRODUCE, version 3 and later.
+    """Read the names, counts and producer ids of a PRODUCE, version 3 and later.
 
-    :raises MalformedFrame: its lengths contradict each other.
+    :raises MalformedFrame: the lengths contradict each other.
     """
     try:
         return _read_produce(request)
@@ -60,7 +60,7 @@ def read_produce(request: Request) -> Produced:
 
 
 def _read_produce(request: Request) -> Produced:
-    """Each PRODUCE passes here, so it reads the bytes where they stand, and leaves to :class:`Cursor` what is rare."""
+    """Read a PRODUCE. Each one passes here, so it reads the bytes in place, and uses :class:`Cursor` for rare parts."""
     data, flexible = request.frame, request.version >= Produce.FLEXIBLE
     end_of_frame = len(data)
     cursor = Cursor(data, request.body, flexible)
@@ -114,7 +114,8 @@ def _read_produce(request: Request) -> Produced:
 
 
 def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int, int]:
-    """Record count over all batches, and producer and sequence of the first. A batch that is cut off is not counted."""
+    """Return the record count of all batches, and producer id, epoch and sequence of the first. A batch that is cut off
+    is not counted."""
     records, producer_id, epoch, sequence = 0, -1, -1, -1
     at = start
     while at + _BATCH_HEADER <= end and data[at + _MAGIC_AT] == 2:
@@ -131,10 +132,11 @@ def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int, int
 
 
 def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
-    """The error codes in the answer to a PRODUCE of version 3 to 9, by Topic and partition, without 0; none
-    of what is no answer.
+    """Return the error codes in the answer to a PRODUCE of version 3 to 9, by Topic and partition, without 0.
 
-    :param payload: from the correlation id on.
+    An answer that cannot be read has no errors from there on.
+
+    :param payload: the answer from the correlation id on.
     """
     flexible = version >= Produce.FLEXIBLE
     cursor = Cursor(payload, 4, flexible)
@@ -166,13 +168,13 @@ def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
 class FetchedCounter:
     """Counts the records in a FETCH answer, versions 4 to 11, while it passes in pieces. Does no I/O.
 
-    An answer that is not one is the client's to judge; here it is only not counted from there on.
+    Counting stops where the answer is malformed; the client handles such an answer.
     """
 
     __slots__ = ("_held", "_skip", "_steps", "_want", "counts")
 
     def __init__(self, version: int) -> None:
-        #: Records, and the bytes of their batches, by Topic so far.
+        #: By Topic, the records so far and the bytes of their batches.
         self.counts: dict[str, tuple[int, int]] = {}
         self._steps: Generator[int, bytes, None] | None = _fetched(version, self.counts)
         self._held = b""
@@ -181,7 +183,7 @@ class FetchedCounter:
         self._note_want()
 
     def feed(self, data: bytes) -> None:
-        """The next piece of the answer (which begins after its length)."""
+        """Count the next piece of the answer (which begins after its length)."""
         if self._held:
             data, self._held = self._held + data, b""
         at, end = 0, len(data)
@@ -206,7 +208,7 @@ class FetchedCounter:
             self._steps = None
 
     def _note_want(self) -> None:
-        """A negative wish is to skip; the wish after it follows when that is done."""
+        """Handle a wish to skip, which is negative, and go on to the next wish."""
         assert self._steps is not None
         while self._want <= 0:
             self._skip -= self._want
@@ -214,7 +216,7 @@ class FetchedCounter:
 
 
 def _fetched(version: int, counts: dict[str, tuple[int, int]]) -> Generator[int, bytes, None]:
-    """Yields how many bytes it wants next, or, negative, how many to skip."""
+    """Yield how many bytes are needed next or, as a negative number, how many to skip."""
     yield -(
         4 + 4 + (6 if version >= Fetch.SESSION else 0)
     )  # correlation id, throttle time, error and session
@@ -243,7 +245,10 @@ def _fetched(version: int, counts: dict[str, tuple[int, int]]) -> Generator[int,
 
 
 def _size(kind: struct.Struct, data: bytes) -> int:
-    """A length or count; null (-1) counts as empty."""
+    """Return a length or count; null (-1) counts as empty.
+
+    :raises MalformedFrame: it is less than -1.
+    """
     size: int = kind.unpack(data)[0]
     if size < -1:
         raise MalformedFrame(f"a length of {size}")

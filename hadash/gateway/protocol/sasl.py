@@ -1,8 +1,8 @@
-"""Who signs in: the user name in the first message of a SASL exchange. The rest passes unread.
+"""The user name in the first message of a SASL exchange. All other messages pass unread.
 
-PLAIN is RFC 4616 (``authzid NUL authcid NUL password``), SCRAM is RFC 5802 (``n,,n=user,r=nonce``),
-OAUTHBEARER is RFC 7628 (``n,,`` and ``auth=Bearer <token>`` between %x01). A token is read, not verified:
-that is the cluster's part, and a client whose token it refuses is not signed in.
+PLAIN is RFC 4616 (``authzid NUL authcid NUL password``), SCRAM is RFC 5802 (``n,,n=user,r=nonce``), OAUTHBEARER is
+RFC 7628 (``n,,`` and ``auth=Bearer <token>`` between %x01). A token is read, not verified: the cluster verifies it, and
+a client whose token the cluster refuses is not signed in.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import json
 
 
 class UnreadableToken(ValueError):
-    """The first message is not one of its mechanism."""
+    """The message is not a valid first message of its mechanism."""
 
 
 def user_name(mechanism: str, token: bytes, claim: str = "sub") -> str:
-    """The user that ``token``, a client's first message, names.
+    """Return the user that ``token``, a client's first message, names.
 
-    :param claim: of an OAUTHBEARER token, the one that is the user.
+    :param claim: the claim of an OAUTHBEARER token that holds the user.
 
-    :raises UnreadableToken: no user name can be read, or it asks to act as somebody else.
+    :raises UnreadableToken: no user name can be read, or the client asks to act as another user.
 
     >>> user_name("PLAIN", b"\\0shop\\0secret")
     'shop'
@@ -67,7 +67,8 @@ def _scram(token: bytes) -> str:
 def _bearer(token: bytes, claim: str) -> str:
     header, _, rest = token.decode().partition("\x01")
     tokens = [part[len("auth=") :] for part in rest.split("\x01") if part.startswith("auth=")]
-    # Of several a broker takes the last: who signs in must be who was read here.
+    # Of several tokens a broker takes the last, so more than one is refused: the user read here must be the one
+    # signed in.
     bearer = tokens[0] if len(tokens) == 1 else ""
     scheme, _, jwt = bearer.partition(" ")
     parts = jwt.strip().split(".")

@@ -1,7 +1,7 @@
-"""The client's side of SCRAM (RFC 5802), as Kafka does it. Pure, but for the nonce.
+"""The client's side of SCRAM (RFC 5802), as Kafka implements it. Pure, except for the nonce.
 
-Kafka takes user names and passwords as their UTF-8 bytes. It does not normalize them first (SASLprep, which
-general libraries do: a password with ``Ⅸ`` in it would become another one).
+Kafka uses the UTF-8 bytes of user names and passwords. It does not normalize them first (SASLprep, which general
+libraries do: it would change a password that contains ``Ⅸ``).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from functools import lru_cache
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
-#: Bounds of what a server may ask for (RFC 7677 wants 4096 at least, as Kafka does; more than a million is
-#: seconds of work).
+#: Bounds of the iterations that a server may ask for (RFC 7677 requires at least 4096, as Kafka does; more than a
+#: million take seconds).
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 
-#: Derived keys that are kept: of the accounts of a Gateway, which sign in again and again.
+#: Derived keys that are kept, for the accounts of a Gateway, which sign in again and again.
 KEPT_KEYS = 256
 
 
 class BadExchange(ValueError):
-    """The server's message is not what RFC 5802 wants, or proves that it does not know the password."""
+    """The server's message violates RFC 5802, or proves that the server does not know the password."""
 
 
 class Exchange:
@@ -38,10 +38,14 @@ class Exchange:
         self._server_signature = b""
 
     def first(self) -> bytes:
+        """Return the client's first message."""
         return f"n,,{self._first_bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:
-        """:raises BadExchange: the server's first message cannot be used."""
+        """Return the client's final message.
+
+        :raises BadExchange: the server's first message cannot be used.
+        """
         told = _fields(server_first)
         nonce = told.get("r", "")
         try:
@@ -61,7 +65,10 @@ class Exchange:
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def verify(self, server_final: bytes) -> None:
-        """:raises BadExchange: the server refuses, or does not know the password itself."""
+        """Check the server's final message.
+
+        :raises BadExchange: the server refuses, or does not know the password itself.
+        """
         told = _fields(server_final)
         if "e" in told:
             raise BadExchange(told["e"])
@@ -75,7 +82,7 @@ class Exchange:
 
 @lru_cache(maxsize=KEPT_KEYS)
 def _keys(hash_name: str, password: str, salt: bytes, iterations: int) -> tuple[bytes, bytes]:
-    """The client's key and the server's: milliseconds of work."""
+    """Return the client's key and the server's; deriving them takes milliseconds."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations)
     return hmac.digest(salted, b"Client Key", hash_name), hmac.digest(salted, b"Server Key", hash_name)
 

@@ -1,9 +1,9 @@
-"""From which version of an API on something is in its messages: every version that the Gateway's code depends on.
+"""The version of an API from which on its messages contain something: every version that the Gateway's code depends on.
 
-Beside :data:`~hadash.gateway.protocol.api_keys.OFFERED`, because the two go together. Whoever raises the highest version
-that is offered looks up here what the code knows of that API, follows each name to the places that use it, and adds
-what is new; a name that no version served any more can tell apart is dead, and a test says so. The source of each is
-Kafka's own description of its messages (``clients/src/main/resources/common/message``).
+It belongs together with :data:`~hadash.gateway.protocol.api_keys.OFFERED`. When the highest offered version is raised,
+look up here what the code knows about that API, follow each name to its uses, and add what is new. A name that no
+longer distinguishes any served versions is dead, and a test reports it. The source of each is Kafka's own description
+of its messages (``clients/src/main/resources/common/message``).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ class Produce:
     LOG_START = 5
     #: The answer names the records that were refused.
     RECORD_ERRORS = 8
-    #: Compact texts and tags (KIP-482).
+    #: Compact strings and tagged fields (KIP-482).
     FLEXIBLE = 9
 
 
 class Fetch:
-    #: Request and answer have the start of the log.
+    #: Request and answer have the log start offset.
     LOG_START = 5
-    #: Sessions, in which a request names what has changed only (KIP-227).
+    #: Fetch sessions, in which a request names only what has changed (KIP-227).
     SESSION = 7
     #: The request has the leader epoch of each partition (KIP-320).
     LEADER_EPOCH = 9
@@ -32,8 +32,8 @@ class Fetch:
 
 
 class Metadata:
-    #: The controller, each broker's rack, whether a Topic is internal. And a request for all Topics names ``null``
-    #: from here on; before, an empty list.
+    #: The controller, each broker's rack, whether a Topic is internal. From here on a request for all Topics has
+    #: ``null`` instead of an empty list.
     CONTROLLER = 1
     CLUSTER_ID = 2
     THROTTLE_TIME = 3
@@ -46,7 +46,7 @@ class Metadata:
 
 
 class OffsetCommit:
-    #: No partition has a time of its own any more.
+    #: Partitions no longer have a timestamp of their own.
     NO_TIME = 2
     LEADER_EPOCH = 6
 
@@ -73,16 +73,16 @@ class TxnOffsetCommit:
 
 
 class ApiVersions:
-    #: The client says what library it is (KIP-511).
+    #: The client names its library (KIP-511).
     SOFTWARE = 3
 
 
 class SaslHandshake:
-    #: SASL_AUTHENTICATE follows; before, the mechanism's own messages, bare (KIP-152).
+    #: SASL_AUTHENTICATE follows; before, the mechanism's own messages follow without a Kafka header (KIP-152).
     AUTHENTICATE = 1
 
 
-#: By the kind that they are of.
+#: The classes above by request kind.
 SINCE: dict[ApiKey, type] = {
     ApiKey.PRODUCE: Produce,
     ApiKey.FETCH: Fetch,

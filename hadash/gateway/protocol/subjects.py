@@ -1,4 +1,4 @@
-"""What a request names: the Topics or the groups by which it is routed (docs/background.md)."""
+"""The Topics or groups that a request names, by which it is routed (docs/background.md)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TOPICS: dict[ApiKey, Callable[[Any], set[str]]] = {
 
 
 def topics_of(request: Request, message: Any) -> set[str]:
-    """The Topics that a request of :data:`DATA` names; empty for other kinds."""
+    """Return the Topics that a request of :data:`DATA` names; empty for other kinds."""
     read = _TOPICS.get(request.kind)
     return read(message) if read is not None else set()
 
 
 def group_of(request: Request, message: Any) -> Sequence[str] | None:
-    """The groups that a request of :data:`GROUP` names; ``None`` for other kinds."""
+    """Return the groups that a request of :data:`GROUP` names; ``None`` for other kinds."""
     if request.kind not in GROUP:
         return None
     if request.kind is ApiKey.OFFSET_FETCH and request.version >= OffsetFetch.GROUPS:

@@ -1,7 +1,7 @@
-"""Tagged fields that nobody here knows (KIP-482): brokers skip them, kio refuses the message. Pure.
+"""Tagged fields that are unknown here (KIP-482): brokers skip them, kio refuses the message. Pure.
 
-A newer client or broker may add a tagged field to a version that exists already, and librdkafka 2.16 ends a METADATA
-for all Topics with bytes that read as one. :func:`without_unknown_tags` takes them out, so that kio can read the rest.
+A newer client or broker may add a tagged field to an existing version, and librdkafka 2.16 ends a METADATA for all
+Topics with bytes that read as one. :func:`without_unknown_tags` removes them, so that kio can read the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from hadash.gateway.protocol.cursor import Cursor
 
-#: Bytes of the types that have a fixed length, by kio's names.
+#: The size in bytes of the types with a fixed length, by kio's names.
 _FIXED = {
     "bool": 1,
     "int8": 1,
@@ -34,7 +34,7 @@ _FIXED = {
 
 
 class _Field(NamedTuple):
-    """What is needed to step over a field. ``entity`` is the class of a nested message."""
+    """The facts needed to step over a field. ``entity`` is the class of a nested message."""
 
     name: str
     kafka_type: str
@@ -44,9 +44,9 @@ class _Field(NamedTuple):
 
 
 def without_unknown_tags(entity: Any, data: bytes, at: int) -> bytes:
-    """The bytes of one ``entity`` that begins at ``at``, without the tagged fields that it does not define.
+    """Return the bytes of one ``entity`` that begins at ``at``, without the tagged fields that it does not define.
 
-    :raises MalformedFrame: ``data`` is no such message.
+    :raises MalformedFrame: ``data`` is not such a message.
     """
     walk = _Walk(data, at)
     walk.entity(entity)
@@ -55,7 +55,7 @@ def without_unknown_tags(entity: Any, data: bytes, at: int) -> bytes:
 
 @cache
 def _layout(entity: Any) -> tuple[tuple[_Field, ...], frozenset[int]]:
-    """The untagged fields in order, and the tags that the entity knows."""
+    """Return the untagged fields in order, and the tags that the entity defines."""
     hints = get_type_hints(entity)
     plain, tags = [], set()
     for field in fields(entity):
@@ -72,7 +72,7 @@ def _layout(entity: Any) -> tuple[tuple[_Field, ...], frozenset[int]]:
 
 
 def _inner(hint: Any) -> tuple[Any, bool]:
-    """A type without its ``None``, and whether it had one."""
+    """Return a type without its ``None``, and whether it had one."""
     if get_origin(hint) is UnionType:
         (inner,) = (part for part in get_args(hint) if part is not type(None))
         return inner, True
@@ -80,7 +80,7 @@ def _inner(hint: Any) -> tuple[Any, bool]:
 
 
 class _Walk:
-    """One pass over a flexible message; ``kept`` holds what came before ``start`` and stays."""
+    """One pass over a flexible message; ``kept`` holds the bytes before ``start`` that stay."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self.cursor = Cursor(data, at, flexible=True)
@@ -105,7 +105,7 @@ class _Walk:
             self.cursor.sized()
 
     def _is_null(self) -> bool:
-        """A nested message that may be missing has a byte in front: -1 for null."""
+        """Read the byte in front of an optional nested message: -1 means null."""
         self.cursor.skip(1)
         return self.cursor.data[self.cursor.at - 1] == 0xFF
 
@@ -117,6 +117,6 @@ class _Walk:
             cursor.skip(cursor.varint())
             if tag in known:
                 kept.append(cursor.data[first : cursor.at])
-        # Of no message as many as 128 tags are known, so their number is one byte.
+        # No message defines 128 tags or more, so their number takes one byte.
         self.kept += [cursor.data[self.start : begin], bytes([len(kept)]), *kept]
         self.start = cursor.at

@@ -1,4 +1,4 @@
-"""API_VERSIONS: what both clusters and the Gateway can serve."""
+"""API_VERSIONS: the versions that both clusters and the Gateway can serve."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Ranges = Mapping[int, tuple[int, int]]
 def intersection(
     clusters: Iterable[Ranges], without: Container[ApiKey] = frozenset()
 ) -> dict[ApiKey, tuple[int, int]]:
-    """What a client may use on either cluster, so that a move changes nothing for it.
+    """Return the versions that a client may use on either cluster, so that a move changes nothing for it.
 
-    A cluster that has never answered does not take part: its clients could not be served anyway.
+    A cluster that has never answered is left out: its clients could not be served anyway.
 
-    :param without: kinds that are not served here.
+    :param without: kinds that this Gateway does not serve.
     """
     served = {kind: versions for kind, versions in OFFERED.items() if kind not in without}
     for ranges in clusters:
@@ -41,7 +41,7 @@ def intersection(
 
 
 def answer(request: Request, served: Mapping[ApiKey, tuple[int, int]]) -> bytes:
-    """The framed API_VERSIONS response; a version that is too new is answered in version 0, as brokers do."""
+    """Return the framed API_VERSIONS response; a version that is too new is answered in version 0, as brokers do."""
     highest = OFFERED[ApiKey.API_VERSIONS][1]
     version = request.version if 0 <= request.version <= highest else 0
     error = ErrorCode.none if version == request.version else ErrorCode.unsupported_version
@@ -61,15 +61,15 @@ def answer(request: Request, served: Mapping[ApiKey, tuple[int, int]]) -> bytes:
 
 
 class CachedAnswers:
-    """API_VERSIONS answers, encoded once for each version: they differ in the correlation id only.
+    """API_VERSIONS answers, encoded once for each version: they differ only in the correlation id.
 
-    A connection costs one or two of them, and a stranger may ask for as many as the wire carries.
+    Each connection needs one or two of them, and a stranger may request any number.
     """
 
     _CORRELATION = struct.Struct(">i")
-    #: An answer is its length, the correlation id, and what depends on neither.
+    #: An answer is its length, the correlation id, and a rest that depends on neither.
     _BEFORE, _AFTER = 4, 8
-    #: Stands for all versions that are too new: they have one answer.
+    #: The key for all versions that are too new: they have the same answer.
     _TOO_NEW = -1
 
     def __init__(self, served: Mapping[ApiKey, tuple[int, int]]) -> None:
@@ -83,7 +83,7 @@ class CachedAnswers:
             self._encoded.clear()
 
     def answer(self, request: Request) -> bytes:
-        """The same as :func:`answer` gives."""
+        """Return the same bytes as the function :func:`answer`."""
         version = (
             request.version if 0 <= request.version <= OFFERED[ApiKey.API_VERSIONS][1] else self._TOO_NEW
         )

@@ -1,4 +1,4 @@
-"""Frames and headers. A frame is a length (int32) and that many bytes; what arrives is not to be trusted."""
+"""Frames and headers. A frame is a length (int32) and that many bytes. Received bytes are not trusted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FrameTooLarge(WireError):
 
 
 class MalformedFrame(WireError):
-    """A frame whose content is not what its header says."""
+    """A frame whose content contradicts its header."""
 
 
 class UnknownKind(WireError):
@@ -30,7 +30,7 @@ class UnknownKind(WireError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came: ``frame`` is everything after the length."""
+    """One request as received: ``frame`` is everything after the length."""
 
     kind: ApiKey
     version: int
@@ -42,36 +42,36 @@ class Request:
 
     @property
     def supported(self) -> bool:
-        """Whether the version is one that is served."""
+        """Whether the version is served."""
         low, high = SERVED[self.kind]
         return low <= self.version <= high
 
 
 class FrameSplitter:
-    """Cuts a stream of bytes into frames. Does no I/O: it is fed what has come.
+    """Cuts a stream of bytes into frames. Does no I/O: the caller passes received bytes.
 
-    Frames are cut one by one, when they are asked for (:meth:`push`, then :meth:`next`), so that a read of many small
-    frames costs nothing before its turn; or all at once (:meth:`feed`).
-    ``limit`` is the largest frame that is taken; it may change between two frames.
+    Frames are cut one by one on request (:meth:`push`, then :meth:`next`), so that a read of many small frames costs
+    nothing before its turn; or all at once (:meth:`feed`). ``limit`` is the largest frame accepted; it may change
+    between two frames.
     """
 
     __slots__ = ("_at", "_broken", "_now", "_piece", "_pieces", "held", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        #: A length that ends the stream, and the limit that was in effect.
+        #: The length that broke the stream, and the limit at that time.
         self._broken: tuple[int, int] | None = None
-        #: Bytes that have come and are not handed out yet.
+        #: Received bytes that are not handed out yet.
         self.held = 0
-        #: The piece that is cut now, where its next frame begins, and when it came.
+        #: The piece that is being cut, where its next frame begins, and when the piece was received.
         self._piece = b""
         self._at = 0
         self._now = 0.0
-        #: What came behind it.
+        #: The pieces received after it.
         self._pieces: deque[tuple[bytes, float]] = deque()
 
     def push(self, data: bytes, now: float = 0.0) -> None:
-        """Take what has come at ``now``, in any clock."""
+        """Take bytes that were received at ``now``, in any clock."""
         if self._broken is not None or not data:
             return
         if self.held:
@@ -81,8 +81,8 @@ class FrameSplitter:
         self.held += len(data)
 
     def next(self) -> tuple[bytes, float] | None:
-        """The next frame, without its length, and when its first byte came; ``None`` when it is not complete,
-        or the stream is broken.
+        """Return the next frame, without its length, and when its first byte was received; ``None`` when it is not
+        complete, or the stream is broken.
         """
         if self.held < _LENGTH.size or self._broken is not None:
             self._forget_handed_out()
@@ -111,7 +111,7 @@ class FrameSplitter:
         return frame, began
 
     def feed(self, data: bytes, now: float = 0.0) -> list[tuple[bytes, float]]:
-        """The frames that ``data`` completes, without their lengths, and when the first byte of each came."""
+        """Return the frames that ``data`` completes, without their lengths, and when the first byte of each arrived."""
         self.push(data, now)
         frames = []
         while (frame := self.next()) is not None:
@@ -119,12 +119,12 @@ class FrameSplitter:
         return frames
 
     def clear(self) -> None:
-        """Forget what is held."""
+        """Drop the bytes that are held."""
         self._piece, self._at, self.held = b"", 0, 0
         self._pieces.clear()
 
     def _forget_handed_out(self) -> None:
-        """Do not keep a large read for the few bytes at its end."""
+        """Release a large read of which only a few bytes are left."""
         if self._at:
             self._piece, self._at = self._piece[self._at :], 0
 
@@ -136,7 +136,7 @@ class FrameSplitter:
         self._at = 0
 
     def _gather(self, size: int) -> bytes:
-        """Hand out ``size`` bytes that lie in several pieces."""
+        """Return ``size`` bytes that span several pieces, and advance."""
         found = []
         while size:
             part = self._piece[self._at : self._at + size] if self._at else self._piece[:size]
@@ -148,7 +148,7 @@ class FrameSplitter:
         return b"".join(found)
 
     def _peek(self, size: int) -> bytes:
-        """The next ``size`` bytes, or as many as there are."""
+        """Return the next ``size`` bytes, or as many as there are, without advancing."""
         found = self._piece[self._at : self._at + size]
         for piece, _ in self._pieces:
             if len(found) == size:
@@ -158,14 +158,18 @@ class FrameSplitter:
 
     @property
     def broken(self) -> bool:
-        """Whether the stream cannot be read any further: a length above the limit, of which nothing is kept,
-        or a negative one.
+        """Whether the stream cannot be read any further: after a negative length, or one above the limit. No bytes are
+        kept then.
         """
         return self._broken is not None
 
     def check(self) -> None:
-        """:raises WireError: the stream is broken. A new error each time: one that is kept holds on to all that it went
-        through."""
+        """Raise the error of a broken stream.
+
+        The error is new each time: one that is kept would keep alive everything in its traceback.
+
+        :raises WireError: the stream is broken.
+        """
         if self._broken is None:
             return
         length, limit = self._broken
@@ -175,7 +179,7 @@ class FrameSplitter:
 
     @property
     def need(self) -> int:
-        """Bytes that the next frame takes with its length, right or wrong; 0 while its length has not come."""
+        """Bytes of the next frame with its length, whether valid or not; 0 until its length has been received."""
         if self.held < _LENGTH.size:
             return 0
         length: int = _LENGTH.unpack(self._peek(_LENGTH.size))[0]
@@ -183,7 +187,7 @@ class FrameSplitter:
 
     @property
     def ready(self) -> bool:
-        """Whether :meth:`next` has something: a whole frame, or the news that the stream is broken."""
+        """Whether a whole frame is held, or the stream is broken."""
         if self._broken is not None:
             return True
         if self.held < _LENGTH.size:
@@ -192,7 +196,7 @@ class FrameSplitter:
         return not 0 <= length <= self.limit or self.held >= _LENGTH.size + length
 
     def count(self, most: int) -> int:
-        """How many whole frames are held; none beyond ``most`` is counted, and none that lies in several pieces."""
+        """Return how many whole frames are held, at most ``most``, without those that span several pieces."""
         found, at, end = 0, self._at, len(self._piece)
         while found < most and end - at >= _LENGTH.size:
             length: int = _LENGTH.unpack_from(self._piece, at)[0]
@@ -204,8 +208,9 @@ class FrameSplitter:
 
     @property
     def missing(self) -> str:
-        """What the stream would end inside of, were it to end now; empty between two frames. Asked for when
-        no whole frame is held.
+        """What the stream would end inside of if it ended now; empty between two frames.
+
+        It is meant for when no whole frame is held.
         """
         if not self.held:
             return ""
@@ -215,13 +220,14 @@ class FrameSplitter:
 
     @property
     def missing_bytes(self) -> int:
-        """How much of the frame that has begun is still to come; 0 until its correlation id has come."""
+        """The bytes of the begun frame that are still to come; 0 until its correlation id has been received."""
         return self.need - self.held if self.held >= 2 * _LENGTH.size else 0
 
     def take_partial(self) -> tuple[int, bytes] | None:
-        """The frame that has begun, for somebody who passes it on before it is complete: its length, and what
-        has come of it (without the length). The splitter goes on with what follows it. ``None`` when not even
-        the length is known.
+        """Return the begun frame, for a caller that passes it on before it is complete: its length, and its bytes so
+        far (without the length).
+
+        The splitter continues with what follows. ``None`` when the length is not known yet.
         """
         if self.held < _LENGTH.size:
             return None
@@ -234,7 +240,7 @@ class FrameSplitter:
 def parse_request(frame: bytes) -> Request:
     """Read the header of ``frame``.
 
-    :raises MalformedFrame: it is too short, or its client.id is not text.
+    :raises MalformedFrame: ``frame`` is too short, or its client.id is not text.
     :raises UnknownKind: the API key is not served.
     """
     if len(frame) < _HEADER.size:
@@ -254,17 +260,20 @@ def parse_request(frame: bytes) -> Request:
 
 
 def length_of(payload: bytes) -> bytes:
-    """The length that stands before ``payload`` in the stream."""
+    """Return the length that precedes ``payload`` in the stream."""
     return _LENGTH.pack(len(payload))
 
 
 def framed(payload: bytes) -> bytes:
-    """``payload`` with its length in front."""
+    """Return ``payload`` with its length in front."""
     return _LENGTH.pack(len(payload)) + payload
 
 
 def correlation_of(payload: bytes) -> int:
-    """The correlation id that a response begins with."""
+    """Return the correlation id at the beginning of a response.
+
+    :raises MalformedFrame: the response is too short.
+    """
     if len(payload) < 4:
         raise MalformedFrame(f"a response of {len(payload)} bytes")
     correlation_id: int = _LENGTH.unpack_from(payload)[0]

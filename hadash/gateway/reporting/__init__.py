@@ -1,1 +1,1 @@
-"""What the Gateway tells of what it sees: access for the lake, figures, and its admin port."""
+"""The Gateway's reports: access reports for the lake, metrics, and its admin port."""

@@ -1,4 +1,4 @@
-"""A Gateway's HTTP side: what it has in effect, who is connected, what passes. Reads only."""
+"""A Gateway's HTTP side: the bindings in effect, the connected clients, the traffic. Reads only."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def build_app(gateway: Gateway) -> Starlette:
-    """The ASGI application; every answer is JSON but ``/metrics``."""
+    """Return the ASGI application; every answer except ``/metrics`` is JSON."""
 
     started = time.time()
     registry = CollectorRegistry()
     registry.register(GatewayCollector(gateway))
 
     def connections(request: Request) -> list[Client]:
-        """Those of ``?appid=`` and ``?instance=``, each optional."""
+        """Return the clients of ``?appid=`` and ``?instance=``, each optional."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         return [
             client
@@ -39,10 +39,11 @@ def build_app(gateway: Gateway) -> Starlette:
         ]
 
     async def status(request: Request) -> Response:
-        """How it is, and what it has counted since ``started``: ``requests`` are [kind, cluster, requests,
-        bytes in, bytes out]. ``cpu_seconds`` and ``memory_bytes`` are of its process (null where the system
-        does not tell). ``reached``: whether each cluster answered when it was asked last; not of one that was
-        never asked.
+        """The Gateway's state, and its counts since ``started``.
+
+        ``requests`` are [kind, cluster, requests, bytes in, bytes out]. ``cpu_seconds`` and ``memory_bytes`` are those
+        of its process (null where the system does not report them). ``reached``: whether each cluster answered the last
+        time it was asked; a cluster that was never asked is missing.
         """
         purgatory, traffic = gateway.purgatory, gateway.traffic
         by_cluster = dict.fromkeys(gateway.clusters, 0)
@@ -75,12 +76,12 @@ def build_app(gateway: Gateway) -> Starlette:
         )
 
     async def clients(request: Request) -> Response:
-        """One entry a connection."""
+        """One entry for each connection."""
         return JSONResponse({"clients": [_client(connection) for connection in connections(request)]})
 
     async def connected(request: Request) -> Response:
-        """One entry for each client on each cluster, ``[AppID, client.id, cluster, its connections, of these
-        parked]``: what counts need, however many connections there are.
+        """One entry for each client on each cluster: ``[AppID, client.id, cluster, its connections, of these
+        parked]``. That is all that counts need, however many connections there are.
         """
         found: dict[tuple[str, str, str], list[int]] = {}
         for each in connections(request):
@@ -91,8 +92,9 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"connected": [[*who, *counts] for who, counts in found.items()]})
 
     async def members(request: Request) -> Response:
-        """One entry a group member, whichever of its connections it spoke on: parked, joining, held or
-        active. ``assignors`` is null when its JOIN_GROUP did not pass here; ``connected`` whether it has a
+        """One entry for each group member, independent of the connection that it used: parked, joining, held or active.
+
+        ``assignors`` is null when its JOIN_GROUP did not pass through here; ``connected`` says whether it has a
         connection.
         """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
@@ -115,8 +117,8 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"members": found})
 
     async def readers(request: Request) -> Response:
-        """One entry a connection on which a client reads, with the Topics that it has asked for, whether or
-        not records came, and their partitions (null when they are too many to note). Most libraries have one
+        """One entry for each connection on which a client reads, with the Topics that it has requested, whether or not
+        records came, and their partitions (null when there are too many to record). Most libraries have one connection
         to each broker, kafka-go has one for each partition.
         """
         found = [
@@ -135,7 +137,7 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"readers": found})
 
     async def positions(request: Request) -> Response:
-        """One entry a connection on which a client reads: the lowest offset that it has asked for of each
+        """One entry for each connection on which a client reads: the lowest offset that it has requested of each
         partition, as ``[topic, partition, offset]``.
         """
         found = [
@@ -154,8 +156,8 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"positions": found})
 
     async def traffic(request: Request) -> Response:
-        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all:
-        fewer of an instance where many clients are active.
+        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all. Those of an
+        instance go back less far when many clients are active.
         """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         try:
@@ -167,13 +169,13 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
     async def pauses(request: Request) -> Response:
-        """Of each client of an ``?appid=`` that was stopped lately (or of all), the time without a record
-        around the moment from which on its bindings forwarded again (seconds since 1970).
+        """For each client of an ``?appid=`` (or of all) that was stopped lately: the time without a record around the
+        moment when its bindings forwarded again (seconds since 1970).
         """
         return JSONResponse({"pauses": gateway.traffic.pauses.entries(request.query_params.get("appid"))})
 
     async def access(request: Request) -> Response:
-        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see
+        """All access observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see
         :func:`access_entries`.
         """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
@@ -189,11 +191,11 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"access": facts})
 
     async def healthz(request: Request) -> Response:
-        """Answers while the loop turns. It asks no server: a restart would drop all clients and repair nothing."""
+        """Answers while the loop runs. It asks no server: a restart would drop all clients and repair nothing."""
         return JSONResponse({"status": "ok", "process": "gateway", "version": VERSION})
 
     async def readyz(request: Request) -> Response:
-        """Whether clients may be sent here: not any more once it hangs up. What else is wrong it serves through."""
+        """Whether clients may be sent here: not once it hangs up. Through other faults it keeps serving."""
         wrong = faults(gateway)
         status = "not ready" if gateway.stopping else "degraded" if wrong else "ok"
         told = {"status": status, "process": "gateway", "version": VERSION, "id": gateway.settings.id}
@@ -222,7 +224,7 @@ def build_app(gateway: Gateway) -> Starlette:
 
 
 def faults(gateway: Gateway) -> list[str]:
-    """What is not as it should be, in sentences; it serves all the same."""
+    """Return the Gateway's current faults, as sentences; it serves clients nevertheless."""
     found = []
     if not gateway.zookeeper_connected:
         found.append("ZooKeeper does not answer: traffic goes on, and bindings stay as they are.")
@@ -249,15 +251,15 @@ def faults(gateway: Gateway) -> list[str]:
 def access_entries(
     facts: Iterable[tuple[AccessKey, AccessFact]], connected: Mapping[tuple[str, str], Set[str]], now: float
 ) -> list[dict[str, Any]]:
-    """What clients use, and since when.
+    """Return what clients use, and since when.
 
-    What a client that is connected has ever used, it uses now, on the clusters that it is connected to: a
-    quiet one sends nothing that would say so. ``used_at`` is when it really did so last, on that cluster (0
-    for never: it has moved there and was quiet since); ``idle`` is the seconds since records moved, ``null``
-    when none ever did.
+    A connected client counts as using now everything that it has ever used, on the clusters that it is connected to: a
+    quiet client sends nothing that would show it. ``used_at`` is the time of the last real use on that cluster (0 for
+    never: the client has moved there and was quiet since). ``idle`` is the seconds since records moved, ``null`` when
+    none ever did.
 
-    :param connected: by AppID and client.id the clusters, of connections that are not away: what a client has
-        left open where it was before a switch, it does not use.
+    :param connected: the clusters by AppID and client.id, of connections that are not away: a connection that a client
+        has left open on its cluster from before a switch does not count as use.
     """
     entries: list[dict[str, Any]] = []
     elsewhere: dict[tuple[str, ...], tuple[AccessKey, AccessFact]] = {}
@@ -296,8 +298,9 @@ def _use(key: AccessKey) -> dict[str, Any]:
 
 
 def _client(connection: Client) -> dict[str, Any]:
-    """``away``: whether it leads to a cluster that does not serve the client any more, which has moved and
-    left it open.
+    """Return the entry of a connection.
+
+    ``away``: whether it leads to a cluster that no longer serves the client, which has moved and left it open.
     """
     signed = connection.signed
     return {

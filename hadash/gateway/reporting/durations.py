@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Upper bounds in seconds of the histogram of resolve times: from a dictionary look-up to far too slow.
+#: The upper bounds of the histogram of resolve times, in seconds: from a dictionary look-up to far too slow.
 RESOLVE_BOUNDS = (0.000_002, 0.000_005, 0.000_01, 0.000_02, 0.000_05, 0.000_1, 0.001, 0.01)
 
 
@@ -25,7 +25,7 @@ class Durations:
         self.counts[-1] += 1
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative, as Prometheus wants them.
+        """Return cumulative buckets, as Prometheus expects them.
 
         >>> durations = Durations((0.1, 1.0)); durations.add(0.05); durations.add(5); durations.buckets()
         [('0.1', 1), ('1.0', 1), ('+Inf', 2)]

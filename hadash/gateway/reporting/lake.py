@@ -1,5 +1,5 @@
-"""Access reports: what this Gateway saw, written into the lake (:mod:`hadash.lake.access`), in batches that
-no request waits for.
+"""Access reports: what this Gateway saw, written to the lake (:mod:`hadash.lake.access`) in batches that no request
+waits for.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from hadash.lake.store import Store
 
 log = logging.getLogger(__name__)
 
-#: Facts that are looked at in one go: about a millisecond.
+#: Facts that are processed in one slice: about a millisecond.
 SLICE = 500
 
-#: Seconds between two looks whether the first client has come.
+#: Seconds between two checks whether the first client has come.
 FIRST_LOOK_SECONDS = 1.0
 
 
 class AccessReports:
-    """Writes a Gateway's facts of access, again and again. Without a lake it does nothing.
+    """Writes a Gateway's access facts periodically. Does nothing without a lake.
 
     :param store: the lake; ``None`` for none.
-    :param seconds: from one batch to the next. :param first_seconds: from the first client to the first batch.
+    :param seconds: the time from one batch to the next.
+    :param first_seconds: the time from the first client to the first batch.
     """
 
     def __init__(
@@ -52,11 +53,11 @@ class AccessReports:
         self._slices = slices
         self.rows_written = 0
         self.failures = 0
-        #: One batch at a time: what is in a batch that is still being written must not come a second time.
+        #: One batch at a time: the facts in a batch that is being written must not be written a second time.
         self._writing = asyncio.Lock()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Write batches until cancelled."""
         if self._store is None:
             return
         while not self._traffic.access:
@@ -67,7 +68,7 @@ class AccessReports:
             await asyncio.sleep(self._seconds)
 
     async def write(self) -> None:
-        """Write what has changed. What cannot be written now is in the next batch."""
+        """Write what has changed. Facts that cannot be written now are in the next batch."""
         if self._store is None:
             return
         async with self._writing:
@@ -78,7 +79,7 @@ class AccessReports:
                 log.warning(
                     "access reports cannot be written to %s (%s); they wait", self._store.address, error
                 )
-            except Exception:  # reports must never end with one that cannot be made
+            except Exception:  # one batch that cannot be made must not end the reports
                 self.failures += 1
                 log.exception("access reports cannot be made; they wait")
 
@@ -110,12 +111,12 @@ class AccessReports:
         return rows, reported
 
 
-#: Facts, and the numbers of them that stand in a batch.
+#: Facts, and the counts of each that are in a batch.
 Reported = list[tuple[AccessFact, tuple[int, int, int]]]
 
 
 def row(pair: str, gateway: str, key: AccessKey, fact: AccessFact) -> dict[str, Any]:
-    """One row of :data:`hadash.lake.access.SCHEMA`."""
+    """Return one row of :data:`hadash.lake.access.SCHEMA`."""
     requests, records, size = fact.reported
     assignors = key.circumstances.assignors
     return {

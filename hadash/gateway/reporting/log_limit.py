@@ -1,17 +1,20 @@
-"""A log that strangers cannot fill."""
+"""Limits a log so that strangers cannot fill it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 
-#: Lines a second about clients that were turned away; the others are counted. A fleet with a wrong password
-#: can be read from a hundred lines, and a stranger writes at most 1 GB a day.
+#: Lines per second about clients that were refused; further ones are only counted. A hundred lines are enough to see a
+#: fleet with a wrong password, and a stranger causes at most 1 GB a day.
 LINES_PER_SECOND = 100
 
 
 class LogLimit:
-    """Warnings of one kind, at most so many a second. :param clock: seconds."""
+    """Warnings of one kind, limited to ``most`` per second.
+
+    :param clock: returns seconds.
+    """
 
     def __init__(self, log: logging.Logger, clock: Callable[[], float], most: int = LINES_PER_SECOND) -> None:
         self._log = log
@@ -22,7 +25,7 @@ class LogLimit:
         self._left_out = 0
 
     def warning(self, line: str, *values: object) -> None:
-        """Log it, unless there were too many in this second."""
+        """Log a warning, unless there were too many in this second."""
         now = self._clock()
         if now - self._since >= 1.0:
             self._since, self._lines = now, 0

@@ -1,4 +1,4 @@
-"""A Gateway's numbers for Prometheus. They are read when Prometheus asks; nothing is computed before."""
+"""A Gateway's numbers for Prometheus. They are collected when Prometheus scrapes; nothing is computed before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GatewayCollector(Collector):
-    """What ``/metrics`` says."""
+    """The metrics that ``/metrics`` returns."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway

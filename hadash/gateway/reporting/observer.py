@@ -1,4 +1,4 @@
-"""What one client does, as its requests pass: for access reports, samples and metrics."""
+"""Observes the requests of one client as they pass: for access reports, samples and metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READING = Circumstances()
 
 
 class Observer:
-    """Counts for one client. It keeps what it counts to, so that a request costs a few additions."""
+    """Counts for one client. It keeps references to the counters, so that a request costs a few additions."""
 
     def __init__(self, traffic: Traffic, signed: SignedIn, host: str) -> None:
         self._traffic = traffic
@@ -29,18 +29,18 @@ class Observer:
         self._cluster = signed.upstream.cluster
         self._stream = Stream(signed.appid, signed.client_id, self._cluster)
         self._counters: dict[ApiKey, KindCounter] = {}
-        #: By Topic, acks, idempotent and transactional.
+        #: Facts by Topic, acks, idempotent and transactional.
         self._producing: dict[tuple[str, int, bool, bool], AccessFact] = {}
         self._facts: dict[tuple[str, str, Circumstances], AccessFact] = {}
 
     def request(self, kind: ApiKey, size: int) -> None:
-        """A request of ``size`` bytes has come."""
+        """Count a request of ``size`` bytes that has arrived."""
         counter = self.counter(kind)
         counter.requests += 1
         counter.bytes_in += size
 
     def counter(self, kind: ApiKey) -> KindCounter:
-        """Where requests of ``kind`` are counted."""
+        """Return the counter for requests of ``kind``."""
         counter = self._counters.get(kind)
         if counter is None:
             counter = self._counters[kind] = self._traffic.counter(kind.name, self._cluster)
@@ -72,7 +72,7 @@ class Observer:
         fact.note(self._traffic.clock(), records, size)
 
     def producing(self, produced: Produced) -> int:
-        """A PRODUCE passes; how many records it carries."""
+        """Count a PRODUCE that passes, and return how many records it carries."""
         total = 0
         acks, transactional = produced.acks, produced.transactional_id is not None
         now = self._traffic.clock()
@@ -87,29 +87,29 @@ class Observer:
         return total
 
     def produced(self, records: int) -> None:
-        """The cluster has acknowledged ``records`` (or never will, with acks=0)."""
+        """Count ``records`` that the cluster has acknowledged (or never will, with acks=0)."""
         self._traffic.count_produced(self._stream, records)
 
     def consumed(self, counts: dict[str, tuple[int, int]]) -> None:
-        """Records and their bytes by Topic have gone to the client."""
+        """Count records, and their bytes, by Topic, that have gone to the client."""
         for topic, (records, size) in counts.items():
             self._note("consume", topic, _READING, records, size)
             self._traffic.count_consumed(self._stream, records)
 
     def reading(self, topic: str) -> None:
-        """The client reads ``topic``, although nothing may come."""
+        """Note that the client reads ``topic``, even if no records come."""
         self._note("consume", topic, _READING, 0)
 
     def lists(self) -> None:
-        """The client asks for all Topics, as who subscribes to a pattern does."""
+        """Note that the client asks for all Topics, as a client that subscribes to a pattern does."""
         self._note(LISTING, ALL_TOPICS, _READING, 0)
 
     def joins(self, group: str, assignors: tuple[str, ...], session_timeout_ms: int) -> None:
-        """The client becomes a member of ``group``."""
+        """Note that the client becomes a member of ``group``."""
         self._note("group", group, Circumstances.of_member(assignors, session_timeout_ms), 0)
 
     def commits(self, group: str, member: Member | None) -> None:
-        """The client commits in ``group``, as ``member`` or without being one."""
+        """Note that the client commits in ``group``, as ``member`` or without being one."""
         if member is None:
             circumstances = Circumstances(member=False)
         else:

@@ -1,8 +1,8 @@
-"""How long each client of a switch was without a record: from its last one before its bindings forward again
-to the first one after.
+"""How long each client of a switch was without a record: from its last one before its bindings forward again to the
+first one after.
 
-Watched from the first stop of an AppID's bindings on. Of everybody else nothing is noted: a record costs them
-the question whether anybody is watched at all.
+An AppID is watched from the first stop of its bindings on. Nothing is recorded about other clients: a record costs
+them only the check whether any AppID is watched.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-#: Seconds for which what was noted of an AppID stays: hadash keeps it when its switch has ended.
+#: Seconds that the records of an AppID are kept; hadash stores them when the switch has ended.
 KEPT_SECONDS = 900.0
-#: AppIDs that are watched at a time, and clients of each, at most.
+#: The most AppIDs that are watched at a time, and the most clients of each.
 MOST_APPIDS, MOST_CLIENTS = 5_000, 10_000
 
 
 class Doing(NamedTuple):
-    """One client, and whether it writes (``produce``) or reads (``consume``)."""
+    """A client, and whether it writes (``produce``) or reads (``consume``)."""
 
     client_id: str
     kind: str
@@ -27,24 +27,31 @@ class Doing(NamedTuple):
 @dataclass(slots=True)
 class _Watch:
     began: float
-    #: When all of its bindings forwarded again; ``None`` as long as one does not.
+    #: When all of the AppID's bindings forwarded again; ``None`` as long as one does not.
     released: float | None = None
-    #: When records of each moved last before that, and first after it. (Seconds since 1970.)
+    #: When records of each client moved last before that, and first after it. (Seconds since 1970.)
     before: dict[Doing, float] = field(default_factory=dict)
     after: dict[Doing, float] = field(default_factory=dict)
 
 
 class Pauses:
-    """:param clock: seconds since 1970. :param moved: of an AppID, when records of each of its clients moved last."""
+    """The pauses of all watched AppIDs.
+
+    :param clock: returns seconds since 1970.
+    :param moved: returns when records of each client of an AppID moved last.
+    """
 
     def __init__(self, clock: Callable[[], float], moved: Callable[[str], Mapping[Doing, float]]) -> None:
         self._clock = clock
         self._moved = moved
-        #: By AppID. Empty nearly always: whoever moves a record looks here.
+        #: By AppID. It is empty nearly always, and every record that moves checks it.
         self.watched: dict[str, _Watch] = {}
 
     def bindings_changed(self, appid: str, *, stopped: bool) -> None:
-        """:param stopped: whether a switch holds, quiesces or blocks some of its bindings."""
+        """Begin to watch an AppID when its bindings stop, and note when they all forward again.
+
+        :param stopped: whether a switch holds, quiesces or blocks some of its bindings.
+        """
         watch = self.watched.get(appid)
         if stopped:
             if watch is None or watch.released is not None:
@@ -53,7 +60,7 @@ class Pauses:
             watch.released = self._clock()
 
     def moved(self, appid: str, client_id: str, kind: str) -> None:
-        """Records of a client have moved. (Only called while somebody is watched.)"""
+        """Note that records of a client have moved. (Called only while any AppID is watched.)"""
         watch = self.watched.get(appid)
         if watch is None:
             return
@@ -65,8 +72,8 @@ class Pauses:
             watch.after[doing] = self._clock()
 
     def entries(self, appid: str | None = None) -> list[dict[str, Any]]:
-        """One for each client of an AppID, or of all: ``since``, and ``until``, which is null as long as
-        nothing has moved again.
+        """Return one entry for each client of an AppID, or of all: ``since``, and ``until``, which is null as long as
+        no record has moved again.
         """
         self._forget_old()
         return [

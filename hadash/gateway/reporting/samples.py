@@ -1,8 +1,8 @@
-"""The last minutes of traffic as a ring of samples, in a memory that has an end.
+"""The last minutes of traffic as a ring of samples, in bounded memory.
 
-Who looks asks for one AppID, or for one of its clients: a running switch's chart and the rates of clients,
-and a switch that has ended keeps its own minutes. So the newest samples tell clients apart, as many as there
-is room for; older ones hold totals of each AppID, packed; the oldest go.
+Readers ask for one AppID, or for one of its clients: the chart of a running switch and the rates of clients; a switch
+that has ended stores its own minutes. So the newest samples tell clients apart, as far back as there is room; older
+ones hold totals of each AppID, packed; the oldest are dropped.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
-#: Clients of all samples that are told apart: about 50 MB. 330 clients that are active all the time have ten
-#: minutes of their own, 20,000 have ten seconds, and a client's rate is taken over the last three.
+#: The most clients that are told apart in all samples together: about 50 MB. 330 clients that are always active have
+#: ten minutes of their own, 20,000 have ten seconds, and a client's rate is computed over the last three.
 MAX_DETAILS = 400_000
 
-#: Totals of AppIDs in all samples: 12 bytes each. 3,000 active AppIDs have ten minutes, 20,000 a minute and a half.
+#: The most totals of AppIDs in all samples: 12 bytes each. 3,000 active AppIDs have ten minutes, 20,000 have 1.5
+#: minutes.
 MAX_TOTALS = 4_000_000
 
-#: Clients that are summed up in one go: about 0.3 ms.
+#: Clients that are summed up in one slice: about 0.3 ms.
 _SLICE = 512
 
-#: What an array holds at most, for an AppID that writes more than eight thousand million records a second.
+#: The largest number that an array holds; an AppID exceeds it with more than eight billion records a second.
 _MOST = 2**32 - 1
 
 
@@ -45,7 +46,7 @@ class _Detailed(NamedTuple):
 
 
 class _Summed(NamedTuple):
-    """One sample of which each AppID's total on each cluster is left: its number (sorted), produced, consumed."""
+    """One sample reduced to each AppID's totals on each cluster: its number (sorted), produced, consumed."""
 
     at: float
     parked: int
@@ -55,7 +56,11 @@ class _Summed(NamedTuple):
 
 
 class Samples:
-    """:param count: how many are kept. :param clock: seconds since 1970."""
+    """The ring of samples.
+
+    :param count: how many samples are kept.
+    :param clock: returns seconds since 1970.
+    """
 
     def __init__(self, count: int, clock: Callable[[], float]) -> None:
         self._count = count
@@ -65,11 +70,11 @@ class Samples:
         self._detailed: deque[_Detailed] = deque()
         self._summed: deque[_Summed] = deque()
         self._details = self._totals = 0
-        #: Numbers of AppIDs on clusters. They stay: AppIDs are few, and signed in.
+        #: The number of each AppID on each cluster. They are never removed: AppIDs are few, and signed in.
         self._numbers: dict[tuple[str, str], int] = {}
 
     def of(self, stream: Stream) -> list[int]:
-        """The records of ``stream`` since the last sample, produced and consumed: to be added to."""
+        """Return the records of ``stream`` since the last sample, produced and consumed, for the caller to add to."""
         streams = self._moved.get(stream.appid)
         if streams is None:
             streams = self._moved[stream.appid] = {}
@@ -80,7 +85,7 @@ class Samples:
         return moved
 
     def close(self, parked: int) -> Generator[None, None, None]:
-        """Close the current sample at once; then, in slices, make room."""
+        """Close the current sample at once, then make room in slices."""
         self._detailed.append(_Detailed(self._clock(), parked, self._moved, self._streams))
         self._details += self._streams
         self._moved, self._streams = {}, 0
@@ -93,7 +98,7 @@ class Samples:
             oldest = self._detailed[0]
             summed = yield from self._sum(oldest)
             if not self._detailed or self._detailed[0] is not oldest:
-                return  # the next one to make room was faster
+                return  # a later call was faster and has removed this sample
             self._detailed.popleft()
             self._details -= oldest.streams
             self._summed.append(summed)
@@ -102,7 +107,7 @@ class Samples:
             self._forget()
 
     def _forget(self) -> None:
-        """Let the oldest sample go."""
+        """Drop the oldest sample."""
         if self._summed:
             self._totals -= len(self._summed.popleft().numbers)
         else:
@@ -130,9 +135,9 @@ class Samples:
         )
 
     def since(self, since: float, appid: str | None, client_id: str | None) -> Iterator[dict[str, Any]]:
-        """Samples that ended after ``since``: records by cluster, of one AppID or client, or of all.
+        """Yield the samples that ended after ``since``: records by cluster, of one AppID or client, or of all.
 
-        Of a client there are none from before clients were told apart.
+        For a client there are only the samples in which clients are told apart.
         """
         if client_id is None:
             numbered = [(number, key[1]) for key, number in self._numbers.items() if appid in (None, key[0])]

@@ -1,7 +1,7 @@
-"""What passes: requests and bytes by kind, records by client over time, and who uses what (access).
+"""Traffic: requests and bytes by kind, records by client over time, and which client uses what (access).
 
-Counting happens with every request, so it is adding to numbers that the client already holds: nothing is looked up or
-sorted then. Pages, metrics and the lake read them when they need them.
+Counting happens with every request, so it only adds to numbers that the client already holds; nothing is looked up or
+sorted. Pages, metrics and the lake read the numbers when they need them.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from hadash.lake.access import USES
 
 log = logging.getLogger(__name__)
 
-#: Facts of access that are kept; when there are more, those seen longest ago go, a tenth at a time. A client whose
+#: The most access facts that are kept; when there are more, a tenth is dropped, those seen longest ago. A client whose
 #: client.id is new at each start must not fill the memory.
 MAX_FACTS = 50_000
 
 
 class Circumstances(NamedTuple):
-    """How a client is set up, as far as its requests say; ``None`` for what this kind of access does not say."""
+    """How a client is configured, as far as its requests show; ``None`` for what this kind of access does not show."""
 
     acks: int | None = None
     idempotent: bool | None = None
     transactional: bool | None = None
     assignors: tuple[str, ...] | None = None
     session_timeout_ms: int | None = None
-    #: Of a group: whether the client is a member of it, or commits there without being one.
+    #: For a group: whether the client is a member of it, or commits there without being one.
     member: bool | None = None
 
     @classmethod
     def of_member(cls, assignors: tuple[str, ...] | None, session_timeout_ms: int | None) -> Circumstances:
-        """Of a group's member. Its JOIN_GROUP, which alone says how it is set up, may have passed elsewhere:
-        then both are ``None``.
+        """Return the circumstances of a group's member. Both values are ``None`` when its JOIN_GROUP, the only request
+        that has them, passed through elsewhere.
         """
         return cls(assignors=assignors, session_timeout_ms=session_timeout_ms, member=True)
 
     def and_before(self, earlier: Circumstances) -> Circumstances:
-        """What is known of both: a later fact that does not say something does not deny it.
+        """Return what both know: a later fact without a value does not deny the earlier one.
 
         >>> joined = Circumstances.of_member(("range",), 45_000)
         >>> Circumstances(member=False).and_before(joined) == joined
@@ -59,12 +59,13 @@ class Circumstances(NamedTuple):
         return Circumstances(**known)
 
     def known(self) -> dict[str, Any]:
+        """Return the values that are known, by name."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class AccessKey(NamedTuple):
-    """One observed fact. ``kind`` is produce, consume (a Topic) or group (a consumer group); or list: it asks
-    for all Topics, which is no use of any (:data:`hadash.lake.access.LISTING`).
+    """One observed fact. ``kind`` is produce or consume (a Topic), group (a consumer group), or list: the client asks
+    for all Topics, which does not count as use of any (:data:`hadash.lake.access.LISTING`).
     """
 
     appid: str
@@ -79,7 +80,7 @@ class AccessKey(NamedTuple):
 
 
 class AccessFact:
-    """When and how much. The numbers only grow; ``reported`` is what the lake has of them."""
+    """The times and counts of one fact. The counts only grow; ``reported`` are those that the lake has."""
 
     __slots__ = ("bytes", "evicted", "first_seen", "last_seen", "moved", "records", "reported", "requests")
 
@@ -99,8 +100,8 @@ class AccessFact:
         self.evicted = False
 
     def note(self, now: float, records: int, size: int) -> None:
-        """One more request that moved ``records`` records in ``size`` bytes."""
-        if now > self.last_seen:  # the clock was read a moment before this fact was made
+        """Add a request that moved ``records`` records in ``size`` bytes."""
+        if now > self.last_seen:  # the clock may have been read a moment before this fact was created
             self.last_seen = now
         self.requests += 1
         if records:
@@ -119,10 +120,10 @@ class KindCounter:
 
 
 class Traffic:
-    """Counters, facts of access, and a ring of samples for pages that show the last minutes.
+    """Counters, access facts, and a ring of samples for pages that show the last minutes.
 
-    :param samples: how many are kept.
-    :param reports: whether facts are reported to a lake, so that those which have to go must wait for that.
+    :param samples: how many samples are kept.
+    :param reports: whether facts are reported to a lake; dropped facts are then kept until they are.
     """
 
     def __init__(
@@ -136,11 +137,11 @@ class Traffic:
         self.sign_ins = 0
         self.renewed_sessions = 0
         self.access: dict[AccessKey, AccessFact] = {}
-        #: The same by AppID: who waits for an AppID's clients asks ten times a second.
+        #: The same by AppID: a switch that waits for an AppID's clients asks ten times a second.
         self._access_of: dict[str, dict[AccessKey, AccessFact]] = {}
-        #: Facts that had to go before they were reported to the lake.
+        #: Facts that were dropped before they were reported to the lake.
         self.evicted: list[tuple[AccessKey, AccessFact]] = []
-        #: How many were lost, because the lake could not be written to for too long.
+        #: How many reports were lost because the lake could not be written to for too long.
         self.unreported = 0
         self._samples = Samples(samples, clock)
         self.pauses = Pauses(clock, self.moved_last)
@@ -148,19 +149,21 @@ class Traffic:
     # -- counting ------------------------------------------------------------------------------------------------
 
     def counter(self, kind: str, cluster: str) -> KindCounter:
-        """Where requests of ``kind`` to ``cluster`` are counted."""
+        """Return the counter for requests of ``kind`` to ``cluster``."""
         return self.requests.setdefault((kind, cluster), KindCounter())
 
     def count_refused(self, reason: str) -> None:
-        """A connection or request that was turned away, by a short reason."""
+        """Count a connection or request that was refused, by a short reason."""
         self.refused[reason] = self.refused.get(reason, 0) + 1
 
     def count_produced(self, stream: Stream, records: int) -> None:
+        """Count records that a client has written."""
         self._samples.of(stream)[0] += records
         if self.pauses.watched:
             self.pauses.moved(stream.appid, stream.client_id, "produce")
 
     def count_consumed(self, stream: Stream, records: int) -> None:
+        """Count records that a client has read."""
         self._samples.of(stream)[1] += records
         if self.pauses.watched and records:
             self.pauses.moved(stream.appid, stream.client_id, "consume")
@@ -168,7 +171,7 @@ class Traffic:
     # -- access ----------------------------------------------------------------------------------------------------
 
     def fact(self, key: AccessKey) -> AccessFact:
-        """Where the access of ``key`` is noted. A client may keep it as long as it is not ``evicted``."""
+        """Return the fact in which the access of ``key`` is noted. A client may keep it until it is ``evicted``."""
         fact = self.access.get(key)
         if fact is None:
             if len(self.access) >= MAX_FACTS:
@@ -178,7 +181,7 @@ class Traffic:
         return fact
 
     def topics_used(self, appid: str, cluster: str) -> frozenset[str]:
-        """The Topics of ``cluster`` that clients of ``appid`` write or read."""
+        """Return the Topics of ``cluster`` that clients of ``appid`` write or read."""
         return frozenset(
             key.resource
             for key in self._access_of.get(appid, ())
@@ -186,7 +189,7 @@ class Traffic:
         )
 
     def moved_last(self, appid: str) -> dict[Doing, float]:
-        """When records of each client of an AppID were written, and read, last."""
+        """Return when each client of an AppID last wrote, and last read, records."""
         found: dict[Doing, float] = {}
         for key, fact in self._access_of.get(appid, {}).items():
             if fact.moved:
@@ -212,14 +215,14 @@ class Traffic:
             log.warning("the lake cannot be written to and memory is full: %d access reports are lost", lost)
 
     def forget_evicted(self) -> None:
-        """A batch has been written: those of the evicted facts that the lake has now need not be kept."""
+        """Forget the evicted facts that the lake has after a batch was written."""
         self.evicted = [(key, fact) for key, fact in self.evicted if not fact.is_reported]
 
     def latest_access(
         self, appid: str | None = None, client_id: str | None = None
     ) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
-        """Who uses what, by AppID, client.id, kind, resource and cluster: of each circumstance the latest
-        that is known, with all counts and times. Of one AppID or client, or of all.
+        """Return which client uses what, by AppID, client.id, kind, resource and cluster, of one AppID or client, or of
+        all. Each has the latest known circumstances, and all counts and times.
         """
         found: dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]] = {}
         facts = self.access if appid is None else self._access_of.get(appid, {})
@@ -244,11 +247,11 @@ class Traffic:
     # -- samples ---------------------------------------------------------------------------------------------------
 
     def sample(self, parked: int) -> Generator[None, None, None]:
-        """Close the current sample: what each stream moved since the last one. What is left to do is done in slices."""
+        """Close the current sample: the records of each stream since the last one. The rest is done in slices."""
         return self._samples.close(parked)
 
     def samples_since(
         self, since: float, appid: str | None = None, client_id: str | None = None
     ) -> Iterable[dict[str, Any]]:
-        """Samples that ended after ``since``: records by cluster, of one AppID or client, or of all."""
+        """Return the samples that ended after ``since``: records by cluster, of one AppID or client, or of all."""
         return self._samples.since(since, appid, client_id)

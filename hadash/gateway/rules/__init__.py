@@ -1,1 +1,1 @@
-"""Which binding governs a request, and what becomes of it: the table of bindings, verdicts, refusals."""
+"""The binding that governs a request, and what happens to the request: binding table, verdicts, refusals."""

@@ -1,4 +1,4 @@
-"""Changes of bindings: how they come into effect in this process, and what ZooKeeper hears of it."""
+"""How changes of bindings come into effect in this process, and how that is reported to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HasGoverning(Protocol):
 
 
 class HasWrites(Protocol):
-    """What of a client's is on its way to its cluster."""
+    """The requests of a client that are on their way to its cluster."""
 
     @property
     def cluster(self) -> str: ...
@@ -47,7 +47,7 @@ class HasWrites(Protocol):
 
 
 class Affected(Protocol):
-    """As much of a signed-in client as a change of its binding is about."""
+    """The parts of a signed-in client that a change of its binding concerns."""
 
     @property
     def signed(self) -> SignedIn: ...
@@ -67,10 +67,10 @@ class Affected(Protocol):
 
 
 class Applying:
-    """Puts changes into effect. All methods run in the Gateway's loop.
+    """Puts changes of bindings into effect. All methods run in the Gateway's loop.
 
-    :param member: ``None`` only where nobody waits for an applied epoch (tests).
-    :param spawn: runs something beside everything else, until the Gateway ends.
+    :param member: ``None`` only where no switch waits for an applied epoch (tests).
+    :param spawn: runs a coroutine in the background until the Gateway ends.
     """
 
     def __init__(
@@ -96,20 +96,20 @@ class Applying:
         self._purgatory = purgatory
         self._slices = slices
         self._member = member
-        #: The last epoch that ZooKeeper has, while that is less than was seen here: it has lost changes.
+        #: ZooKeeper's last epoch, while that is less than was seen here: ZooKeeper has lost changes.
         self.zookeeper_lost_after: int | None = None
         self.applied = AppliedEpoch()
-        #: Who may send again what a cluster may have already.
+        #: The clients that may send again what a cluster may already have.
         self.returning = Returning()
         self._reported = asyncio.Event()
 
     def update(self, update: Update) -> None:
-        """Put a change of bindings into effect; its epoch is reported when it is (see :meth:`_in_effect`)."""
+        """Put a change of bindings into effect, and report its epoch once it is in effect (see :meth:`_in_effect`)."""
         before = self.applied.latest
         span = self.applied.begin(update.epoch)
         waits: list[Any] = []
         self.applied.read(update.documents)
-        # Written at an epoch that is not known, after those that were seen: at a start, any.
+        # Unreadable documents were written at an unknown epoch after those seen before; at a start that may be any.
         self.applied.not_read(update.unreadable, span)
         changed = self._table.apply(update)
         self._known_topics.placed(update.placements.values())
@@ -123,16 +123,16 @@ class Applying:
             affected: list[Affected] = self._clients.of(appid)
             for client in affected:
                 client.connection.guard(client.binding_changed)
-                # Also when that failed: what is in flight is in flight.
+                # Also when the call above failed: requests in flight are in flight anyway.
                 if client.governing.blocked and not client.relay.is_quiet:
                     waits.append(client.relay.quiet())
-        # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is
-        # served meanwhile.
+        # In slices: the change is also in effect for requests whose turn has not come, and other clients are served
+        # meanwhile.
         self._slices.run(self._purgatory.checking(changed), lambda _: None, _release_failed)
         self._spawn(self._in_effect(span, waits))
 
     def _stops(self) -> set[int]:
-        """The epochs of the blocks that there are, and of what comes before a block."""
+        """Return the epochs of all blocks, and of the states that come before a block."""
         return {
             binding.epoch
             for document in self._table.documents().values()
@@ -141,34 +141,36 @@ class Applying:
         }
 
     def forgotten(self, epoch: int | None) -> None:
-        """ZooKeeper has another history than the one that was seen (``None``: that is over). Its epochs are
-        other changes then: none of them is in effect here, whatever their numbers.
+        """Note that ZooKeeper has another history than the one that was seen (``None``: that is over).
+
+        Its epochs then stand for other changes: none of them is in effect here, whatever their numbers.
         """
         self.zookeeper_lost_after = epoch
         self._reported.set()
 
     @property
     def report(self) -> Report:
-        """What ZooKeeper is told."""
+        """The report for ZooKeeper."""
         return Report() if self.zookeeper_lost_after is not None else self.applied.report
 
     def inherit(self, report: Report | None) -> None:
-        """A process of this name was a Gateway before, and did not end in order: what it had sent to a
-        cluster may still be worked off there, and nobody can tell when. The blocks that it had not put into
-        effect are not in effect now.
+        """Take over from a process of this name that did not shut down cleanly.
 
-        And its clients have to send again what was not answered, to the same cluster, which knows what it has
-        already: it would be written twice if they found a block, and then the other cluster. See
+        A cluster may still process what that process had sent to it, and it is unknown until when. So the blocks that
+        it had not put into effect are not in effect now.
+
+        Its clients have to send again what was not answered, to the same cluster, which knows what it already has. If
+        they found a block, and then the other cluster, the records would be written twice. See
         :meth:`_hold_for_the_returning`.
 
-        :param report: what it had put into effect; ``None`` when it ended in order, or there was none.
+        :param report: the last report of that process; ``None`` when it shut down cleanly, or there was none.
         """
         if report is not None:
             self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
             self.returning.expect_everybody(self._loop.time() + self._settings.return_seconds)
 
     def departure(self) -> Departure | None:
-        """Who may still come back when this process ends now, for those who go on; ``None`` when nobody may."""
+        """Return the clients that may still come back if this process ends now; ``None`` when there are none."""
         now = self._loop.time()
         expected, everybody = self.returning.all(now), self.returning.everybody(now)
         until = max([everybody, *(time for clients in expected.values() for time in clients.values())])
@@ -180,13 +182,14 @@ class Applying:
         return Departure(self._settings.id, until - now, None if everybody else clusters)
 
     def cut_off(self, client: Affected, why: str, seconds: float | None = None) -> None:
-        """A client's connection, or its broker's, has ended while it had writes under way, or they were
-        refused although the cluster may have them: it will send them again.
+        """Note that a client will send writes again.
 
-        A block that waits for them is in effect no more: it would catch what comes again, and send it to the
-        other cluster.
+        Its connection, or its broker's, has ended while writes were under way, or they were refused although the
+        cluster may have them. A block that waits for them can no longer come into effect: it would catch what is sent
+        again, and send it to the other cluster.
 
-        :param why: for people. :param seconds: for how long it is expected; ``return_seconds`` if nothing is said.
+        :param why: the reason, for the log.
+        :param seconds: how long the client is expected; the default is ``return_seconds``.
         """
         appid, client_id = client.signed.appid, client.signed.client_id
         now = self._loop.time()
@@ -205,11 +208,12 @@ class Applying:
         self.applied.hold(caught)
 
     def _hold_for_the_returning(self, appids: set[str], before: int) -> None:
-        """What leads to a block (hold_heartbeats, quiesce) is in effect when those who may come back have had the time
-        to. A block that is written before that is not in effect as long as it stands, because it catches
-        them.
+        """Delay what leads to a block (hold_heartbeats, quiesce) until clients that may come back have had time to.
 
-        :param before: changes up to this epoch were there already.
+        A block that is written before that time does not come into effect as long as its binding stands, because it
+        would catch them.
+
+        :param before: the last epoch that was known before this change.
         """
         now = self._loop.time()
         everybody = self.returning.everybody(now)
@@ -235,13 +239,13 @@ class Applying:
         self._reported.set()
 
     async def _in_effect(self, span: Span, waits: list[Any]) -> None:
-        """A block is in effect when nothing that it stops is in flight any more."""
+        """Put a block into effect once nothing that it stops is in flight any more."""
         epoch = span[1]
         waiting = {asyncio.ensure_future(wait) for wait in waits}
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=self._settings.slow_block_seconds)
             if waiting:
-                self._reported.set()  # it is obeyed all the same
+                self._reported.set()  # the block is obeyed nevertheless
                 log.warning(
                     "epoch %d waits for %s", epoch, "; ".join(self._in_flight()) or "unknown requests"
                 )
@@ -250,7 +254,7 @@ class Applying:
         self._reported.set()
 
     def _in_flight(self) -> list[str]:
-        """What blocks that are not in effect yet wait for."""
+        """Describe the clients that blocks which are not in effect yet wait for."""
         return [client.describe() for client in self._clients if not client.relay.is_quiet]
 
     def _remember(self, epoch: int) -> None:
@@ -261,7 +265,7 @@ class Applying:
                 log.warning("epoch %d could not be noted in HADASH_GATEWAY_STATE: %s", epoch, error)
 
     async def keep_reporting(self) -> None:
-        """Report the applied epoch, one write at a time; ZooKeeper's absence only delays it."""
+        """Report the applied epoch, one write at a time; if ZooKeeper is away, the report is only delayed."""
         reported: Report | None = None
         while True:
             await self._reported.wait()

@@ -1,4 +1,4 @@
-"""Which binding governs each request of one client, as of the last change of bindings."""
+"""Finds the binding that governs each request of one client, as of the last change of bindings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from hadash.gateway.protocol.wire import Request
 from hadash.gateway.reporting.durations import Durations
 from hadash.gateway.rules.table import BindingTable
 
-#: From the least to the most that is held back.
+#: The rank of each state, from the one that holds back least to the one that holds back most.
 _STRICTNESS = {state: rank for rank, state in enumerate(BindingState)}
 
 
 class Governing:
-    """For a client that is signed in to ``cluster``. What the client alone decides is found once a change."""
+    """The bindings of a client that is signed in to ``cluster``. What does not depend on a request is looked up once
+    per change."""
 
     def __init__(
         self, table: BindingTable, appid: str, client_id: str, cluster: str, durations: Durations
@@ -31,33 +32,33 @@ class Governing:
         self.refresh()
 
     def refresh(self) -> None:
-        """The table has changed."""
+        """Look everything up again, because the table has changed."""
         began = time.perf_counter()
-        #: What governs requests that name neither Topic nor group.
+        #: The binding for requests that name neither Topic nor group.
         self.binding = self._table.binding(self._appid, self._client_id)
         self._clusters = self._table.reachable(self._appid, self._client_id)
-        #: Whether what a request names can decide.
+        #: Whether the binding can depend on what a request names.
         self.by_request = self._table.by_request(self._appid)
         self._durations.add(time.perf_counter() - began)
 
     @property
     def belongs_here(self) -> bool:
-        """Whether the cluster that it is signed in to serves it in any way."""
+        """Whether the cluster that the client is signed in to serves any of its requests."""
         return self._cluster in self._clusters
 
     @property
     def blocked(self) -> bool:
-        """Whether anything that it may write is blocked."""
+        """Whether anything that the client may write is blocked."""
         if not self.by_request:
             return self.binding.state is BindingState.BLOCK
         return self._table.any_blocked(self._appid, self._client_id)
 
     def is_away(self, group: str) -> bool:
-        """Whether a group lives on the other cluster."""
+        """Whether a group is on the other cluster."""
         return self._table.binding(self._appid, self._client_id, group=group).cluster != self._cluster
 
     def of(self, request: Request, message: Any) -> Binding | None:
-        """The binding of a request; ``None`` when what it names lies in different clusters."""
+        """Return the binding of a request; ``None`` when the names in it belong to different clusters."""
         if not self.by_request:
             return self.binding
         began = time.perf_counter()
@@ -77,13 +78,13 @@ class Governing:
             return strictest(self._table.bindings(self._appid, self._client_id, topics).values())
         if request.kind in DATA or self.binding.cluster == self._cluster or not self.belongs_here:
             return self.binding
-        # It names nothing, and comes on a connection to the cluster of some Topic or group of the client:
-        # that one answers.
+        # The request names nothing, and its connection leads to the cluster of one of the client's Topics or groups:
+        # that cluster answers.
         return Binding(self._cluster)
 
 
 def strictest(bindings: Iterable[Binding]) -> Binding | None:
-    """The binding that holds back most; ``None`` when they lead to different clusters (or there are none).
+    """Return the binding that holds back most; ``None`` when they lead to different clusters (or there are none).
 
     >>> strictest([Binding("east"), Binding("east", BindingState.BLOCK)]).state
     <BindingState.BLOCK: 'block'>

@@ -1,6 +1,6 @@
-"""Answers that the Gateway gives in a cluster's place. Pure: a request and an error in, a framed response out.
+"""Answers that the Gateway gives instead of a cluster. Pure: a request and an error in, a framed response out.
 
-The error is the one that makes that request's client look up metadata or the coordinator again and retry
+The error is the one that makes the request's client look up metadata or the coordinator again and retry
 (docs/kafka-clients.md): NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR, never BROKER_NOT_AVAILABLE.
 """
 
@@ -15,7 +15,7 @@ from hadash.gateway.protocol.wire import Request
 
 
 def retriable_error(kind: ApiKey) -> ErrorCode:
-    """The error that sends this kind's client to look for the right node."""
+    """Return the error that makes the client of a request of this kind look for the right node."""
     if kind in GROUP or kind in TRANSACTIONS:
         return ErrorCode.not_coordinator
     if kind is ApiKey.INIT_PRODUCER_ID:
@@ -24,10 +24,10 @@ def retriable_error(kind: ApiKey) -> ErrorCode:
 
 
 def refuse(request: Request, error: ErrorCode | None = None, message: Any = None) -> bytes:
-    """The framed response to ``request`` that reports ``error`` for everything in it.
+    """Return the framed response to ``request`` that reports ``error`` for everything in it.
 
     :param error: the default is :func:`retriable_error`.
-    :param message: the decoded request, when the caller has it already.
+    :param message: the decoded request, when the caller already has it.
     :raises MalformedFrame: the request cannot be read.
     """
     kind, version = request.kind, request.version
@@ -64,14 +64,14 @@ def _produce(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
 
 
 def is_incremental(version: int, message: Any) -> bool:
-    """Whether a FETCH names only what has changed in its session."""
+    """Whether a FETCH names only what has changed in its fetch session."""
     return version >= Fetch.SESSION and message.session_id != 0 and bool(message.session_epoch > 0)
 
 
 def _fetch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
     if is_incremental(version, message):
-        # An incremental fetch names only what changed, so there is nothing to put an error on. The client
-        # answers this one with a full fetch, which then gets the partition errors.
+        # An incremental fetch names only what changed, so there is nothing to put an error on. The client responds
+        # to this error with a full fetch, which then gets the partition errors.
         return build(module.FetchResponse, error_code=ErrorCode.fetch_session_id_not_found, responses=())
     return build(
         module.FetchResponse,
@@ -275,7 +275,7 @@ def _txn_offset_commit(module: Any, message: Any, version: int, code: ErrorCode)
     )
 
 
-#: The only FIND_COORDINATOR that is refused is a transaction's.
+#: The error message of a refused FIND_COORDINATOR. Only one for a transaction is refused.
 _TRANSACTIONS = "hadash does not move transactions: use this client without a transactional.id."
 
 _BUILDERS = {

@@ -1,4 +1,4 @@
-"""The bindings that this Gateway has in effect, and which epoch that makes."""
+"""The bindings that this Gateway has in effect, and the epochs that they amount to."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from hadash.identity.resolve import reachable, resolve, resolve_topics
 
 
 class BindingTable:
-    """Documents by AppID. Only :meth:`apply` changes it."""
+    """The binding documents by AppID. Only :meth:`apply` changes them."""
 
     def __init__(self, default_cluster: str) -> None:
         self._documents: dict[str, BindingDocument] = {}
         self._placements: dict[str, Placement] = {}
         self._default = Binding(cluster=default_cluster)
-        #: AppIDs that have a document which this process could never read: where they belong nobody knows.
+        #: AppIDs whose document this process could never read, so that their cluster is unknown.
         self._unknown: set[str] = set()
 
     def is_unknown(self, appid: str) -> bool:
-        """Whether the AppID is bound, but nobody here knows where to: the pair's default could be the wrong
-        cluster, which would accept its writes beside the right one.
+        """Whether the AppID has a binding that this process could not read.
+
+        The pair's default could be the wrong cluster for it, which would then accept writes beside the right one.
         """
         return appid in self._unknown
 
     def binding(
         self, appid: str, client_id: str, *, topic: str | None = None, group: str | None = None
     ) -> Binding:
-        """The binding that governs a client's request, by what it names."""
+        """Return the binding that governs a client's request, by what the request names."""
         return resolve(self._documents.get(appid), client_id, self._default, topic=topic, group=group)
 
     def bindings(self, appid: str, client_id: str, topics: Iterable[str]) -> dict[str, Binding]:
-        """The binding of each of ``topics`` for a client."""
+        """Return the binding of each of ``topics`` for a client."""
         return resolve_topics(self._documents.get(appid), client_id, self._default, topics)
 
     def since(self, appid: str, client_id: str, binding: Binding) -> Callable[[str], int] | None:
-        """Since which epoch each Topic of a client, all governed by ``binding``'s cluster, has been there;
-        ``None`` when nothing has ever moved.
+        """Return a function from a Topic to the epoch since which the Topic has been on its cluster.
+
+        It is meant for the Topics of a client that are all on ``binding``'s cluster. ``None`` when nothing has ever
+        moved.
         """
         document = self._documents.get(appid)
         if document is None:
@@ -49,11 +52,11 @@ class BindingTable:
         return lambda topic: max(self.binding(appid, client_id, topic=topic).since, document.unbound)
 
     def governing(self, appid: str, client_id: str) -> frozenset[Binding]:
-        """The bindings that can govern a request of a client."""
+        """Return the bindings that can govern a request of a client."""
         return frozenset(reachable(self._documents.get(appid), client_id, self._default))
 
     def reachable(self, appid: str, client_id: str) -> frozenset[str]:
-        """The clusters that serve a client in any way."""
+        """Return the clusters that serve any request of a client."""
         return frozenset(binding.cluster for binding in self.governing(appid, client_id))
 
     def any_blocked(self, appid: str, client_id: str) -> bool:
@@ -61,32 +64,33 @@ class BindingTable:
         return any(binding.state is BindingState.BLOCK for binding in self.governing(appid, client_id))
 
     def bindings_of(self, appid: str) -> tuple[Binding, ...]:
-        """All bindings of an AppID's document."""
+        """Return all bindings of an AppID's document."""
         document = self._documents.get(appid)
         return () if document is None else tuple(document.bindings())
 
     def topics_named(self, appid: str) -> set[str]:
-        """The Topics that the AppID's document binds by name."""
+        """Return the Topics that the AppID's document binds by name."""
         document = self._documents.get(appid)
         if document is None:
             return set()
         return set(document.topics).union(*document.topic_lists)
 
     def by_request(self, appid: str) -> bool:
-        """Whether for this AppID what a request names can decide, not the client alone."""
+        """Whether the binding can depend on what a request of this AppID names, not on the client alone."""
         document = self._documents.get(appid)
         return document is not None and document.by_request
 
     def placement(self, binding: Binding) -> Placement | None:
-        """Where the switch that wrote ``binding`` has put its partitions and groups, if it leads to its cluster."""
+        """Return the placement of the switch that wrote ``binding``, if it is for ``binding``'s cluster."""
         placement = self._placements.get(binding.switch)
         return placement if placement is not None and placement.cluster == binding.cluster else None
 
     def documents(self) -> dict[str, BindingDocument]:
+        """Return all documents by AppID, as a copy."""
         return dict(self._documents)
 
     def apply(self, update: Update) -> set[str]:
-        """Take over ``update``; the AppIDs whose bindings may have changed are returned."""
+        """Apply ``update``, and return the AppIDs whose bindings may have changed."""
         changed = set(update.documents)
         for appid, document in update.documents.items():
             if document is None:
@@ -107,7 +111,7 @@ class BindingTable:
 
 
 class AppliedEpoch:
-    """Which epochs are in effect, when changes come into effect out of order."""
+    """The epochs that are in effect, when changes come into effect out of order."""
 
     def __init__(self) -> None:
         self._latest = 0
@@ -117,30 +121,30 @@ class AppliedEpoch:
 
     @property
     def latest(self) -> int:
-        """The last epoch that is known here, in effect or not."""
+        """The last epoch that is known here, whether or not it is in effect."""
         return self._latest
 
     def hold(self, epochs: Iterable[int]) -> None:
-        """These are not in effect, whatever comes, as long as their bindings stand (see :meth:`release_but`)."""
+        """Keep ``epochs`` from being in effect as long as their bindings stand (see :meth:`release_but`)."""
         self._held.update(epochs)
 
     def let_go(self, epoch: int) -> None:
-        """What ``epoch`` was held for is over."""
+        """Stop holding ``epoch``: the reason is gone."""
         self._held.discard(epoch)
 
     def is_pending(self, epoch: int) -> bool:
-        """Whether a change is known here, and not in effect yet."""
+        """Whether a change is known here but not in effect yet."""
         return any(first <= epoch <= last for first, last in self._pending)
 
     def release_but(self, standing: Iterable[int]) -> None:
-        """Of the held epochs only those whose bindings still stand are held on."""
+        """Keep holding only those epochs whose bindings still stand."""
         self._held.intersection_update(standing)
 
     def begin(self, epoch: int) -> Span:
-        """Changes up to ``epoch`` are known now. Those that were read at once are one: none of them is in
-        effect before all are, because what is waited for is not told apart.
+        """Register the changes up to ``epoch`` as known, and return their span for :meth:`finish`.
 
-        :returns: what :meth:`finish` takes when they are.
+        Changes that were read together form one span: none of them is in effect before all are, because the requests
+        that each of them waits for are not told apart.
         """
         span = (min(self._latest + 1, epoch), epoch)
         self._latest = max(self._latest, epoch)
@@ -148,23 +152,26 @@ class AppliedEpoch:
         return span
 
     def finish(self, span: Span) -> None:
+        """Register that the changes of ``span``, which :meth:`begin` returned, are in effect."""
         self._pending.remove(span)
 
     def not_read(self, appids: Iterable[str], span: Span) -> None:
-        """The changes of ``span`` hold bindings that this Gateway cannot read: what it does not know it has
-        not put into effect. The switch that made them waits, and names this Gateway.
+        """Register that this Gateway cannot read bindings that the changes of ``span`` wrote.
+
+        It has not put into effect what it does not know. The switch that made the changes waits, and names this
+        Gateway.
         """
         for appid in appids:
             self._unread[appid] = merged((*self._unread.get(appid, ()), span))
 
     def read(self, appids: Iterable[str]) -> None:
-        """The bindings of ``appids`` are known now."""
+        """Register that the bindings of ``appids`` are known now."""
         for appid in appids:
             self._unread.pop(appid, None)
 
     @property
     def report(self) -> Report:
-        """
+        """The report of the epochs that are known, missing and unread.
         >>> applied = AppliedEpoch(); first = applied.begin(7); both = applied.begin(9); applied.finish(first)
         >>> applied.report
         Report(latest=9, missing=((8, 9),), unread=())
@@ -175,5 +182,5 @@ class AppliedEpoch:
 
     @property
     def value(self) -> int:
-        """The last epoch up to which every change is in effect."""
+        """The epoch up to which every change is in effect."""
         return self.report.applied

@@ -1,4 +1,4 @@
-"""The Breaker's rules: what happens to a request, given its client's binding. Pure, one table a state.
+"""The rules for what happens to a request, given its client's binding. Pure, with one table per state.
 
 A request is *home* when its connection is signed in to the bound cluster and, for requests that only one node can
 answer, goes to a node of that cluster. Otherwise it is *away*: its client has not followed a switch yet.
@@ -17,9 +17,9 @@ class Verdict(Enum):
 
     #: Pass it to the cluster.
     RELAY = "relay"
-    #: Keep it, and stop reading the connection, until the binding changes or its time is over.
+    #: Keep it, and stop reading the connection, until the binding changes or the time is over.
     PARK = "park"
-    #: Keep a heartbeat's answer back (the connection is read on) until the state changes.
+    #: Withhold a heartbeat's answer until the state changes; the connection is still read.
     HOLD = "hold"
     #: Answer REBALANCE_IN_PROGRESS: the member commits and rejoins.
     REBALANCE = "rebalance"
@@ -29,14 +29,14 @@ class Verdict(Enum):
     LOOK_UP_AWAY = "look up away"
 
 
-#: States of a binding × kinds, for requests that are home. What is not named is relayed.
+#: The verdicts for requests that are home, by state and kind. Other kinds are relayed.
 _HOME: dict[BindingState, dict[ApiKey, Verdict]] = {
     BindingState.FORWARD: {},
     BindingState.HOLD_HEARTBEATS: {ApiKey.HEARTBEAT: Verdict.HOLD},
     BindingState.QUIESCE: {
         ApiKey.HEARTBEAT: Verdict.REBALANCE,
         ApiKey.JOIN_GROUP: Verdict.PARK,
-        # A join that was under way ends here: its member would begin to read before the block.
+        # A join in progress ends here: otherwise its member would begin to read before the block.
         ApiKey.SYNC_GROUP: Verdict.PARK,
     },
     BindingState.BLOCK: {
@@ -54,10 +54,10 @@ _HOME: dict[BindingState, dict[ApiKey, Verdict]] = {
     },
 }
 
-#: Kinds for requests that are away, in whatever state. What is not named is relayed to the old cluster.
+#: The verdicts for requests that are away, by kind, in any state. Other kinds are relayed to the old cluster.
 _AWAY: dict[ApiKey, Verdict] = {
     **dict.fromkeys(DATA | GROUP | TRANSACTIONS, Verdict.REFUSE),
-    # The member is one of the old cluster, which is to forget it.
+    # The member belongs to the old cluster, which should forget it.
     ApiKey.LEAVE_GROUP: Verdict.RELAY,
     ApiKey.METADATA: Verdict.LOOK_UP_AWAY,
     ApiKey.FIND_COORDINATOR: Verdict.LOOK_UP_AWAY,
@@ -66,11 +66,11 @@ _AWAY: dict[ApiKey, Verdict] = {
 
 
 def judge(kind: ApiKey, state: BindingState, *, signed_home: bool, node_home: bool) -> Verdict:
-    """What to do with a request.
+    """Decide what to do with a request.
 
-    :param signed_home: the connection is signed in to the bound cluster.
-    :param node_home: the node that the client believes to speak to belongs to the bound cluster (true for a
-        bootstrap connection, which is no node).
+    :param signed_home: whether the connection is signed in to the bound cluster.
+    :param node_home: whether the node that the client addresses belongs to the bound cluster (true for a bootstrap
+        connection, which is not a node).
 
     >>> judge(ApiKey.PRODUCE, BindingState.BLOCK, signed_home=True, node_home=True)
     <Verdict.PARK: 'park'>

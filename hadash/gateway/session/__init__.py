@@ -1,3 +1,3 @@
-"""One client's connection from its first byte to its last: who it is, its connections to clusters, what is on
-its way.
+"""One client's connection from its first byte to its last: the client's identity, its connections to clusters, and its
+requests under way.
 """

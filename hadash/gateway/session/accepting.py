@@ -1,5 +1,5 @@
-"""Accepting connections: each is counted from its first moment, before any TLS handshake, and few are taken
-at a time.
+"""Accepting connections: each is counted from its first moment, before any TLS handshake, and few are accepted at a
+time.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from hadash.gateway.virtual.nodes import Node
 
 log = logging.getLogger(__name__)
 
-#: Connections that are accepted in one round of the event loop, on all ports together: 0.5 ms. The kernel
-#: holds the others (``accept_backlog``); an idle process has thousands of rounds a second.
+#: Connections accepted in one round of the event loop, on all ports together: 0.5 ms. The kernel holds the others
+#: (``accept_backlog``); an idle process has thousands of rounds a second.
 ACCEPTS_PER_ROUND = 4
 
-#: Seconds for which nothing is accepted when the process has run out of file descriptors or memory.
+#: Seconds for which nothing is accepted after the process has run out of file descriptors or memory.
 RETRY_SECONDS = 1.0
 
-#: Why a connection is closed, as it is counted.
+#: The reason, as counted, for closing a connection with a bad header.
 BAD_HEADER = "proxy header"
 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -42,7 +42,10 @@ class Acceptor:
         self._retries: set[asyncio.TimerHandle] = set()
 
     def listen(self, bound: socket.socket, node: Node | None) -> None:
-        """Accept connections on ``bound``, for ``node``. :raises OSError: the port is taken."""
+        """Accept connections on ``bound``, for ``node``.
+
+        :raises OSError: the port is taken.
+        """
         bound.setblocking(False)
         bound.listen(self._context.settings.accept_backlog)
         self._listening[bound] = node
@@ -63,7 +66,7 @@ class Acceptor:
                 accepted, peer = bound.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except ConnectionAbortedError:  # it has hung up by now
+            except ConnectionAbortedError:  # the client has already hung up
                 continue
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
@@ -95,7 +98,7 @@ class Acceptor:
             return
         try:
             own = accepted.getsockname()
-        except OSError:  # it has hung up by now
+        except OSError:  # the client has already hung up
             accepted.close()
             return
         passed = Passed(peer, Endpoint(str(own[0]), int(own[1])))
@@ -104,8 +107,8 @@ class Acceptor:
         self._context.spawn(self._connect(connection, accepted))
 
     async def _connect(self, connection: ClientConnection, accepted: socket.socket) -> None:
-        """Hand the connection over to the event loop; before that read who it is passed on for, and with TLS,
-        shake hands after it.
+        """Hand the connection over to the event loop. Before that, read the load balancer's header if there is one;
+        with TLS, shake hands afterwards.
         """
         if self._context.listener.proxies.holds(connection.host):
             known = False
@@ -128,7 +131,8 @@ class Acceptor:
                     connection.not_made()
             if not begins:
                 return
-        # The sign-in's own time ends a handshake, too. This is the loop's, which would otherwise end it earlier.
+        # The time limit of the sign-in also ends a handshake. This limit is the loop's, which would else end it
+        # earlier.
         seconds = self._context.settings.authentication_seconds if context else None
         try:
             await self._loop.connect_accepted_socket(
@@ -141,8 +145,9 @@ class Acceptor:
             raise
 
     async def _turn_to_shake_hands(self, connection: ClientConnection, accepted: socket.socket) -> bool:
-        """Whether the client has begun a TLS handshake, and it is its turn: of those that come at once each
-        waits here.
+        """Wait until the client has begun a TLS handshake and its turn comes; handshakes that begin at once queue here.
+
+        Return false when the connection has ended or is refused.
         """
         try:
             await hello.comes(self._loop, accepted)
@@ -159,7 +164,7 @@ class Acceptor:
         return not connection.closing
 
     async def _hear_of_client(self, connection: ClientConnection, accepted: socket.socket) -> bool:
-        """Whether a load balancer has said whose connection this is, or that it is its own."""
+        """Read the load balancer's header; return whether it names the client, or says that it speaks for itself."""
         settings = self._context.settings
         accepted.setblocking(False)
         passed, why = None, ""
@@ -174,7 +179,7 @@ class Acceptor:
             why = str(error)
         except (NothingCame, OSError):
             return False
-        if connection.closing:  # it was turned out meanwhile, which was noted
+        if connection.closing:  # it was turned out meanwhile, which has been logged
             return False
         if why:
             connection.turned_away(BAD_HEADER, why)

@@ -1,26 +1,26 @@
-"""Accounts that a Gateway signs in with by itself: its own for look-ups, and those of AppIDs that bring no password.
+"""Accounts that a Gateway signs in with itself: its own for look-ups, and those of AppIDs that bring no password.
 
-A client that signs in with SASL needs none of them: its exchange is relayed. They stand in a file of their own
-(``HADASH_GATEWAY_ACCOUNTS``), which nobody else may read::
+A client that signs in with SASL needs no account: its exchange is relayed. The accounts are in a file of their own
+(``HADASH_GATEWAY_ACCOUNTS``), which no other user may read::
 
     [lookup.east]                      # describes Topics and groups of cluster east, nothing more
     mechanism = "SCRAM-SHA-512"
     username = "hadash-gateway"
     password = "..."
 
-    [appids.shop.east]                 # AppID shop comes with a client certificate, or by its client.id alone
+    [appids.shop.east]                 # AppID shop connects with a client certificate, or with its client.id alone
     mechanism = "SCRAM-SHA-512"
     username = "shop"
     password = "..."
 
-On a cluster without SASL (security protocol SSL), which knows its clients by their certificates, an AppID's
-account is one::
+On a cluster without SASL (security protocol SSL), which identifies its clients by their certificates, an AppID's
+account is a certificate::
 
     [appids.shop.west]
     certificate = "/etc/hadash/shop.pem"    # with the authorities between it and the root
     key = "/etc/hadash/shop.key"
 
-An AppID that may be used without any authentication, on a PLAINTEXT listener, says so itself::
+An AppID that may be used without any authentication, on a PLAINTEXT listener, is marked::
 
     [appids.shop]
     unauthenticated = true
@@ -39,12 +39,12 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 class BadAccounts(ValueError):
-    """The file cannot be used. The message says why and what to do."""
+    """The file cannot be used. The message says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How to sign in to one cluster."""
+    """The credentials for signing in to one cluster."""
 
     mechanism: str
     username: str
@@ -53,7 +53,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """Who somebody is on a cluster without SASL: PEM files."""
+    """The certificate that identifies a client on a cluster without SASL, as PEM files."""
 
     certificate: str
     key: str
@@ -61,23 +61,24 @@ class CertificateFiles:
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """By cluster, and by AppID and cluster."""
+    """The accounts by cluster, and by AppID and cluster."""
 
     lookup: Mapping[str, Account] = field(default_factory=dict)
     appids: Mapping[str, Mapping[str, Account]] = field(default_factory=dict)
-    #: The AppIDs that anybody may use who reaches a PLAINTEXT listener.
+    #: The AppIDs that any client may use that reaches a PLAINTEXT listener.
     unauthenticated: frozenset[str] = frozenset()
     #: By AppID and cluster.
     certificates: Mapping[tuple[str, str], CertificateFiles] = field(default_factory=dict)
 
     def of(self, appid: str, cluster: str) -> Account | None:
+        """Return an AppID's account on a cluster; ``None`` if it has none there."""
         return self.appids.get(appid, {}).get(cluster)
 
 
 def read_accounts(path: str) -> Accounts:
-    """The accounts in the file at ``path``; none for an empty path.
+    """Return the accounts in the file at ``path``; none for an empty path.
 
-    :raises BadAccounts: it cannot be read, others can read it, or an account in it is not complete.
+    :raises BadAccounts: the file cannot be read, other users can read it, or an account in it is not complete.
     """
     if not path:
         return Accounts()

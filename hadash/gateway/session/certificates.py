@@ -1,8 +1,7 @@
-"""A Gateway's TLS contexts, made from files, and made again when a file changes: certificates are renewed
-while it runs.
+"""A Gateway's TLS contexts, made from files, and made again when a file changes: certificates are renewed at run time.
 
-A file that cannot be used changes nothing: what was in effect stays, and the log and ``/metrics`` say so.
-Connections that stand go on with what they were made with; new ones take what is in effect.
+A file that cannot be used changes nothing: the previous context stays in effect, and the log and ``/metrics`` say so.
+Open connections keep the context they were made with; new ones use the one in effect.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ Stamp = tuple[int, int, int] | None
 
 
 class BadCertificates(ValueError):
-    """Files cannot be used. The message names their settings, and says why."""
+    """Files cannot be used. The message names their settings and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Paths, each empty for none, and what the certificate and the key are called where they are set."""
+    """Paths, each empty if not set."""
 
     authority: str
     certificate: str
     key: str
-    #: The names of the three in settings or accounts.
+    #: The names of the three paths in settings or accounts.
     names: tuple[str, str, str]
 
     def __str__(self) -> str:
@@ -55,15 +54,15 @@ class _Files:
 
 @dataclass(slots=True)
 class _Made:
-    """A context, and what it was made of."""
+    """A context, and the files it was made from."""
 
     files: _Files
     make: Callable[[_Files], ssl.SSLContext]
     context: ssl.SSLContext
     stamps: tuple[Stamp, ...]
-    #: When what is in effect ends, by path, in seconds since 1970.
+    #: When the certificates in effect expire, by path, in seconds since 1970.
     ends: Mapping[str, float]
-    #: Why what lies there now cannot be used.
+    #: Why the present files cannot be used; empty if they can.
     fault: str = ""
 
 
@@ -76,7 +75,7 @@ class Certificates:
     def __init__(self, settings: GatewaySettings, accounts: Accounts, clusters: tuple[str, ...]) -> None:
         self._seconds = settings.certificate_seconds
         self._listening: _Made | None = None
-        #: What listeners are made with: the first context for good. Each handshake takes the newest.
+        #: The context that listeners are created with: the first one, for good. Each handshake switches to the newest.
         self.server: ssl.SSLContext | None = None
         if settings.security_protocol.endswith("SSL"):
             self._listening = _made(_of_listener(settings), _server_context)
@@ -101,22 +100,22 @@ class Certificates:
         return bool(self._own[cluster].files.certificate)
 
     def own(self, cluster: str) -> ssl.SSLContext:
-        """For connections to ``cluster`` with the Gateway's own certificate, if it has one."""
+        """The context for connections to ``cluster`` with the Gateway's own certificate, if it has one."""
         return self._own[cluster].context
 
     def of(self, appid: str, cluster: str) -> ssl.SSLContext | None:
-        """For connections to ``cluster`` with an AppID's own certificate; ``None`` if it has none there."""
+        """The context for connections to ``cluster`` with an AppID's own certificate; ``None`` if it has none there."""
         made = self._appids.get((appid, cluster))
         return None if made is None else made.context
 
     async def keep(self) -> None:
-        """Look at the files from time to time, for ever."""
+        """Check the files periodically, for ever."""
         while True:
             await asyncio.sleep(self._seconds)
             self.look()
 
     def look(self) -> None:
-        """Take what has changed into effect, as far as it can be used."""
+        """Put changed files into effect if they can be used."""
         for made in self._all():
             stamps = _stamps(made.files)
             if stamps == made.stamps and not made.fault:
@@ -133,14 +132,14 @@ class Certificates:
             log.info("read again: %s", ", ".join(made.files.paths))
 
     def expirations(self) -> dict[str, float]:
-        """Seconds until the certificate in each file ends that is in effect: of an authority's file, the
-        first that does.
+        """Return the seconds until the certificate in effect from each file expires; for a file of authorities, until
+        the first of them does.
         """
         now = time.time()
         return {path: end - now for made in self._all() for path, end in made.ends.items()}
 
     def unusable(self) -> dict[str, bool]:
-        """By file, whether what lies there now cannot be used."""
+        """Return by file whether its present content cannot be used."""
         found: dict[str, bool] = {}
         for made in self._all():
             for path in made.files.paths:
@@ -152,13 +151,16 @@ class Certificates:
         return [*listening, *self._own.values(), *self._appids.values()]
 
     def _take_newest(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        """Called in each handshake, with or without a server's name in it."""
+        """Switch a connection to the newest context. Called in each handshake, with or without a server name in it."""
         assert self._listening is not None
         connection.context = self._listening.context
 
 
 def _of_listener(settings: GatewaySettings) -> _Files:
-    """:raises BadCertificates: one is not set."""
+    """Return the listener's files.
+
+    :raises BadCertificates: a setting is missing.
+    """
     if not settings.tls_certificate or not settings.tls_key:
         raise BadCertificates(
             f"{settings.security_protocol} needs {PREFIX}TLS_CERTIFICATE and {PREFIX}TLS_KEY (PEM files)."
@@ -178,9 +180,9 @@ def _by_cluster_of(settings: GatewaySettings, clusters: tuple[str, ...], name: s
 
 
 def by_cluster(text: str, clusters: tuple[str, ...], setting: str) -> dict[str, str]:
-    """A path for each cluster.
+    """Return the path for each cluster.
 
-    :raises BadCertificates: a cluster is named that the pair does not have.
+    :raises BadCertificates: the text names a cluster that the pair does not have.
 
     >>> by_cluster("/etc/ca.pem", ("east", "west"), "X")
     {'east': '/etc/ca.pem', 'west': '/etc/ca.pem'}
@@ -203,7 +205,10 @@ def by_cluster(text: str, clusters: tuple[str, ...], setting: str) -> dict[str, 
 
 
 def _made(files: _Files, make: Callable[[_Files], ssl.SSLContext]) -> _Made:
-    """:raises BadCertificates: they cannot be used."""
+    """Make a context from files. An expired certificate is only logged.
+
+    :raises BadCertificates: the files cannot be used.
+    """
     if files.key and not files.certificate:
         raise BadCertificates(f"{files}: set {files.names[1]} too, the certificate of this key.")
     stamps = _stamps(files)
@@ -211,14 +216,17 @@ def _made(files: _Files, make: Callable[[_Files], ssl.SSLContext]) -> _Made:
     try:
         _refuse_expired(ends)
     except BadCertificates as error:
-        log.error("%s", error)  # those who look at it refuse it; others need not be cut off
+        log.error("%s", error)  # peers that check the certificate refuse it; others need not be cut off
     return _Made(files, make, context, stamps, ends)
 
 
 def _used(
     files: _Files, make: Callable[[_Files], ssl.SSLContext]
 ) -> tuple[ssl.SSLContext, Mapping[str, float]]:
-    """The context, and when its certificates end. :raises BadCertificates: naming the files."""
+    """Return the context, and when its certificates expire.
+
+    :raises BadCertificates: the files cannot be used. The message names them.
+    """
     try:
         context, ends = make(files), {}
         if files.authority:
@@ -236,7 +244,7 @@ def _ends(path: str) -> list[float]:
 
 
 def _first_end(ends: list[float]) -> float:
-    """When the first of several authorities ends that has not ended yet. (Bundles keep old ones, which do no harm.)"""
+    """Return when the next of several authorities expires. (Bundles keep expired ones, which do no harm.)"""
     now = time.time()
     return min((end for end in ends if end > now), default=max(ends))
 
@@ -249,7 +257,7 @@ def _refuse_expired(ends: Mapping[str, float]) -> None:
 
 
 def _stamps(files: _Files) -> tuple[Stamp, ...]:
-    """What shows that a file is another one."""
+    """Return the facts by which a changed file is recognized: time, size and inode of each."""
     return tuple(_stamp(path) for path in files.paths)
 
 
@@ -268,7 +276,7 @@ def _server_context(files: _Files) -> ssl.SSLContext:
     if files.authority:
         context.load_verify_locations(files.authority)
         context.verify_mode = ssl.CERT_REQUIRED
-        # A session that is resumed is not verified again, and would outlive its authority.
+        # A resumed session is not verified again, and would outlive its authority.
         context.num_tickets = 0
         context.options |= ssl.OP_NO_TICKET
     return context

@@ -1,4 +1,4 @@
-"""A signed-in client: each of its requests gets a verdict, and what follows from it."""
+"""A signed-in client: judges each of its requests, and acts on the verdict."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class ItsConnection(Protocol):
-    """As much of a client's connection as the client needs."""
+    """The parts of a client's connection that the client needs."""
 
     @property
     def host(self) -> str: ...
@@ -76,8 +76,8 @@ class ItsConnection(Protocol):
 
 
 class Client:
-    """From sign-in to the end; its states are a table in :mod:`hadash.gateway.session.states`. All methods run in the
-    Gateway's loop.
+    """A client from sign-in to the end; its states are a table in :mod:`hadash.gateway.session.states`. All methods run
+    in the Gateway's loop.
     """
 
     def __init__(self, context: GatewayContext, connection: ItsConnection, signed: SignedIn) -> None:
@@ -91,14 +91,14 @@ class Client:
         )
         self.relay = Relay(context, signed, self.host, connection.replies, self.members, self.maybe_written)
         self._parked: Parked | None = None
-        #: Its next request waits until the cluster has answered earlier writes.
+        #: Whether the next request waits until the cluster has answered earlier writes.
         self._wants_room = False
-        #: Something of it has waited here: its client may have sent it again elsewhere.
+        #: Whether a request has waited here, so that the client may have sent it again elsewhere.
         self._has_waited = False
         self.state = ClientState.NEW
         #: Since when the client has been gone, in the loop's time.
         self._gone_since: float | None = None
-        #: Set when the client has hung up while something waits here.
+        #: Set when the client has hung up while requests wait here.
         self._leaves_by: Entry | None = None
         self._again = SignInAgain(signed, context.listener, context.settings)
         self.governing = Governing(
@@ -111,6 +111,7 @@ class Client:
     # -- what happens to a request ---------------------------------------------------------------------------------
 
     def judge(self, kind: ApiKey, binding: Binding | None) -> Verdict:
+        """Return the verdict on a request; ``binding`` is ``None`` when its names are on different clusters."""
         if binding is None:
             return Verdict.REFUSE
         cluster = binding.cluster
@@ -124,17 +125,17 @@ class Client:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """It is signed in, and can be served."""
+        """Begin to serve the client, once it is signed in."""
         self._say_library()
         self.relay.upstream.owner = self
         self.context.clients.signed_in(self)
         if self.relay.upstream.transport.is_closing():
-            self.upstream_lost("")  # nobody would tell any more
+            self.upstream_lost("")  # the transport will not report it any more
         elif not self.governing.belongs_here:
-            self.binding_changed()  # it has moved while it signed in
+            self.binding_changed()  # the client has moved during its sign-in
 
     def _say_library(self) -> None:
-        """Remember which library it is, or take what another connection of it has said."""
+        """Remember the client's library, or take over the one that another of its connections has named."""
         signed, libraries = self.signed, self.context.libraries
         who = signed.appid, signed.client_id, self.host
         if signed.library:
@@ -144,7 +145,7 @@ class Client:
 
     @property
     def held_up_by(self) -> HeldUpBy:
-        """Why its next request has to wait."""
+        """Why the client's next request has to wait."""
         if self._parked is not None:
             return HeldUpBy.BINDING
         if self._wants_room:
@@ -155,17 +156,17 @@ class Client:
 
     @property
     def waits(self) -> bool:
-        """Whether its next request has to wait."""
+        """Whether the client's next request has to wait."""
         return self.held_up_by is not HeldUpBy.NOTHING
 
     @property
     def blocked(self) -> bool:
-        """Whether a block waits for what it wrote."""
+        """Whether a block waits for the client's writes."""
         return self.governing.blocked
 
     def _owes_too_many_answers(self) -> bool:
-        """Whether earlier requests must be answered first: each holds memory until then, and so do the
-        answers behind it.
+        """Whether earlier requests must be answered first: each holds memory until then, and so do the answers that
+        wait behind it.
         """
         replies = self.connection.replies
         if len(replies) < self.context.settings.max_unanswered:
@@ -176,43 +177,44 @@ class Client:
 
     @property
     def parked(self) -> str:
-        """The kind of the request that is parked; empty while none is."""
+        """The kind of the parked request; empty if none is parked."""
         return "" if self._parked is None else self._parked.request.kind.name
 
     def client_gone(self) -> None:
-        """The client has hung up. What waits here is dropped, unless nobody will send it again."""
+        """Called when the client has hung up. Waiting requests are dropped, except those it will not send again."""
         self._gone_since = self.context.loop.time()
         if self.relay.owes_answers:
             self.context.applying.cut_off(self, "it hung up")
         if self._parked is not None and not is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
         elif self.waits:
-            # What it wrote without asking for answers is still passed on, if the broker takes it in time.
+            # Writes that request no answer are still passed on, if the broker takes them in time.
             self._leaves_by = Entry(self.connection.leave)
             self.context.timer.add(self._leaves_by, self._linger_seconds)
 
     def give_way(self, to: Client) -> None:
-        """It has said its name now, and is served as ``to``. Nothing was handled under none."""
+        """Let ``to`` serve the client, which has named its client.id only now. No request was handled before."""
         to._gone_since, to._has_waited = self._gone_since, self._has_waited
         self.state = CLIENT.after(self.state, Step.RENAME)
         self.members.close()
         self.relay.close()
         self.context.clients.signed_out(self)
-        self.context.traffic.sign_ins -= 1  # the other one counts it again
+        self.context.traffic.sign_ins -= 1  # ``to`` counts it again
 
     def left_during_sign_in(self) -> None:
-        """The client has hung up before it was served: what it sent behind its sign-in it may have sent again
-        elsewhere.
+        """Note that the client has hung up before it was served.
+
+        It may have sent again elsewhere what it sent after its sign-in.
         """
         self._gone_since = self.context.loop.time()
         self._has_waited = True
 
     def left_over(self) -> None:
-        """Others have their turn before what has come: its client may hang up meanwhile and send it again elsewhere."""
+        """Note that requests wait for others' turns: the client may hang up and send them again elsewhere."""
         self._has_waited = True
 
     def upstream_lost(self, why: str) -> None:
-        """The broker has gone: what is under way may have happened, and nothing more can."""
+        """End, because the broker is gone: what is under way may have happened, and nothing more can be sent."""
         if why:
             self.connection.turned_away("protocol", why)
         if not self.relay.is_quiet:
@@ -222,9 +224,9 @@ class Client:
         self.connection.leave()
 
     def maybe_written(self, error: int) -> None:
-        """The broker has refused records that it may hold all the same; the client sends them again."""
+        """Note that the broker has refused records that it may nevertheless hold; the client sends them again."""
         settings = self.context.settings
-        # A broker that leads a partition no more says so of every write; the client is back in a moment.
+        # A broker that no longer leads a partition says so for every write; the client is back in a moment.
         soon = error == ErrorCode.not_leader_or_follower
         self.context.applying.cut_off(
             self,
@@ -233,26 +235,28 @@ class Client:
         )
 
     def upstream_paused(self) -> None:
-        """The broker's back-pressure on the client: ``waits`` says so, and what comes now waits here."""
+        """Note the broker's back-pressure on the client: requests that arrive now wait here, as :attr:`waits` says."""
         self._has_waited = True
 
     def upstream_resumed(self) -> None:
         self.connection.go_on()
 
     def answers_pile_up(self) -> None:
-        """The client does not take its answers: its broker is not read any more, and what comes now waits here. But a
-        block does not wait for a client to read: what is under way then is taken from the broker all the same."""
+        """Stop reading the broker, because the client does not take its answers; requests that arrive now wait here.
+
+        A block does not wait for a client to read: during a block the answers under way are still read from the broker.
+        """
         self._has_waited = True
         if self.relay.is_quiet or not (self.blocked or self.state is ClientState.LEAVING):
             self.relay.upstream.transport.pause_reading()
 
     def _drop(self) -> None:
-        """Forget what is parked, and what came behind it."""
+        """Forget the parked request, and leave if there was one."""
         if self._forget_parked():
             self.connection.leave()
 
     def _forget_parked(self) -> bool:
-        """Whether anything was parked."""
+        """Forget the parked request, and return whether there was one."""
         parked, self._parked = self._parked, None
         if parked is None:
             return False
@@ -261,25 +265,28 @@ class Client:
         return True
 
     def shut_down(self) -> None:
-        """The Gateway stops: what is parked is dropped (it was not passed on), what is under way gets its answer."""
+        """End, because the Gateway stops: a parked request is dropped (it was not passed on); requests under way are
+        answered."""
         self._drop()
         self.connection.leave()
 
     def leave(self) -> None:
-        """End, as soon as the broker has answered what was written: a block waits for it as for any other, and a broker
-        may drop unread requests of a connection that is cut."""
+        """End as soon as the broker has answered what was written.
+
+        A block waits for that as for any other client, and a broker may drop unread requests of a cut connection.
+        """
         if not CLIENT.allows(self.state, Step.LEAVE):
             return
         self.state = CLIENT.after(self.state, Step.LEAVE)
         if self.relay.is_quiet:
             self._end()
         else:
-            self.relay.upstream.transport.resume_reading()  # a client that reads slowly does not hold its answers up
+            self.relay.upstream.transport.resume_reading()  # a client that reads slowly must not delay its answers
             self.context.spawn(self._linger())
 
     @property
     def _linger_seconds(self) -> float:
-        """For how long the connection to the broker is still kept."""
+        """For how many seconds the connection to the broker is still kept."""
         seconds = self.context.settings.linger_seconds
         if self._gone_since is None:
             return seconds
@@ -306,7 +313,7 @@ class Client:
         self.connection.let_go()
 
     def describe(self) -> str:
-        """Who this is and what is going on, for the log."""
+        """Return the client's name and state, for the log."""
         return (
             f"{self} ({self.relay.mutations.count} mutations, {len(self.connection.replies)} unanswered, "
             f"parked {self.parked or 'nothing'}, held {len(self.members.held)}, "
@@ -316,10 +323,10 @@ class Client:
     # -- one request -----------------------------------------------------------------------------------------------
 
     def handle(self, frame: bytes, arrived: float) -> bool:
-        """Handle one request; false when there is no room for it yet (it comes again when there is).
+        """Handle one request; false when there is no room for it yet (it is handed over again when there is).
 
-        :param arrived: when its first byte came, in the loop's time: its client counts from there.
-        :raises WireError: it breaks the protocol.
+        :param arrived: when its first byte was received, in the loop's time: its client's timeout counts from there.
+        :raises WireError: the request breaks the protocol.
         """
         request = parse_request(frame)
         if request.kind is ApiKey.API_VERSIONS:
@@ -337,7 +344,7 @@ class Client:
             if self.signed.client_id or self.state is not ClientState.NEW:
                 raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
             self.connection.named(request.client_id)
-            return False  # it is the other one's to handle
+            return False  # the client that takes over handles it
         if self.state is ClientState.NEW:
             self.state = CLIENT.after(self.state, Step.BEGIN)
         if request.kind is ApiKey.OFFSET_COMMIT:
@@ -354,7 +361,7 @@ class Client:
         else:
             message = decode_request(request)
         if self._has_waited and not (self.connection.still_there() or is_unacknowledged(request, message)):
-            # Its client has sent it again elsewhere, and both would be written.
+            # The client has sent it again elsewhere, and both would be written.
             self.connection.leave()
             return True
         self.relay.observer.request(request.kind, len(frame))
@@ -363,11 +370,11 @@ class Client:
             self.relay.sign_in_again(request, self._again.is_over)
             return True
         if self.context.redirects and request.kind in DATA | GROUP:
-            self._refuse(request, message)  # it is the brokers that it has to speak to
+            self._refuse(request, message)  # it has to connect to the brokers
             return True
         if request.kind is ApiKey.FETCH and self.governing.by_request:
             if is_incremental(request.version, message):
-                # It names what has changed only. Told that its session is gone, the client names everything.
+                # It names only what has changed. When it is told that its session is gone, the client names everything.
                 self.relay.answer(request, refuse(request, None, message))
                 return True
             request = without_session(request)
@@ -384,7 +391,7 @@ class Client:
         return request.kind in SIGN_IN and self.signed.named_later and not request.client_id
 
     def _must_wait_for_room(self) -> bool:
-        """Whether earlier writes must be answered first. A block has to wait for all of them, so few when one comes."""
+        """Whether earlier writes must be answered first. A block waits for all writes, so few are allowed before it."""
         settings = self.context.settings
         quiescing = self.governing.binding.state in (BindingState.HOLD_HEARTBEATS, BindingState.QUIESCE)
         limit = settings.quiescing_in_flight if quiescing else settings.max_in_flight
@@ -396,7 +403,7 @@ class Client:
         return True
 
     def _must_wait_to_open(self, produced: Produced) -> bool:
-        """Whether the cluster has to learn first where the sequence of an idempotent producer begins."""
+        """Whether the cluster must first learn where the sequence of an idempotent producer begins."""
         if not self.relay.has_to_open(produced):
             return False
         self._wants_room = self._has_waited = True
@@ -429,10 +436,10 @@ class Client:
     # -- waiting ---------------------------------------------------------------------------------------------------
 
     def _park(self, request: Request, message: Any, arrived: float) -> None:
-        """Wait for a change of binding; when the time is over or too much is parked already, refuse at once."""
+        """Wait for a change of binding; if the time is over, or too much is parked already, refuse at once."""
         self._has_waited = True
         if self.connection.gone and not is_unacknowledged(request, message):
-            self.connection.leave()  # it would be told to nobody
+            self.connection.leave()  # no client would receive the answer
             return
         left = arrived + self.context.settings.park_seconds - self.context.loop.time()
         parked = Parked(self, request, message)
@@ -444,7 +451,7 @@ class Client:
         parked.waits.parked += 1
 
     def unparked(self, parked: Parked, *, in_time: bool) -> None:
-        """The binding has changed, or the time is over."""
+        """Continue with a parked request: the binding has changed, or the time is over."""
         self._parked = None
         parked.waits.parked -= 1
         self.connection.guard(partial(self._go_on_with, parked.request, parked.message, in_time))
@@ -452,7 +459,7 @@ class Client:
 
     def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
         if not (self.connection.still_there() or is_unacknowledged(request, message)):
-            self.connection.leave()  # it has sent it again elsewhere by now
+            self.connection.leave()  # the client has already sent it again elsewhere
         elif in_time:
             binding = self.governing.of(request, message)
             self._act(request, message, binding, self.judge(request.kind, binding))
@@ -460,11 +467,11 @@ class Client:
             self._refuse(request, message)
 
     def _refuse(self, request: Request, message: Any) -> None:
-        """Answer with the error that makes the client look again."""
+        """Answer with the error that makes the client look up again."""
         if request.kind is not ApiKey.PRODUCE:
             self.relay.answer(request, refuse(request, None, message))
         elif message.acks == 0:
-            # There is no answer that could tell this client: it leaves when its connection closes.
+            # No answer could tell this client: it leaves when its connection closes.
             self.connection.turned_away(
                 "acks=0", "a write that asks for no answer cannot be sent elsewhere; it is lost"
             )
@@ -482,7 +489,7 @@ class Client:
     # -- changes of binding ----------------------------------------------------------------------------------------
 
     def binding_changed(self) -> None:
-        """Called after the table has changed. What is parked or held is looked at by the purgatory."""
+        """Called after the table has changed. The purgatory checks what is parked or held."""
         self.governing.refresh()
         if self.connection.slow and self.blocked and not self.relay.is_quiet:
             self.relay.upstream.transport.resume_reading()
@@ -494,13 +501,14 @@ class Client:
             self.relay.away_since = self.context.loop.time()
             self.relay.leave_cluster()
             if self.node is not None and self.node.cluster == self.governing.binding.cluster:
-                # The client believes to be on the new cluster already. No answer could make it leave.
+                # The client believes that it is on the new cluster already. No answer could make it leave.
                 self.connection.close_when_answered()
 
     # -- quiescing --------------------------------------------------------------------------------------------------
 
     def _hold(self, request: Request, message: Any) -> None:
-        # Twice as long as a switch holds heartbeats: when nobody ends that, the heartbeat goes to the cluster before the session ends.
+        # Twice as long as a switch holds heartbeats: if the switch never ends the hold, the heartbeat still reaches the
+        # cluster before the session ends.
         seconds = 2 * self.context.settings.hold_heartbeats_seconds
         held = HeldHeartbeat(self, request, message, self.relay.replies.open())
         if self.context.purgatory.park(held, seconds):
@@ -512,7 +520,7 @@ class Client:
         return self.judge(ApiKey.HEARTBEAT, self.governing.of(held.request, held.message))
 
     def released(self, held: HeldHeartbeat, *, overdue: bool) -> None:
-        """A held heartbeat goes on: to the cluster when nobody has ended the holding, else as it is judged now."""
+        """Release a held heartbeat: to the cluster when the hold was never ended, else as it is judged now."""
         self.members.let_go(held)
         verdict = self.judge_held(held)
         if overdue or verdict is Verdict.RELAY:

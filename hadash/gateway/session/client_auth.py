@@ -1,8 +1,8 @@
 """From the first byte to a signed-in connection.
 
-The Gateway answers API_VERSIONS and SASL_HANDSHAKE itself; the first SASL_AUTHENTICATE says who it is, and only
-then is it known which cluster the client belongs to. From there on the exchange is relayed: the cluster decides,
-the Gateway holds no password.
+The Gateway answers API_VERSIONS and SASL_HANDSHAKE itself. The first SASL_AUTHENTICATE names the user, and only then is
+the client's cluster known. From there on the exchange is relayed: the cluster decides, and the Gateway holds no
+password.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from hadash.identity.client_ids import named_by
 
 log = logging.getLogger(__name__)
 
-#: Messages that a client sends until its mechanism is complete.
+#: The number of messages that a client sends until its mechanism is complete.
 _ROUNDS = {"PLAIN": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2, "OAUTHBEARER": 1}
 
 
-#: Characters of a library's name or version that is remembered; real ones have some twenty.
+#: The most characters of a library's name or version that are remembered; real ones have some twenty.
 MAX_SOFTWARE = 200
 
 
 def software_of(request: Request) -> tuple[str, str] | None:
-    """The name and version of the library that an API_VERSIONS tells (KIP-511); ``None`` for one of before 3,
-    or one that is too new.
+    """Return the name and version of the library in an API_VERSIONS (KIP-511); ``None`` for a version before 3, or one
+    that is too new.
 
-    librdkafka says so before it signs in, Java's client only afterwards. One that is longer than any is none:
-    it is remembered.
+    librdkafka names it before it signs in, Java's client only afterwards. Longer names than any real one are ignored,
+    because names are remembered.
     """
     if request.version < ApiVersions.SOFTWARE or not request.supported:
         return None
@@ -59,7 +59,7 @@ def software_of(request: Request) -> tuple[str, str] | None:
 
 
 class SigningIn(Protocol):
-    """As much of a connection as a sign-in needs."""
+    """The parts of a connection that a sign-in needs."""
 
     @property
     def context(self) -> GatewayContext: ...
@@ -83,22 +83,22 @@ class SigningIn(Protocol):
 
 
 class SignInAgain:
-    """Re-authentication (KIP-368) on a connection that is signed in: only as whom it is. The exchange is
-    relayed, so the cluster decides.
+    """Re-authentication (KIP-368) on a signed-in connection, only as the same user. The exchange is relayed, so the
+    cluster decides.
     """
 
     def __init__(self, signed: SignedIn, listener: Listener, settings: GatewaySettings) -> None:
         self._signed = signed
         self._listener = listener
         self._claim = settings.oauthbearer_principal_claim
-        #: An exchange has begun; its next message names the user.
+        #: Whether an exchange has begun whose next message names the user.
         self._begun = False
         self._rounds = 0
 
     def check(self, request: Request, message: Any) -> None:
-        """Look at a request of the exchange before it is relayed.
+        """Check a request of the exchange before it is relayed.
 
-        :raises WireError: it would sign in as somebody else, or in another way.
+        :raises WireError: it would sign in as another user, or with another mechanism.
         """
         if not self._listener.protocol.sasl:
             raise UnknownKind(f"{request.kind.name} on a listener without SASL")
@@ -117,7 +117,7 @@ class SignInAgain:
                 raise MalformedFrame(f"it signs in again as {user!r}")
 
     def is_over(self, request: Request, payload: bytes) -> bool:
-        """Whether the exchange has ended with the cluster's answer ``payload`` to ``request``: well or not."""
+        """Whether the exchange ends with the cluster's answer ``payload`` to ``request``, successfully or not."""
         answer = decode_response(request.kind, request.version, payload)
         if answer.error_code is not ErrorCode.none:
             return True
@@ -130,14 +130,14 @@ class SignInAgain:
 
 
 def _refused_token(mechanism: str, answer: Any) -> bool:
-    """To a token that it refuses a broker answers why, and the refusal itself after one more message."""
+    """Whether the broker refuses a token: it first answers why, and sends the refusal after one more message."""
     return mechanism == "OAUTHBEARER" and bool(answer.auth_bytes)
 
 
 async def sign_in(connection: SigningIn) -> SignedIn | None:
-    """Read requests until the client is signed in; ``None`` when it left or was turned away.
+    """Read requests until the client is signed in; ``None`` when it left or was refused.
 
-    :raises WireError: bytes that are not Kafka's protocol, or a request that needs sign-in.
+    :raises WireError: the bytes are not Kafka's protocol, or a request requires sign-in.
     :raises UpstreamUnavailable: the client's cluster cannot be reached.
     """
     exchange = _Exchange(connection)
@@ -157,7 +157,7 @@ class _Exchange:
         self.connection = connection
         self.settings = connection.context.settings
         self.mechanism = ""
-        #: Of the first message that says who it is.
+        #: The client.id of the first message that names the user.
         self.client_id: str | None = None
         self.appid = ""
         self.library = ""
@@ -165,7 +165,7 @@ class _Exchange:
         self.upstream: Upstream | None = None
         self.rounds = 0
         self.complete = False
-        #: After SASL_HANDSHAKE 0 a client sends tokens without a Kafka header; this is its client.id.
+        #: The client.id of a client that sends tokens without a Kafka header, as it does after SASL_HANDSHAKE 0.
         self.bare: str | None = None
         self.welcome = b""
 
@@ -194,11 +194,11 @@ class _Exchange:
                     return None
                 if self.complete:
                     return self._signed_in(request)
-            # While the next one is awaited nobody would count what this one holds.
+            # Otherwise memory of this request would be held, uncounted, while the next one is awaited.
             del frame, request
 
     async def run_without_sasl(self) -> SignedIn | None:
-        """Who the client is says its certificate, or its client.id alone."""
+        """Identify the client by its certificate, or by its client.id alone."""
         while True:
             frame = await self.connection.next_frame()
             if frame is None:
@@ -206,7 +206,7 @@ class _Exchange:
             request = parse_request(frame)
             if request.kind is ApiKey.API_VERSIONS:
                 self.connection.transport.write(self._api_versions(request))
-                del frame, request  # as above
+                del frame, request  # as in run()
                 continue
             if request.kind in BEFORE_SIGN_IN:
                 raise UnknownKind(f"{request.kind.name} on a listener without SASL")
@@ -261,19 +261,19 @@ class _Exchange:
         return encode_response(ApiKey.SASL_HANDSHAKE, request.version, request.correlation_id, message)
 
     def _wrapped(self, token: bytes) -> Request:
-        """A bare token as the SASL_AUTHENTICATE that brokers take after SASL_HANDSHAKE 1."""
+        """Wrap a bare token in the SASL_AUTHENTICATE that brokers accept after SASL_HANDSHAKE 1."""
         message = build(request_class(ApiKey.SASL_AUTHENTICATE, 0), auth_bytes=token)
         return parse_request(encode_request(ApiKey.SASL_AUTHENTICATE, 0, 0, self.bare or "", message)[4:])
 
     def _framed(self, payload: bytes, response: Any) -> bytes:
-        """A broker's answer to SASL_AUTHENTICATE; for a client with bare tokens the token alone. It has no way to be
-        told an error: its connection closes."""
+        """Frame a broker's answer to SASL_AUTHENTICATE; for a client with bare tokens the token alone. Such a client
+        cannot be told an error: its connection closes."""
         if self.bare is None:
             return framed(payload)
         return framed(response.auth_bytes) if response.error_code is ErrorCode.none else b""
 
     async def _authenticate(self, request: Request) -> bool:
-        """Relay one message of the exchange; false when the client is turned away (it has been told why)."""
+        """Relay one message of the exchange; false when the client is refused (it has been told why)."""
         if not self.mechanism:
             return self._refuse(request, "SASL_HANDSHAKE with an offered mechanism comes first.")
         if self.client_id not in (None, request.client_id):
@@ -302,7 +302,7 @@ class _Exchange:
             self.complete = self.rounds == _ROUNDS[self.mechanism] and not refused
         answer = self._framed(payload, response)
         if self.complete:
-            self.connection.trust()  # before it is told so, and sends more
+            self.connection.trust()  # before the client is told, and sends more
             self.welcome = answer
             return True
         self.connection.transport.write(answer)
@@ -314,12 +314,15 @@ class _Exchange:
         return True
 
     def _user_name(self, request: Request) -> str:
-        """:raises sasl.UnreadableToken: the first message does not say who it is."""
+        """Return the user that the first message names.
+
+        :raises sasl.UnreadableToken: it names none.
+        """
         token = decode_request(request).auth_bytes
         return sasl.user_name(self.mechanism, token, self.settings.oauthbearer_principal_claim)
 
     async def _open(self, request: Request) -> Upstream:
-        """A connection to the client's cluster with the mechanism agreed on."""
+        """Open a connection to the client's cluster with the agreed mechanism."""
         upstream = await self.connection.context.upstreams.open_upstream(
             self.appid, request.client_id, self.connection.node, self.connection.passed
         )
@@ -334,7 +337,7 @@ class _Exchange:
                 raise UpstreamUnavailable(
                     f"cluster {upstream.cluster} does not offer SASL mechanism {self.mechanism} ({error.name})"
                 )
-        except BaseException:  # a time that is over cancels
+        except BaseException:  # a timeout cancels
             upstream.close()
             raise
         return upstream

@@ -1,4 +1,4 @@
-"""Which clients are signed in."""
+"""The clients that are signed in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ C = TypeVar("C", bound=HasSignedIn)
 
 
 class Clients(Generic[C]):
-    """By AppID. :param on_left: called when one has gone."""
+    """The signed-in clients by AppID.
+
+    :param on_left: called when a client has gone.
+    """
 
     def __init__(self, traffic: Traffic, on_left: Callable[[], None]) -> None:
         self._traffic = traffic
@@ -33,15 +36,16 @@ class Clients(Generic[C]):
         return sum(map(len, self._of.values()))
 
     def of(self, appid: str) -> list[C]:
-        """As they are now: whatever becomes of them meanwhile."""
+        """Return the clients of an AppID as a copy, which does not change while they come and go."""
         return list(self._of.get(appid, ()))
 
     def signed_in(self, client: C) -> None:
+        """Add a client, and count its sign-in."""
         self._of.setdefault(client.signed.appid, set()).add(client)
         self._traffic.sign_ins += 1
 
     def signed_out(self, client: C) -> None:
-        """(One that is not there is no error.)"""
+        """Remove a client; harmless when it is not there."""
         same = self._of.get(client.signed.appid, set())
         same.discard(client)
         if not same:

@@ -1,7 +1,7 @@
-"""One connection of a client: bytes in, requests one after the other to whoever handles them, answers out.
+"""One connection of a client: bytes in, requests one by one to their handler, answers out.
 
-Until it is signed in, its requests are read by :mod:`signin`; from then on they go to its :class:`Client`.
-What cannot be handled yet stays here as the bytes that came, in their order: nothing is cut into requests
+Until it is signed in, its requests are read by :mod:`hadash.gateway.session.client_auth`; from then on they go to its
+:class:`Client`. What cannot be handled yet stays here as received bytes, in their order: nothing is cut into requests
 before its turn.
 """
 
@@ -47,11 +47,11 @@ log = logging.getLogger(__name__)
 
 
 class ClientConnection(asyncio.Protocol):
-    """From accept to close; its states are tables in :mod:`hadash.gateway.session.states`. All methods run in the
-    Gateway's loop.
+    """A connection from accept to close; its states are tables in :mod:`hadash.gateway.session.states`. All methods run
+    in the Gateway's loop.
 
-    :param node: the virtual node whose port the client came to, ``None`` for the bootstrap port.
-    :param passed: between which addresses it is.
+    :param node: the virtual node whose port the client connected to, ``None`` for the bootstrap port.
+    :param passed: the addresses of its two ends.
     """
 
     def __init__(
@@ -59,18 +59,18 @@ class ClientConnection(asyncio.Protocol):
     ) -> None:
         self.context = context
         self.node = node
-        #: From where the client comes and where it came to, before any load balancer that has said so.
+        #: The real ends of the connection, as far as load balancers have named them.
         self.passed = passed
         self.line = Line.HANDSHAKE
         self.service = Service.WAITING
         self._its_turn = Turn.NONE
-        #: ``line`` and ``service`` in short, because each request asks: the client has hung up, and nothing more
-        #: comes; nothing more is handled.
+        #: Short forms of ``line`` and ``service``, because each request checks them: the client has hung up, and
+        #: nothing more arrives; nothing more is handled.
         self.gone = False
         self.closing = False
-        #: Set with the sign-in, until both of them have ended.
+        #: Set at sign-in, until both client and connection have ended.
         self.client: Client | None = None
-        #: The client takes its answers slower than they come.
+        #: Whether the client reads its answers more slowly than they arrive.
         self.slow = False
         self._socket = accepted
         self._received = Received(
@@ -80,10 +80,10 @@ class ClientConnection(asyncio.Protocol):
             self._makes_way,
         )
         self._frames = self._received.frames
-        #: Ends a client that has been hung up on, and does not hang up itself.
+        #: Ends the connection to a client that was hung up on and does not hang up itself.
         self._hangs_up_by: Entry | None = None
         self._signing_in: asyncio.Task[None] | None = None
-        #: Requests that sign-in has taken, and the bytes of the one that it works on.
+        #: Requests that sign-in has read, and the bytes of the one it works on.
         self._requests = 0
         self._worked_on = 0
         self._next_frame: asyncio.Future[None] | None = None
@@ -101,7 +101,7 @@ class ClientConnection(asyncio.Protocol):
         return self._transport
 
     def _hear(self, heard: Heard) -> bool:
-        """The network says something. Whether it is news."""
+        """Take an event from the network; return whether it changes the state."""
         if not LINE.allows(self.line, heard):
             return False
         self.line = LINE.after(self.line, heard)
@@ -109,7 +109,7 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def _do(self, act: Act) -> bool:
-        """Note what is done with the client from now on. False when more than that is done already."""
+        """Note what is done with the client from now on; false when more than that has already been done."""
         if not SERVICE.allows(self.service, act):
             return False
         self.service = SERVICE.after(self.service, act)
@@ -119,7 +119,7 @@ class ClientConnection(asyncio.Protocol):
     # -- asyncio.Protocol ----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It can be spoken to: with TLS, after the handshake."""
+        """Called when bytes can be sent: with TLS, after the handshake."""
         self._hear(Heard.CONNECTED)
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(self.context.settings.write_buffer_bytes)
@@ -128,7 +128,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.abort()
 
     def not_made(self) -> None:
-        """It has ended before it could be spoken to."""
+        """End a connection that has ended before bytes could be sent."""
         self._hear(Heard.LOST)
         self._do(Act.CUT)
         self._deadline.drop()
@@ -147,7 +147,7 @@ class ClientConnection(asyncio.Protocol):
             self._read_or_wait()
 
     def eof_received(self) -> bool:
-        """Half-closed, the client can still be answered; TLS knows no such state."""
+        """Keep a half-closed connection open, so that the client can still be answered; TLS has no such state."""
         if self.service is Service.HUNG_UP:
             return False
         self._client_gone()
@@ -158,7 +158,7 @@ class ClientConnection(asyncio.Protocol):
             self._hangs_up_by.drop()
         if self._signing_in is None or self._signing_in.done():
             self._deadline.drop()
-        # Otherwise a sign-in is under way that may wait for a broker for ever: nothing else ends it.
+        # Otherwise a sign-in is under way that may wait for a broker for ever: only the deadline ends it.
         self._client_gone()
         self._received.end()
         self._hear(Heard.LOST)
@@ -166,7 +166,7 @@ class ClientConnection(asyncio.Protocol):
         self.context.connections.closed(self)
 
     def pause_writing(self) -> None:
-        """The client's back-pressure on its broker."""
+        """Pass the client's back-pressure on to its broker."""
         self.slow = True
         if self.client is not None:
             self.client.answers_pile_up()
@@ -183,7 +183,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _received_before_sign_in(self) -> None:
         most = self.context.settings.max_requests_before_sign_in
-        # With SASL nobody sends requests ahead: each waits for the answer to the one before.
+        # With SASL no client sends requests ahead: each waits for the answer to the one before.
         if self.context.listener.protocol.sasl and self._requests + self._frames.count(most + 1) > most:
             self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
             return
@@ -196,7 +196,7 @@ class ClientConnection(asyncio.Protocol):
         self.context.unauthenticated.holds(self, self._frames.held + self._worked_on)
 
     def _wake_in_turn(self) -> None:
-        """Let the sign-in go on with what has come, when it is this connection's turn."""
+        """Let the sign-in continue with the received bytes, when it is this connection's turn."""
         waits = self._signing_in is None or self._next_frame is not None
         if waits and self._its_turn is not Turn.QUEUED:
             self._its_turn = Turn.QUEUED
@@ -226,9 +226,9 @@ class ClientConnection(asyncio.Protocol):
             self.close()
             return
         connected = self.transport.get_extra_info("socket")
-        if connected is not None:  # it may be cut by now
+        if connected is not None:  # the connection may have been cut
             probe(connected, self.context.settings.silence_seconds)
-        # Also when it has left by now: what it sent before that is to be passed on.
+        # Also when the client has left by now: what it sent before is still passed on.
         self._do(Act.SERVE)
         self.client = Client(self.context, self, signed)
         if self.gone:
@@ -239,9 +239,9 @@ class ClientConnection(asyncio.Protocol):
         self.go_on()
 
     def named(self, client_id: str) -> None:
-        """The client signed in without a client.id, and its first request has one.
+        """Serve the client under the client.id that its first request has; it signed in without one.
 
-        :raises WireError: it names another AppID, or one that is bound elsewhere than where it has signed in.
+        :raises WireError: the client.id names another AppID, or is bound to another cluster than the one signed in to.
         """
         before = self.client
         assert before is not None
@@ -251,7 +251,7 @@ class ClientConnection(asyncio.Protocol):
             raise MalformedFrame(f"the client.id {client_id!r} names another AppID than {appid}")
         table = self.context.table
         if table.binding(appid, client_id).cluster != table.binding(appid, "").cluster:
-            # It would sign in again, and again without it.
+            # The client would sign in again, once more without its client.id.
             raise MalformedFrame(
                 f"{appid} › {client_id} is bound elsewhere than {appid}, and says its client.id only after it has "
                 "signed in (Java before 2.6 does so): set client.id in its configuration"
@@ -263,9 +263,9 @@ class ClientConnection(asyncio.Protocol):
         self.client.begin()
 
     async def next_frame(self) -> bytes | None:
-        """The next request during sign-in; ``None`` when the client has left.
+        """Return the next request during sign-in; ``None`` when the client has left.
 
-        :raises WireError: what came is no frame.
+        :raises WireError: the received bytes are not a frame.
         """
         self._worked_on = 0
         self._count_held()
@@ -290,11 +290,11 @@ class ClientConnection(asyncio.Protocol):
         return None
 
     def put_back(self, frame: bytes) -> None:
-        """Sign-in has read a request that is not part of it."""
+        """Put back a request that sign-in has read and that is not part of it."""
         self._received.put_back((frame, self.context.loop.time()))
 
     def trust(self) -> None:
-        """The client is known now: it may send large frames."""
+        """Let the client send large frames: it is identified now."""
         self._frames.limit = self.context.settings.max_frame_bytes
         self.context.unauthenticated.remove(self)
 
@@ -311,7 +311,7 @@ class ClientConnection(asyncio.Protocol):
     # -- one request after the other -----------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Handle what has come, until something holds it up or the others have their turn."""
+        """Handle received requests until something holds them up, or other connections have their turn."""
         if self._its_turn is not Turn.QUEUED:
             self._turn()
 
@@ -329,7 +329,7 @@ class ClientConnection(asyncio.Protocol):
                 left -= 1
                 if not client.handle(*taken):
                     self._received.put_back(taken)
-                    client = self.client or client  # it may have another name now
+                    client = self.client or client  # its client.id may have changed
             if not self.closing:
                 self._frames.check()
         except WireError as error:
@@ -346,8 +346,8 @@ class ClientConnection(asyncio.Protocol):
         self._read_or_wait()
 
     def _read_or_wait(self) -> None:
-        """Stop reading a client that sends more than can be handled now. Until then it is read, because its end is
-        noticed only while it is."""
+        """Stop reading a client that sends more than can be handled now, or read it again. It is read as long as
+        possible, because its end is noticed only then."""
         settings = self.context.settings
         if self.client is None:
             limit, has_room = settings.max_unauthenticated_frame_bytes, True
@@ -371,21 +371,21 @@ class ClientConnection(asyncio.Protocol):
         self.leave()
 
     def still_there(self) -> bool:
-        """Whether the client has not hung up. Of one that is not read the kernel has to be asked."""
+        """Whether the client has not hung up. For a connection that is not read the kernel is asked."""
         if self.gone or self.transport.is_closing() or self.transport.is_reading():
             return not self.gone
         connected = self.transport.get_extra_info("socket")
         return connected is not None and is_established(connected)
 
     def guard(self, action: Callable[[], None]) -> None:
-        """Do something for this connection; what goes wrong with it is its own affair."""
+        """Do something for this connection. An error ends this connection only."""
         try:
             action()
         except WireError as error:
             self.fail(error)
         except Exception:
             log.exception("%s cannot go on", self.describe())
-            self.abort()  # what came behind it must not overtake it
+            self.abort()  # later requests must not overtake the failed one
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -395,36 +395,36 @@ class ClientConnection(asyncio.Protocol):
         if not self._frames.ready:
             self._note_what_is_missing()
         if self.client is None and (self._signing_in is None or self._next_frame is not None):
-            # It is not known, and nobody works on what it sent: that is dropped, however much it is.
+            # The client is unidentified, and nothing works on what it sent: that is dropped, however much it is.
             self._frames.clear()
             if self._signing_in is None:
                 self.close()
                 return
         self._wake()
         if self.slow:
-            self.resume_writing()  # who has left exerts no back-pressure
+            self.resume_writing()  # a client that has left exerts no back-pressure
         if self.client is not None:
             self.client.client_gone()
             self.go_on()
 
     def _note_what_is_missing(self) -> None:
-        """Its client hung up inside a request."""
+        """Note that the client hung up inside a request, if it did."""
         missing = self._frames.missing
         if missing and not self.closing:
             self._frames.clear()
             self.turned_away("protocol", f"the connection ended inside {missing}")
 
     def fail(self, error: WireError | UpstreamUnavailable) -> None:
-        """What came breaks the protocol, or the client's cluster cannot be reached."""
+        """Refuse the client: it breaks the protocol, or its cluster cannot be reached."""
         self.turned_away("protocol" if isinstance(error, WireError) else "cluster", str(error))
         self.leave()
 
     def turned_away(self, reason: str, why: str) -> None:
-        """Note why a client was refused: in the log, and counted by ``reason``."""
+        """Note why a client was refused: log it, and count it by ``reason``."""
         self.context.connections.turned_away(self.host, str(self.client or "not signed in"), reason, why)
 
     def turn_out(self, reason: str, why: str) -> None:
-        """End the connection of a client that is not signed in. There is nothing that it has to read."""
+        """End the connection of a client that is not signed in. It is sent nothing more."""
         self.turned_away(reason, why)
         if self._signing_in is not None:
             self._signing_in.cancel()
@@ -437,11 +437,11 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
             return
-        with contextlib.suppress(OSError):  # the handshake has ended by itself
+        with contextlib.suppress(OSError):  # the handshake has already ended
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close_when_answered(self) -> None:
-        """Handle nothing more; close as soon as every earlier request has its answer."""
+        """Handle nothing more; close as soon as every earlier request is answered."""
         self._do(Act.FINISH)
         if len(self.replies) == 0:
             self.close()
@@ -449,7 +449,7 @@ class ClientConnection(asyncio.Protocol):
             self.replies.on_empty = self.close
 
     def leave(self) -> None:
-        """End the connection; writes that are under way are followed until the broker has answered them."""
+        """End the connection; writes under way are followed until the broker has answered them."""
         if self.client is not None:
             self._do(Act.LEAVE)
             self.client.leave()
@@ -457,8 +457,8 @@ class ClientConnection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """Hang up. Answers that were handed over still go out, and the client is given time to read them: a connection
-        that is cut while something unread has come from the client is reset, and takes unread answers with it."""
+        """Hang up. Answers that were handed over still go out, and the client gets time to read them: a connection that
+        is cut while unread bytes of the client are there is reset, and unread answers are lost with it."""
         self._deadline.drop()
         self._received.clear()
         if self._transport is None:
@@ -466,8 +466,8 @@ class ClientConnection(asyncio.Protocol):
             return
         if not self._do(Act.HANG_UP) or self.transport.is_closing():
             return
-        # One that is not signed in is not worked on any more, and keeps nothing: it makes room for others, as one who
-        # keeps the Gateway waiting does. (Only the client decides when it hangs up itself.)
+        # A connection that is not signed in is not worked on any more, and holds nothing: it makes room for others,
+        # like one that keeps the Gateway waiting. (Only the client decides when it hangs up itself.)
         self.context.unauthenticated.holds(self, 0)
         self.context.unauthenticated.waits(self)
         self._hangs_up_by = Entry(self.transport.abort)
@@ -481,9 +481,9 @@ class ClientConnection(asyncio.Protocol):
             self.transport.resume_reading()
 
     def let_go(self) -> None:
-        """When connection and client have both ended: hold on to nothing that holds on to this connection.
+        """When connection and client have both ended, release the references between them.
 
-        What ends in a circle is freed by Python's collector only: much later, all at once, and nobody is
+        Otherwise they would form a cycle that only Python's collector frees: much later, all at once, and no client is
         served meanwhile.
         """
         if self.line is Line.LOST and (self.client is None or self.client.state is ClientState.ENDED):

@@ -1,4 +1,4 @@
-"""All connections of clients: whether there is room for one more, and why somebody was turned away."""
+"""All connections of clients: whether there is room for one more, and why clients were refused."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hadash.identity.names import printable
 
 log = logging.getLogger(__name__)
 
-#: Characters of what is logged about a client that was turned away.
+#: The most characters that are logged about a refused client.
 MAX_LOGGED = 500
 
 
 class Connection(Closable, Protocol):
-    """As much of a connection as is asked for here."""
+    """The parts of a connection that are needed here."""
 
     passed: Passed
 
@@ -30,8 +30,12 @@ class Connection(Closable, Protocol):
 
 
 class Connections:
-    """:param most: at once, signed in or not. :param unauthenticated: those who are not.
-    :param on_left: called when one has ended. :param clock: seconds.
+    """All connections of a Gateway process.
+
+    :param most: the most connections at once, signed in or not.
+    :param unauthenticated: the connections that are not signed in.
+    :param on_left: called when a connection has ended.
+    :param clock: returns seconds.
     """
 
     def __init__(
@@ -58,7 +62,7 @@ class Connections:
         return len(self._all)
 
     def admits(self, host: str) -> bool:
-        """Whether there is room for one more connection, of ``host``; if not, that is noted."""
+        """Return whether there is room for one more connection, from ``host``; if not, that is noted."""
         reason = ""
         if len(self._all) >= self._most:
             reason = "" if self._unauthenticated.close_oldest("connections") else "connections"
@@ -74,8 +78,9 @@ class Connections:
         self._unauthenticated.add(connection)
 
     def passed_on(self, connection: Connection, passed: Passed) -> bool:
-        """A load balancer has said for whom it passes a connection on, which counts as that host's from now on.
-        Whether there is room for it; if not, that is noted.
+        """Count a connection as its client's from now on, because a load balancer has named the client.
+
+        Return whether there is room for it; if not, that is noted.
         """
         self._unauthenticated.remove(connection)
         connection.passed = passed
@@ -87,12 +92,13 @@ class Connections:
         return True
 
     def turned_away(self, host: str, who: str, reason: str, why: str) -> None:
-        """Note why somebody was refused: in the log, and counted by ``reason``."""
-        said = printable(why, MAX_LOGGED)  # what strangers send is in it
+        """Note why a client was refused: log it, and count it by ``reason``."""
+        said = printable(why, MAX_LOGGED)  # it contains text from strangers
         self._refusals.warning("client %s (%s): %s", host, who, said)
         self._traffic.count_refused(reason)
 
     def closed(self, connection: Connection) -> None:
+        """Remove a connection that has ended."""
         self._all.discard(connection)
         self._unauthenticated.remove(connection)
         self._on_left()

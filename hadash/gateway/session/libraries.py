@@ -1,4 +1,4 @@
-"""Which library a client is. Some libraries say so on one of their connections only, and open others for
+"""The library that a client uses. Some libraries name themselves on one of their connections only, and open others for
 their groups and partitions.
 """
 
@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Clients whose library is remembered; of more the one that was told first is forgotten. As many as a large
-#: Gateway has connections.
+#: The most clients whose library is remembered; above it the earliest entry is dropped. As many as a large Gateway has
+#: connections.
 MAX_CLIENTS = 20_000
 
-#: librdkafka and what is made of it, as they name themselves. Answered UNKNOWN_MEMBER_ID they wait for up to
-#: a second before they join again (``rkcg_join_intvl``); answered MEMBER_ID_REQUIRED they do at once, with
-#: the new id.
+#: librdkafka and libraries based on it, as they name themselves. After UNKNOWN_MEMBER_ID they wait for up to a second
+#: before they join again (``rkcg_join_intvl``); after MEMBER_ID_REQUIRED they join at once, with the new id.
 JOINS_AT_ONCE_WITHOUT_ID = frozenset(
     {
         "librdkafka",
@@ -25,20 +24,20 @@ JOINS_AT_ONCE_WITHOUT_ID = frozenset(
 
 
 class Library(NamedTuple):
-    """Its name and version as it tells them (KIP-511); empty when it does not."""
+    """A library's name and version as it reports them (KIP-511); empty when it does not."""
 
     name: str = ""
     version: str = ""
 
 
 class Libraries:
-    """What clients have told, by AppID, client.id and host."""
+    """The libraries that clients have reported, by AppID, client.id and host."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str, str], Library] = {}
 
     def tell(self, appid: str, client_id: str, host: str, library: Library) -> None:
-        """One of its connections has told."""
+        """Remember the library that one of the client's connections has reported."""
         who = appid, client_id, host
         self._told.pop(who, None)
         self._told[who] = library
@@ -46,7 +45,7 @@ class Libraries:
             del self._told[next(iter(self._told))]
 
     def of(self, appid: str, client_id: str, host: str) -> Library:
-        """What is known of a client whose connection does not tell.
+        """Return the known library of a client whose connection does not report one; empty if none is known.
 
         >>> libraries = Libraries()
         >>> libraries.tell("shop", "web-1", "10.0.0.1", Library("platformatic-kafka", "2.12.1"))

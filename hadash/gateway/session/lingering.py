@@ -1,4 +1,4 @@
-"""What a client leaves behind when it goes: writes that its broker has not answered yet."""
+"""Writes of a client that has left, which its broker has not answered yet."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from hadash.gateway.session.relay import Relay
 
 log = logging.getLogger(__name__)
 
-#: Seconds for which what was just written is waited for in any case: also when its client has been gone for long.
+#: The least seconds to wait for a write that was just sent, even if its client has been gone for long.
 LEAST_LINGER_SECONDS = 0.25
 
 
 class Leaving(Protocol):
-    """As much of a client as is needed here."""
+    """The parts of a client that are needed here."""
 
     @property
     def relay(self) -> Relay: ...
 
     @property
     def blocked(self) -> bool:
-        """Whether a block waits for what it wrote."""
+        """Whether a block waits for the client's writes."""
 
     def describe(self) -> str: ...
 
 
 async def writes_answered(client: Leaving, seconds: float, again: float, cut_off: Callable[[], None]) -> None:
-    """Return when the broker has answered what the client wrote, or is hung up on because it does not.
+    """Return when the broker has answered the client's writes, or was hung up on because it did not.
 
-    Under a block nothing but the broker's answer, or its end, proves that the writes do not arrive after it.
-    How long the block may take is for the switch to decide: it is waited for as long as it lasts.
+    Under a block only the broker's answer, or its end, proves that the writes do not arrive after the block. The switch
+    decides how long the block may take, so the wait lasts as long as the block.
 
-    :param seconds: for how long the broker is waited for; ``again``: each further time, under a block.
-    :param cut_off: called before it is hung up on.
+    :param seconds: how long to wait for the broker.
+    :param again: the same for each further wait, under a block.
+    :param cut_off: called before the broker is hung up on.
     """
     seconds = max(seconds, LEAST_LINGER_SECONDS)
     while True:

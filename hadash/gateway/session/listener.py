@@ -1,4 +1,4 @@
-"""Whom a Gateway listens to: TLS, and who a client is that does not sign in with SASL."""
+"""The listener: TLS, and the identity of a client that does not sign in with SASL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hadash.identity.principal import BadRules, NoRule, PrincipalMapper
 
 
 class SecurityProtocol(StrEnum):
-    """Kafka's own four. A Gateway has one; who needs several runs several Gateways."""
+    """Kafka's own four protocols. A Gateway has one; run several Gateways to support several."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -33,26 +33,29 @@ class SecurityProtocol(StrEnum):
 
 
 class BadListener(ValueError):
-    """The listener's settings cannot be used. The message says which, and what to do."""
+    """The listener's settings cannot be used. The message says which ones, and what to do."""
 
 
 class Unidentified(Exception):
-    """Nobody knows who this client is. The message says why, for the log."""
+    """The client cannot be identified. The message says why, for the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What is the same for every port of a Gateway."""
+    """The properties that all ports of a Gateway share."""
 
     protocol: SecurityProtocol
     certificates: Certificates
     mapper: PrincipalMapper
-    #: From where connections begin with a header of the PROXY protocol.
+    #: The networks whose connections begin with a header of the PROXY protocol.
     proxies: Networks
 
     @classmethod
     def of(cls, settings: GatewaySettings, accounts: Accounts, clusters: tuple[str, ...]) -> Listener:
-        """:raises BadListener: a setting is missing or wrong."""
+        """Create the listener from the settings.
+
+        :raises BadListener: a setting is missing or wrong.
+        """
         try:
             protocol = SecurityProtocol(settings.security_protocol)
         except ValueError:
@@ -81,11 +84,11 @@ class Listener:
         return cls(protocol, certificates, mapper, proxies)
 
     def appid(self, ssl_object: Any, client_id: str) -> str:
-        """Who a client is that does not sign in with SASL.
+        """Return the AppID of a client that does not sign in with SASL.
 
-        :param ssl_object: of its transport; ``None`` without TLS.
-        :param client_id: of its first request.
-        :raises Unidentified: nothing says so.
+        :param ssl_object: the TLS object of its transport; ``None`` without TLS.
+        :param client_id: the client.id of its first request.
+        :raises Unidentified: nothing identifies the client.
         """
         named = named_by(client_id)
         if self.protocol is SecurityProtocol.SSL:

@@ -1,11 +1,11 @@
-"""Where group members come from.
+"""The cluster that each group member comes from.
 
-A member id is handed out by one cluster and means nothing on the other, where a static member
-(``group.instance.id``) can be fenced for it. The Gateway remembers which cluster knows it.
+A member id is issued by one cluster and means nothing on the other, where a static member (``group.instance.id``) can
+be fenced because of it. The Gateway remembers which cluster knows it.
 
-What is remembered outlives a connection: a client that moves comes back on a new one, to whichever process of the
-Gateway the kernel gives it to, or after a restart. So the memory is a table in a file that all processes map; without a
-file it is one process's own.
+The memory outlives a connection: a client that moves comes back on a new connection, to any process of the Gateway
+that the kernel chooses, or after a restart. So the memory is a table in a file that all processes map; without a file
+it belongs to one process.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import struct
 from hashlib import blake2b
 from pathlib import Path
 
-#: Places in the table: a million members in 8 MiB.
+#: Slots of the table: a million members in 8 MiB.
 SLOTS = 1 << 20
 
-#: Places in which an entry may stand. When all are taken by others, one of them goes.
+#: Slots that an entry may use. If others use all of them, one is overwritten.
 _BUCKET = 8
 
-#: A place is one word of eight bytes: 56 bits of the key's digest and the cluster's number. It is written in one
-#: aligned store, so a process that reads meanwhile finds the old word or the new one.
+#: A slot is one word of eight bytes: 56 bits of the key's digest and the cluster's number. It is written in one aligned
+#: store, so a process that reads at that time finds the old word or the new one.
 _WORD = struct.Struct("<Q")
 _SIZE = SLOTS * _WORD.size
 
@@ -30,8 +30,8 @@ _SIZE = SLOTS * _WORD.size
 class Origins:
     """A bounded map from a key to the cluster that knows it.
 
-    :param numbers: the pair's clusters by their numbers, 1 to 255.
-    :param path: the file that is shared; made when it is not there. ``None``: the memory of this process.
+    :param numbers: the pair's clusters with their numbers, 1 to 255.
+    :param path: the shared file; created when it does not exist. ``None``: the memory of this process.
     :raises OSError: the file cannot be used.
     """
 
@@ -41,7 +41,7 @@ class Origins:
         self._table = mmap.mmap(-1, _SIZE) if path is None else _mapped(path)
 
     def of(self, *key: str | int) -> str | None:
-        """The cluster that knows ``key``; ``None`` when it has not been seen."""
+        """Return the cluster that knows ``key``; ``None`` when the key has not been seen."""
         digest = _digest(key)
         for at in _places(digest):
             (word,) = _WORD.unpack_from(self._table, at)
@@ -50,6 +50,7 @@ class Origins:
         return None
 
     def remember(self, cluster: str, *key: str | int) -> None:
+        """Note that ``cluster`` knows ``key``."""
         digest = _digest(key)
         free = None
         for at in _places(digest):
@@ -60,7 +61,7 @@ class Origins:
             if word == 0 and free is None:
                 free = at
         if free is None:
-            # Any of them: which was used last nobody has noted, and a full bucket is rare.
+            # Any slot: the last use is not recorded, and a full bucket is rare.
             free = _places(digest)[(digest >> 40) % _BUCKET]
         _WORD.pack_into(self._table, free, digest << 8 | self._numbers[cluster])
 
@@ -77,7 +78,7 @@ def _mapped(path: Path) -> mmap.mmap:
 
 
 def _digest(key: tuple[str | int, ...]) -> int:
-    """56 bits, the same in every process."""
+    """Return 56 bits of a digest, the same in every process."""
     text = "\0".join(map(str, key)).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=7).digest(), "little")
 

@@ -1,9 +1,9 @@
 """The members of consumer groups, as one Gateway process sees them.
 
-A member is not a connection: libraries join on one connection, send heartbeats on it or on another, and
-commit on a third. What is known of a member (its assignors, whether it waits) is a fact of (group, member
-id), wherever its requests come in. Several processes may see requests of one member; who asks all of them
-takes the state that comes first in :data:`STATES`.
+A member is not a connection: libraries join on one connection, send heartbeats on it or on another, and commit on a
+third. The facts about a member (its assignors, whether it waits) belong to (group, member id), on whichever connection
+its requests arrive. Several processes may see requests of one member; a caller that asks all of them takes the state
+that comes first in :data:`STATES`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.waiting.purgatory import DelayedOperation
 
 #: How far a member has quiesced, the furthest first. ``parked``: its JOIN_GROUP or SYNC_GROUP waits in a Gateway.
-#: ``joining``: the coordinator has its JOIN_GROUP. ``held``: the answer to its heartbeat is kept back.
+#: ``joining``: the coordinator has its JOIN_GROUP. ``held``: the answer to its heartbeat is withheld.
 STATES = ("parked", "joining", "held", "active")
 
 #: Seconds for which a member without a connection is remembered when its session timeout is not known: the default of
 #: Kafka's clients. Its coordinator remembers it for as long.
 SESSION_SECONDS = 45.0
 
-#: Members that are noted for one connection. A client is a member of a group or two; one that makes member
-#: ids up must not fill the memory. What is not noted counts as not known.
+#: The most members recorded for one connection. A client is a member of a group or two; a client that makes up member
+#: ids must not fill the memory. Members that are not recorded count as unknown.
 MAX_MEMBERS = 1000
 
 
@@ -45,8 +45,8 @@ class Waits:
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member of one group. ``assignors`` and ``session_timeout_ms`` are ``None`` until a JOIN_GROUP has
-    told them.
+    """One member of one group. ``assignors`` and ``session_timeout_ms`` are ``None`` until a JOIN_GROUP with them has
+    been seen.
     """
 
     appid: str
@@ -59,9 +59,9 @@ class Member:
     session_timeout_ms: int | None = None
     #: Seconds that the coordinator kept its last JOIN_GROUP waiting: the group's own join delay.
     join_seconds: float | None = None
-    #: What waits on each of its connections.
+    #: The waiting requests on each of its connections.
     waits: dict[ConnectionMembers, Waits] = field(default_factory=dict)
-    #: When its last connection ended, in the registry's clock; ``None`` while it has one.
+    #: When its last connection ended, by the registry's clock; ``None`` while it has one.
     alone_since: float | None = None
 
     @property
@@ -77,7 +77,7 @@ class Member:
         return bool(self.waits)
 
     def outlasts(self, now: float) -> bool:
-        """Whether its session may still last."""
+        """Whether the member's session may still last."""
         if self.alone_since is None:
             return True
         seconds = SESSION_SECONDS if self.session_timeout_ms is None else self.session_timeout_ms / 1000
@@ -87,27 +87,28 @@ class Member:
 class GroupMembers:
     """The members of all groups whose requests came to this process.
 
-    :param clock: seconds of any clock.
+    :param clock: returns seconds of any clock.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        #: By AppID, then by group and member id.
+        #: Members by AppID, then by group and member id.
         self._members: dict[str, dict[tuple[str, str], Member]] = {}
-        #: Those without a connection, in the order in which they lost it.
+        #: The members without a connection, in the order in which they lost it.
         self._alone: dict[Member, None] = {}
 
     def of(self, appid: str, group: str, member_id: str) -> Member | None:
+        """Return a member; ``None`` if it is not known."""
         return self._members.get(appid, {}).get((group, member_id))
 
     def all(self, appid: str | None = None) -> list[Member]:
-        """Those whose session may still last, of one AppID or of all."""
+        """Return the members whose session may still last, of one AppID or of all."""
         now = self._clock()
         wanted = self._members.values() if appid is None else [self._members.get(appid, {})]
         return [member for members in wanted for member in members.values() if member.outlasts(now)]
 
     def carried(self, on: ConnectionMembers, group: str, member_id: str) -> Member:
-        """The member whose request came in on a connection; a new one if it was not known."""
+        """Return the member whose request arrived on a connection; a new one if it was not known."""
         members = self._members.setdefault(on.appid, {})
         member = members.get((group, member_id))
         if member is None:
@@ -119,7 +120,7 @@ class GroupMembers:
         return member
 
     def forget(self, member: Member) -> None:
-        """It has left its group."""
+        """Remove a member that has left its group."""
         self._alone.pop(member, None)
         members = self._members.get(member.appid, {})
         if members.get((member.group, member.member_id)) is member:
@@ -128,7 +129,7 @@ class GroupMembers:
             self._members.pop(member.appid, None)
 
     def closed(self, on: ConnectionMembers, members: Iterable[Member]) -> None:
-        """A connection has ended: what waited on it waits no more. Its members are remembered until their
+        """Note that a connection has ended, and nothing waits on it any more. Its members are remembered until their
         sessions end.
         """
         now = self._clock()
@@ -142,13 +143,13 @@ class GroupMembers:
 
 
 class Guarding(Protocol):
-    """A connection, which sees to it that what goes wrong with one client is its own affair."""
+    """A connection that keeps an error of one client from affecting others."""
 
     def guard(self, action: Callable[[], None]) -> None: ...
 
 
 class Holding(Protocol):
-    """As much of a client as a heartbeat of its own needs that is held."""
+    """The parts of a client that its held heartbeat needs."""
 
     @property
     def signed(self) -> SignedIn: ...
@@ -162,7 +163,7 @@ class Holding(Protocol):
 
 
 class HeldHeartbeat(DelayedOperation):
-    """A HEARTBEAT whose answer is kept back, so that all members of its group are told at the same moment."""
+    """A HEARTBEAT whose answer is withheld, so that all members of its group are answered at the same moment."""
 
     __slots__ = ("client", "message", "reply", "request", "waits")
 
@@ -185,7 +186,7 @@ class HeldHeartbeat(DelayedOperation):
 
 
 class ConnectionMembers:
-    """The members whose requests came in on one connection."""
+    """The members whose requests arrived on one connection."""
 
     def __init__(self, registry: GroupMembers, appid: str, client_id: str, host: str, cluster: str) -> None:
         self.appid = appid
@@ -200,7 +201,7 @@ class ConnectionMembers:
         return list(self._carried.values())
 
     def groups(self) -> set[str]:
-        """The groups in which this client is a member, on whichever connection it joined."""
+        """Return the groups in which this client is a member, on whichever connection it joined."""
         return {
             member.group
             for member in self._registry.all(self.appid)
@@ -208,7 +209,7 @@ class ConnectionMembers:
         }
 
     def carries(self, group: str, member_id: str) -> Member | None:
-        """The member of a request; ``None`` for one that has no member id yet."""
+        """Return the member of a request; ``None`` for a request that has no member id yet."""
         if not member_id:
             return None
         member = self._carried.get((group, member_id))
@@ -219,7 +220,7 @@ class ConnectionMembers:
         return member
 
     def seen(self, request: Request, message: Any) -> Member | None:
-        """The member that sent a request which only members send; ``None`` for others."""
+        """Return the member that sent a request of a kind that only members send; ``None`` for others."""
         match request.kind:
             case ApiKey.HEARTBEAT | ApiKey.SYNC_GROUP:
                 return self.carries(message.group_id, message.member_id)
@@ -228,9 +229,10 @@ class ConnectionMembers:
         return None
 
     def joined(self, group: str, member_id: str, asked: Any, seconds: float) -> None:
-        """The coordinator has answered its JOIN_GROUP.
+        """Record a member when the coordinator has answered its JOIN_GROUP.
 
-        :param asked: the request. :param seconds: how long the coordinator took.
+        :param asked: the request.
+        :param seconds: how long the coordinator took.
         """
         for other in self._of_before(group, member_id):
             self.left(other)
@@ -241,8 +243,8 @@ class ConnectionMembers:
             member.join_seconds = seconds
 
     def _of_before(self, group: str, member_id: str) -> list[Member]:
-        """Ids that the client of this connection has had in the group: its coordinator had forgotten them, so
-        it joined under a new one.
+        """Return the members under ids that the client of this connection had in the group before: its coordinator had
+        forgotten them, so it joined under a new id.
         """
         return [
             member
@@ -254,7 +256,7 @@ class ConnectionMembers:
         ]
 
     def leave(self, request: Request, message: Any) -> None:
-        """A LEAVE_GROUP passes."""
+        """Remove the members that a LEAVE_GROUP names."""
         ids = (
             [each.member_id for each in message.members]
             if request.version >= LeaveGroup.MEMBERS
@@ -266,20 +268,20 @@ class ConnectionMembers:
                 self.left(member)
 
     def left(self, member: Member) -> None:
-        """It has left its group."""
+        """Remove a member that has left its group."""
         self._carried.pop((member.group, member.member_id), None)
         self._registry.forget(member)
 
     def close(self) -> None:
-        """The connection has ended."""
+        """Release the members, because the connection has ended."""
         self._registry.closed(self, self._carried.values())
         self._carried.clear()
 
     # -- requests that wait ----------------------------------------------------------------------------------
 
     def waits(self, request: Request, message: Any) -> Waits:
-        """Where the waiting of a JOIN_GROUP, SYNC_GROUP or HEARTBEAT is counted; for other kinds, and without
-        a member id, nobody looks at it.
+        """Return the counter for a waiting JOIN_GROUP, SYNC_GROUP or HEARTBEAT; for other kinds, and without a member
+        id, a counter that is never read.
         """
         if request.kind not in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT):
             return Waits()
@@ -287,19 +289,22 @@ class ConnectionMembers:
         return Waits() if member is None else member.waits[self]
 
     def hold(self, held: HeldHeartbeat) -> None:
+        """Add a held heartbeat, and count it for its member."""
         self.held.append(held)
         held.waits = self.waits(held.request, held.message)
         held.waits.held += 1
 
     def let_go(self, held: HeldHeartbeat) -> None:
+        """Remove a held heartbeat."""
         self.held.remove(held)
         held.waits.held -= 1
 
 
 def assignors_of(join: Any) -> tuple[str, ...]:
-    """The assignors that a JOIN_GROUP offers, in its order."""
+    """Return the assignors that a JOIN_GROUP offers, in its order."""
     return tuple(protocol.name for protocol in join.protocols)
 
 
 def session_timeout_ms_of(join: Any) -> int:
+    """Return the session timeout of a JOIN_GROUP in milliseconds."""
     return int(join.session_timeout.total_seconds() * 1000)

@@ -15,7 +15,7 @@ from hadash.gateway.waiting.purgatory import DelayedOperation
 
 
 class Parking(Protocol):
-    """As much of a client as its parked request needs."""
+    """The parts of a client that its parked request needs."""
 
     @property
     def signed(self) -> SignedIn: ...
@@ -29,7 +29,7 @@ class Parking(Protocol):
 
 
 class Parked(DelayedOperation):
-    """It waits, and with it everything behind it on its connection."""
+    """A parked request. Everything behind it on its connection waits, too."""
 
     __slots__ = ("client", "message", "request", "waits")
 
@@ -38,7 +38,7 @@ class Parked(DelayedOperation):
         self.client = client
         self.request = request
         self.message = message
-        #: Of the member whose request it is; set when it is parked.
+        #: The counter of the member whose request it is; set when it is parked.
         self.waits = Waits()
 
     def can_complete(self) -> bool:
@@ -53,5 +53,5 @@ class Parked(DelayedOperation):
 
 
 def is_unacknowledged(request: Request, message: Any) -> bool:
-    """Whether it is a write that is never acknowledged (acks=0): its client does not send it again."""
+    """Whether the request is a write that is never acknowledged (acks=0): its client does not send it again."""
     return request.kind is ApiKey.PRODUCE and message.acks == 0

@@ -1,4 +1,4 @@
-"""Passing requests to the cluster that a client is signed in to, and making the client's answers of the cluster's."""
+"""Passes requests to the cluster that a client is signed in to, and turns the cluster's answers into the client's."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from hadash.gateway.virtual.directory import Directory, is_transaction
 from hadash.gateway.virtual.producer_ids import given_out, renumbered
 from hadash.gateway.waiting.inflight import InFlight
 
-#: Errors of a PRODUCE after which the cluster may have its records all the same. What the client sends again
-#: is a duplicate if it goes elsewhere. (The leader has appended them, and has not heard of enough followers
-#: in time, or has lost the partition meanwhile.)
+#: Errors of a PRODUCE after which the cluster may nevertheless have its records. If the client sends them again to
+#: another cluster, they are duplicates. (The leader has appended them, but has not heard from enough followers in time,
+#: or has lost the partition meanwhile.)
 MAYBE_WRITTEN = frozenset(
     int(error)
     for error in (
@@ -50,12 +50,12 @@ MAYBE_WRITTEN = frozenset(
     )
 )
 
-#: Correlation id of the requests that the Gateway itself sends on a client's connection.
+#: The correlation id of requests that the Gateway itself sends on a client's connection.
 OWN_CORRELATION_ID = -7
 
 
 def _nobody(error: int) -> None:
-    """Who hears of it once the connection has ended."""
+    """Ignore an error after the connection has ended."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +79,7 @@ class Relay:
         members: ConnectionMembers,
         maybe_written: Callable[[int], None],
     ) -> None:
-        """:param maybe_written: called with an error of :data:`MAYBE_WRITTEN` before the client hears of it."""
+        """:param maybe_written: called with an error of :data:`MAYBE_WRITTEN` before the client gets it."""
         self.context = context
         self.signed = signed
         self.host = host
@@ -94,22 +94,22 @@ class Relay:
         self.cluster = signed.upstream.cluster
         self.observer = Observer(context.traffic, signed, host)
         self.positions = FetchPositions()
-        #: Since when the client has belonged to the other cluster, in the loop's time.
+        #: Since when the client belongs to the other cluster, in the loop's time; ``None`` if it does not.
         self.away_since: float | None = None
 
     def close(self) -> None:
-        """The connection ends: nobody waits for anything any more, and nothing is heard of the cluster."""
+        """End all waits and stop reporting errors, because the connection ends."""
         self.mutations.abandon()
         self._maybe_written = _nobody
 
     def answer(self, request: Request, data: bytes) -> None:
-        """Answer ``request`` in the cluster's place."""
+        """Answer ``request`` instead of the cluster."""
         self.replies.open().complete(data)
 
     # -- one request -------------------------------------------------------------------------------------------
 
     def relay(self, request: Request, message: Any, binding: Binding) -> None:
-        """Pass ``request`` on; its answer goes to the client when it comes."""
+        """Pass ``request`` on; its answer goes to the client when it arrives."""
         match request.kind:
             case kind if kind in LOOK_UPS and self.context.redirects:
                 self.send(request, rewrite.changed_by(rewrite.without_topic_creation, message))
@@ -126,7 +126,7 @@ class Relay:
             case ApiKey.INIT_PRODUCER_ID if message.transactional_id and not self.context.transactions:
                 self._refuse_transaction(request, message)
             case ApiKey.INIT_PRODUCER_ID if message.transactional_id:
-                self.send(request)  # the coordinator knows the producer by this very id
+                self.send(request)  # the coordinator knows the producer by its original id
             case ApiKey.TXN_OFFSET_COMMIT if request.version >= TxnOffsetCommit.LEADER_EPOCH:
                 self.send(request, rewrite.without_leader_epochs(message))
             case ApiKey.INIT_PRODUCER_ID:
@@ -165,7 +165,7 @@ class Relay:
         transform: Callable[[bytes], bytes | None] | None = None,
         reply: Reply | None = None,
     ) -> Reply:
-        """Relay ``request`` (or ``changed`` in its place); ``transform`` makes the client's answer of the cluster's."""
+        """Relay ``request`` (or ``changed`` instead); ``transform`` turns the cluster's answer into the client's."""
         if reply is None:
             if request.kind in MUTATIONS:
                 self.mutations.enter()
@@ -194,13 +194,13 @@ class Relay:
     def _pass(
         self, request: Request, on_answer: Callable[[bytes], None] | None, stream: Streamed | None = None
     ) -> None:
-        """Send a request on as it came."""
+        """Send a request on unchanged."""
         frame = request.frame
         self.upstream.send((length_of(frame), frame), request.correlation_id, on_answer, stream)
 
     def sign_in_again(self, request: Request, is_over: Callable[[Request, bytes], bool]) -> None:
-        """Relay a message of a client's own re-authentication. Requests of the Gateway's own wait until it is
-        over: a broker that is asked anything else between its messages hangs up.
+        """Relay a message of a client's own re-authentication. The Gateway's own requests wait until it is over: a
+        broker hangs up if it gets any other request between its messages.
         """
         reply, counter = self.replies.open(), self.observer.counter(request.kind)
 
@@ -217,7 +217,7 @@ class Relay:
     def _send_own(
         self, kind: ApiKey, version: int, on_answer: Callable[[bytes], None], **values: Any
     ) -> None:
-        """A request of the Gateway's own on the client's connection to its cluster."""
+        """Send a request of the Gateway's own on the client's connection to its cluster."""
         message = build(request_class(kind, version), **values)
         data = encode_request(kind, version, OWN_CORRELATION_ID, self.signed.client_id, message)
         self.upstream.send((data,), OWN_CORRELATION_ID, on_answer)
@@ -228,7 +228,7 @@ class Relay:
         since = self.context.table.since(self.signed.appid, self.signed.client_id, binding)
         opens: list[tuple[Opening, int]] = []
         if since is not None and not produced.transactional_id:
-            # (A transaction's coordinator knows its producer by the id that it gave out.)
+            # (A transaction's coordinator knows its producer by the id that it issued.)
             opens = self._opens(produced, since)
             now = self.context.loop.time()
             if produced.acks and any(self.openings.comes_too_early(*each, now) for each in opens):
@@ -259,7 +259,7 @@ class Relay:
         self.send(request, transform=answered)
 
     def _opens(self, produced: Produced, since: Callable[[str], int]) -> list[tuple[Opening, int]]:
-        """The partitions whose order the cluster does not know yet, with the sequence numbers that come to them."""
+        """Return the partitions whose sequence the cluster does not know yet, with the sequence numbers sent there."""
         found = []
         for p in produced.partitions:
             epoch = since(p.topic) if p.producer_id >= 0 else 0
@@ -270,24 +270,27 @@ class Relay:
         return found
 
     def has_to_open(self, produced: Produced) -> bool:
-        """Whether a first batch of one of these partitions is under way: this one is not sent before it is answered."""
+        """Whether a first batch of one of these partitions is under way; this request is not sent before its answer."""
         if not self.openings.any_under_way:
             return False
         return any(self.openings.is_opening(p.topic, p.partition) for p in produced.partitions)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is under way that an answer could still come to."""
+        """Whether no write is under way for which an answer could still come."""
         return self.mutations.abandoned or not (self.mutations.count or self._acks0.on_the_way)
 
     @property
     def owes_answers(self) -> bool:
-        """Whether the client waits for the answer to a mutation: cut off now, it sends the mutation again."""
+        """Whether the client waits for the answer to a mutation: if it is cut off now, it sends the mutation again."""
         return self.mutations.count > self._acks0.proofs
 
     async def quiet(self) -> None:
-        """Return when every mutation that was sent by now has been answered (a block is then in effect here: what comes
-        later is judged under it, and a client may have other Topics to write to)."""
+        """Return when every mutation that has been sent by now is answered.
+
+        A block is then in effect here: later requests are judged under it, and the client may have other Topics to
+        write to.
+        """
         if self._acks0.on_the_way and not self.mutations.abandoned:
             self._acks0.asked()
             self.mutations.enter()
@@ -305,14 +308,13 @@ class Relay:
         if self._comes_with_another_clusters_id(message) and (
             getattr(message, "group_instance_id", None) or self.signed.library in JOINS_AT_ONCE_WITHOUT_ID
         ):
-            # A static member: where its group has not forgotten it, the coordinator would fence it for its
-            # strange id, which ends its client. Without an id it takes its own place, as after a restart. And
+            # A static member: if the coordinator still remembers the group, it would fence the member for its foreign
+            # id, which ends the client. Without an id the member takes its own place, as after a restart. And
             # librdkafka joins at once without one.
             changed = message = replace(message, member_id="")
-        # Any other member keeps its id. The coordinator does not know it and says so (UNKNOWN_MEMBER_ID), as
-        # after a session that has ended. Without the id it would say MEMBER_ID_REQUIRED, which it never says
-        # to a request that has one: @platformatic/kafka keeps its old id then, asks again with it, and gives
-        # up.
+        # Any other member keeps its id. The coordinator does not know it and says so (UNKNOWN_MEMBER_ID), as after a
+        # session that has ended. Without the id it would say MEMBER_ID_REQUIRED, which it never says to a request that
+        # has one: @platformatic/kafka then keeps its old id, asks with it again, and fails.
         self.observer.joins(message.group_id, assignors_of(message), session_timeout_ms_of(message))
         loop = asyncio.get_running_loop()
         asked = loop.time()
@@ -330,15 +332,15 @@ class Relay:
         self._send_waiting(request, message, changed, joined)
 
     def _comes_with_another_clusters_id(self, message: Any) -> bool:
-        """Whether a JOIN_GROUP has the id of a member that the other cluster gave out."""
+        """Whether a JOIN_GROUP has a member id that the other cluster issued."""
         return bool(message.member_id) and self.context.member_ids.of(message.member_id) not in (
             None,
             self.cluster,
         )
 
     def _observe_reading(self, request: Request, message: Any) -> None:
-        """A member asks where to go on in the partitions that it was given: it reads them, also when nothing comes.
-        (Others ask too, to show the lag of a group: they are no members.)"""
+        """Note the partitions whose offsets a member asks for: it reads them, even if no records come. (Other clients
+        ask too, to show the lag of a group, but they are not members.)"""
         groups = message.groups if request.version >= OffsetFetch.GROUPS else (message,)
         own = self.members.groups()
         for group in groups:
@@ -349,7 +351,7 @@ class Relay:
     def _send_waiting(
         self, request: Request, message: Any, changed: Any, transform: Callable[[bytes], None] | None
     ) -> None:
-        """Relay a request whose answer waits for others; a move can answer it first."""
+        """Relay a request whose answer waits for other members; a move can answer it first."""
         waiting: Unanswered | None = None
 
         def on_answer(payload: bytes) -> None:
@@ -363,11 +365,11 @@ class Relay:
         self.unanswered.append(waiting)
 
     def leave_cluster(self) -> None:
-        """The client has moved: end what still waits on the old cluster, and its memberships there."""
+        """End the requests that wait on the old cluster, and the memberships there, because the client has moved."""
         self.leave_groups(lambda group: True)
 
     def leave_groups(self, moved: Callable[[str], bool]) -> None:
-        """The same for the groups that have moved, of a client that may stay."""
+        """Do the same as :meth:`leave_cluster` for the groups that have moved; the client itself may stay."""
         for waiting in [each for each in self.unanswered if moved(each.message.group_id)]:
             self.unanswered.remove(waiting)
             waiting.reply.complete(refuse(waiting.request, ErrorCode.not_coordinator, waiting.message))
@@ -412,17 +414,17 @@ class Relay:
 
     @property
     def moved_recently(self) -> bool:
-        """Whether the client has moved so lately that what its switch said of the other cluster still holds."""
+        """Whether the client has moved so recently that its switch's placement still holds."""
         if self.away_since is None:
             return False
         return self.context.loop.time() - self.away_since < self.context.settings.away_lookup_seconds
 
     def look_up_away(self, request: Request, message: Any) -> bool:
-        """Answer a lookup of a client that has moved; false when there is nobody to ask, and it has to sign in again."""
+        """Answer a look-up of a client that has moved; false when no source can answer, and it has to sign in again."""
         if request.kind is ApiKey.FIND_COORDINATOR and is_transaction(message):
             return False
         if self.context.redirects:
-            return False  # signed in again, it asks the other cluster itself
+            return False  # once signed in again, the client asks the other cluster itself
         binding = self.context.table.binding(self.signed.appid, self.signed.client_id)
         if not self.context.lookups.can_ask(binding.cluster):
             placement = self.context.table.placement(binding) if self.moved_recently else None
@@ -443,16 +445,14 @@ class Relay:
         return True
 
     def broken(self, error: Exception) -> None:
-        """An answer of the cluster cannot be read: the connection cannot go on."""
+        """End the connection, because an answer of the cluster cannot be read."""
         self.upstream.abort()
         if self.upstream.owner is not None:
             self.upstream.owner.upstream_lost(str(error))
 
 
 class _FetchAnswer:
-    """The answer to a FETCH on its way to the client: whole, or in pieces while it comes in. Its records are
-    counted.
-    """
+    """The answer to a FETCH on its way to the client: whole, or in pieces while it arrives. Its records are counted."""
 
     __slots__ = ("_counter", "_relay", "_reply", "_total")
 

@@ -1,4 +1,4 @@
-"""Answers in the order of their requests, as Kafka clients expect them, whoever finishes first."""
+"""Answers in the order of their requests, as Kafka clients expect them, whichever is ready first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Writer(Protocol):
-    """Where answers go: a transport."""
+    """The destination of answers: a transport."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -18,7 +18,7 @@ class Writer(Protocol):
 
 
 class Reply:
-    """A place in the queue. ``complete`` fills it; what is ready at the head goes out at once."""
+    """A place in the queue. ``complete`` fills it; ready answers at the head go out at once."""
 
     __slots__ = ("_data", "_queue", "done", "on_sent")
 
@@ -38,7 +38,7 @@ class Reply:
         self._queue.flush()
 
     def pass_on(self, data: bytes) -> None:
-        """Answer with a further piece of a framed response, of which more will come; :meth:`complete` ends it."""
+        """Answer with one more piece of a framed response; further pieces follow, and :meth:`complete` ends it."""
         if self.done:
             return
         self._data.append(data)
@@ -46,9 +46,9 @@ class Reply:
             self.send(self._queue.writer)
 
     def send(self, writer: Writer) -> None:
-        """Hand over the pieces that there are."""
+        """Write the pieces that are there."""
         data, self._data = self._data, []
-        if data and not (self._queue.closed or writer.is_closing()):  # else its client has left
+        if data and not (self._queue.closed or writer.is_closing()):  # otherwise the client has left
             if len(data) == 1:
                 writer.write(data[0])
             else:
@@ -65,7 +65,7 @@ class ReplyQueue:
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self._waiting: deque[Reply] = deque()
-        #: The client has been hung up on: nothing more can be said to it.
+        #: Whether the client has been hung up on, so that nothing more can be sent to it.
         self.closed = False
         #: Called when the last answer has gone out.
         self.on_empty: Callable[[], None] | None = None
@@ -76,21 +76,22 @@ class ReplyQueue:
         return len(self._waiting)
 
     def end(self) -> None:
-        """Nobody answers and nobody is answered any more."""
+        """Drop all places: no answers are sent, and no callback is called afterwards."""
         self._waiting.clear()
         self.on_empty = self.on_sent = None
 
     def open(self, on_sent: Callable[[], None] | None = None) -> Reply:
-        """A place at the end; ``on_sent`` is called when its answer has been handed to the client's socket."""
+        """Return a place at the end; ``on_sent`` is called when its answer has been handed to the client's socket."""
         reply = Reply(self, on_sent)
         self._waiting.append(reply)
         return reply
 
     def is_next(self, reply: Reply) -> bool:
-        """Whether every earlier request has its answer, and somebody waits for this one."""
+        """Whether every earlier request is answered, and ``reply`` is still awaited."""
         return bool(self._waiting) and self._waiting[0] is reply
 
     def flush(self) -> None:
+        """Send the ready answers at the head of the queue."""
         waiting = self._waiting
         before = len(waiting)
         while waiting and waiting[0].done:

@@ -1,10 +1,10 @@
-"""In which order an idempotent producer's first batches come to a cluster that it has moved to (docs/adr/0005).
+"""Keeps the order of an idempotent producer's first batches on a cluster that it has moved to (docs/adr/0005).
 
-A cluster that has never seen a producer id takes any sequence number as its first. So the order that
-idempotence promises begins with the first batch that it has taken: when that one is refused (its broker does
-not lead the partition yet) and the next, sent right behind it, is taken, the first comes too late, and its
-producer gives up. Until a cluster has taken the first batch of a partition, nothing is sent behind it; and
-when it was refused, what would come before it is refused, too.
+A cluster that has never seen a producer id accepts any sequence number as its first. So the order that idempotence
+guarantees begins with the first batch that the cluster accepts. If a batch is refused (its broker does not lead the
+partition yet) and the next one, sent right after it, is accepted, the first comes too late, and its producer fails.
+Until a cluster has accepted the first batch of a partition, nothing is sent after it; and if it was refused, later
+batches are refused until it comes again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Opening(NamedTuple):
-    """A partition that a producer id writes to; ``since``: the binding epoch since which it does here."""
+    """A partition that a producer id writes to; ``since`` is the binding epoch since which it does so here."""
 
     topic: str
     partition: int
@@ -24,7 +24,7 @@ class Opening(NamedTuple):
 
 
 class Openings:
-    """Of one connection. ``now`` is in seconds of any clock.
+    """The openings of one connection. ``now`` is in seconds of any clock.
 
     >>> openings, orders = Openings(patience=5.0), Opening("orders", 0, 7, 0, 12)
     >>> openings.sent([(orders, 30)]); openings.is_opening("orders", 0)
@@ -37,10 +37,10 @@ class Openings:
     __slots__ = ("_opened", "_patience", "_refused", "_under_way")
 
     def __init__(self, patience: float) -> None:
-        """:param patience: for how long the first batch is expected again: a producer may have given it up."""
+        """:param patience: seconds for which the first batch is expected again; its producer may have dropped it."""
         self._patience = patience
         self._opened: set[Opening] = set()
-        #: Topic and partition of the first batches that are not answered yet.
+        #: Topic and partition of first batches that are not answered yet.
         self._under_way: set[tuple[str, int]] = set()
         #: The sequence number of the first batch that was refused, and until when it is expected again.
         self._refused: dict[Opening, tuple[int, float]] = {}
@@ -50,26 +50,29 @@ class Openings:
         return bool(self._under_way)
 
     def is_open(self, opening: Opening) -> bool:
-        """Whether the cluster knows the order already."""
+        """Whether the cluster already knows the sequence."""
         return opening in self._opened
 
     def is_opening(self, topic: str, partition: int) -> bool:
-        """Whether a first batch is under way: the next one waits for its answer."""
+        """Whether a first batch is under way; the next one waits for its answer."""
         return (topic, partition) in self._under_way
 
     def comes_too_early(self, opening: Opening, sequence: int, now: float) -> bool:
-        """Whether the cluster would take a batch before one that it has refused."""
+        """Whether the cluster would accept a batch before one that it has refused."""
         first, until = self._refused.get(opening, (sequence, now))
         return sequence > first and now < until
 
     def sent(self, batches: Iterable[tuple[Opening, int]]) -> None:
-        """First batches, with their sequence numbers, are on their way."""
+        """Note that first batches, with their sequence numbers, are under way."""
         self._under_way.update((opening.topic, opening.partition) for opening, _ in batches)
 
     def answered(
         self, batches: Iterable[tuple[Opening, int]], refused: set[tuple[str, int]], now: float
     ) -> None:
-        """:param refused: the partitions whose batches were not taken."""
+        """Note that first batches were answered.
+
+        :param refused: the partitions whose batches were not accepted.
+        """
         for opening, sequence in batches:
             partition = (opening.topic, opening.partition)
             self._under_way.discard(partition)

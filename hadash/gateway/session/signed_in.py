@@ -1,4 +1,4 @@
-"""Who a client is, once it has signed in."""
+"""The identity of a client that has signed in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hadash.gateway.session.upstream import Upstream
 
 @dataclass(slots=True)
 class SignedIn:
-    """Who is at the other end, and the broker connection that is signed in as them."""
+    """A client's identity, and the broker connection that is signed in as that client."""
 
     appid: str
     client_id: str
@@ -17,9 +17,8 @@ class SignedIn:
     library: str
     library_version: str
     upstream: Upstream
-    #: What tells the client so; written when the client is known to everybody here.
+    #: The answer that tells the client that it is signed in; written when all parts of the Gateway know the client.
     welcome: bytes = b""
-    #: It signed in without a client.id, and has said one since. Java before 2.6 signs in with that of its
-    #: configuration, which may be empty, and makes its requests with one that it has made up
-    #: (``consumer-group-1``).
+    #: Whether the client signed in without a client.id and has named one since. Java before 2.6 signs in with that of
+    #: its configuration, which may be empty, and sends its requests with a generated one (``consumer-group-1``).
     named_later: bool = False

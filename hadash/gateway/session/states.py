@@ -1,12 +1,11 @@
 """The states of a client's session as tables. Pure; drawn into ``docs/states.md``.
 
-A session has three lives that do not follow from one another, so there are three small tables, not one large
-one. What the network has told us: the :data:`LINE`. What we do for whoever is at its other end: the
-:data:`SERVICE`. And once that is somebody who has signed in, the :data:`CLIENT`, which can outlive the line:
-its writes are followed until the broker has answered them.
+A session has three independent aspects, so there are three small tables instead of one large one: the :data:`LINE` is
+what the network has reported; the :data:`SERVICE` is what the Gateway does for the connection; and the :data:`CLIENT`
+is the signed-in client, which can outlive the line: its writes are followed until the broker has answered them.
 
-What is not in a table changes nothing. These events come from a network, whenever they like: a client hangs up
-on a connection that has ended, and is told to leave while it leaves.
+An event that a table does not have changes nothing. Events come from a network, in any order: a client hangs up on a
+connection that has ended, and is told to leave while it leaves.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from hadash.machines import Machine
 class Line(StrEnum):
     """The connection as the network knows it."""
 
-    HANDSHAKE = "handshake"  # accepted; TLS is still agreed upon, and nothing can be said
+    HANDSHAKE = "handshake"  # accepted; the TLS handshake is not complete, and nothing can be sent
     OPEN = "open"
-    HALF_CLOSED = "half-closed"  # the client has hung up: nothing more comes; it may still read
+    HALF_CLOSED = "half-closed"  # the client has hung up: nothing more arrives, but it may still read
     LOST = "lost"  # the transport has ended
 
 
 class Heard(StrEnum):
-    """What the network tells."""
+    """What the network reports."""
 
     CONNECTED = "connected"
     CLIENT_LEFT = "client left"
     LOST = "lost"
 
 
-#: Both of its ends are gone as soon as the client is: nothing that is handled comes after that.
+#: A line is gone as soon as the client has hung up: nothing that is handled arrives after that.
 LINE = Machine[Line, Heard](
     "a line",
     {
@@ -44,7 +43,7 @@ LINE = Machine[Line, Heard](
     },
 )
 
-#: The client has hung up.
+#: The states in which the client has hung up.
 GONE = frozenset({Line.HALF_CLOSED, Line.LOST})
 
 
@@ -53,10 +52,10 @@ class Service(StrEnum):
 
     WAITING = "waiting"  # for the first request
     SIGNING_IN = "signing in"
-    SERVED = "served"  # its requests are handled, one after the other
-    FINISHING = "finishing"  # nothing more is handled; hung up on when every earlier request has its answer
-    LEAVING = "leaving"  # nothing more is handled; hung up on when its broker has answered what it wrote
-    HUNG_UP = "hung up"  # what it was answered still goes out, and it is given time to read that
+    SERVED = "served"  # its requests are handled, one by one
+    FINISHING = "finishing"  # nothing more is handled; hung up on when every earlier request is answered
+    LEAVING = "leaving"  # nothing more is handled; hung up on when the broker has answered its writes
+    HUNG_UP = "hung up"  # answers still go out, and the client gets time to read them
     CUT = "cut"  # ended at once
 
 
@@ -71,7 +70,7 @@ class Act(StrEnum):
     CUT = "cut"
 
 
-#: A connection that is leaving does not finish earlier: what it wrote must have its answer first.
+#: A connection that is leaving does not finish earlier: its writes must be answered first.
 SERVICE = Machine[Service, Act](
     "a connection",
     {
@@ -102,26 +101,26 @@ SERVICE = Machine[Service, Act](
     },
 )
 
-#: Nothing more of it is handled.
+#: The states in which nothing more is handled.
 CLOSING = frozenset({Service.FINISHING, Service.LEAVING, Service.HUNG_UP, Service.CUT})
 
 
 class Turn(StrEnum):
-    """Whose turn it is: connections are handled a few requests at a time, one connection after the other."""
+    """The turn of a connection: requests are handled a few at a time, one connection after another."""
 
-    NONE = "none"  # nothing waits to be handled, or something holds it up
-    QUEUED = "queued"  # its turn comes
+    NONE = "none"  # no request waits, or something holds the requests up
+    QUEUED = "queued"  # its turn will come
     NOW = "now"
 
 
 class ClientState(StrEnum):
-    """A signed-in client."""
+    """The states of a signed-in client."""
 
-    NEW = "new"  # nothing of it was handled: it may still say its client.id
+    NEW = "new"  # no request was handled yet: the client may still name its client.id
     SERVED = "served"
-    RENAMED = "renamed"  # it has said its client.id, and another one is served in its place
-    LEAVING = "leaving"  # nothing more of it is passed on; what it wrote is followed
-    ENDED = "ended"  # nothing of it is under way
+    RENAMED = "renamed"  # it has named its client.id, and another client object serves it
+    LEAVING = "leaving"  # nothing more is passed on; its writes are followed
+    ENDED = "ended"  # nothing is under way
 
 
 class Step(StrEnum):
@@ -153,7 +152,7 @@ class HeldUpBy(StrEnum):
     """Why a client's next request is not handled yet."""
 
     NOTHING = ""
-    BINDING = "binding"  # the one before is parked: it waits for a change of its binding
+    BINDING = "binding"  # an earlier request is parked: it waits for a change of its binding
     WRITES = "writes"  # the cluster must answer earlier writes first
-    BROKER = "broker"  # its broker lags behind in taking what was sent
-    ANSWERS = "answers"  # too many earlier requests have no answer yet
+    BROKER = "broker"  # the broker is slow to take what was sent
+    ANSWERS = "answers"  # too many earlier requests are unanswered

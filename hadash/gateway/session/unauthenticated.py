@@ -1,13 +1,13 @@
-"""Connections that are not signed in yet: how many there may be, and what they may hold together.
+"""Connections that are not signed in yet: how many are allowed, and what they may hold together.
 
-Anybody can open connections, so anybody can open as many as there may be. What then makes room must not be
-the honest client that comes next. A client that signs in answers in a round trip; one that only takes a place
-keeps the Gateway waiting. So the connection that has kept the Gateway waiting for the longest is closed. One
-whose request the Gateway (or its broker) still works on is never closed for that, and none in its first
-second: when thousands of clients come back at once, those who have begun can finish. When nobody can be
-closed, the new connection is.
+Anybody can open connections, so a stranger can open as many as are allowed. The next honest client must not be the one
+that makes room then. A client that signs in answers within a round trip; a connection that only takes a place keeps the
+Gateway waiting. So the connection that has kept the Gateway waiting for the longest is closed. A connection whose
+request the Gateway (or its broker) still works on is never closed for that, and none in its first second: when
+thousands of clients come back at once, those that have begun can finish. If no connection can be closed, the new one
+is.
 
-Of what they hold in bytes, the connection that holds most is closed: a sign-in is a few hundred bytes.
+When they hold too many bytes, the connection that holds most is closed: a sign-in takes a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-#: Seconds that a connection may keep the Gateway waiting before it can be closed to make room: TCP, TLS and
-#: the first request over a slow line. With the default limits a stranger has to open 5,000 connections a
-#: second to keep others out.
+#: Seconds that a connection may keep the Gateway waiting before it can be closed to make room: TCP, TLS and the first
+#: request over a slow line. With the default limits a stranger has to open 5,000 connections a second to keep others
+#: out.
 GRACE_SECONDS = 1.0
 
-#: Classes of size (powers of two) by which the connection that holds most is found.
+#: Size classes (powers of two) by which the connection that holds most is found.
 _CLASSES = 40
 
-#: Why a connection is closed, as it is counted.
+#: The reasons, as counted, for closing a connection.
 TOO_MANY = "unauthenticated connections"
 TOO_MANY_OF_HOST = "unauthenticated connections of a host"
 TOO_MANY_BYTES = "unauthenticated bytes"
@@ -37,11 +37,11 @@ class Closable(Protocol):
     def host(self) -> str: ...
 
     def turn_out(self, reason: str, why: str) -> None:
-        """End it at once, and note the reason."""
+        """End the connection at once, and note the reason."""
 
 
 class _State:
-    """What is known of one connection."""
+    """The state of one connection."""
 
     __slots__ = ("held", "since")
 
@@ -52,8 +52,12 @@ class _State:
 
 
 class Unauthenticated:
-    """:param most: connections at once; :param most_of_host: of one peer address, 0 for no such limit.
-    :param most_bytes: what they may hold together. :param clock: seconds.
+    """The connections that are not signed in.
+
+    :param most: the most connections at once.
+    :param most_of_host: the most of one peer address; 0 for no limit.
+    :param most_bytes: the most bytes that they may hold together.
+    :param clock: returns seconds.
     """
 
     def __init__(self, most: int, most_of_host: int, most_bytes: int, clock: Callable[[], float]) -> None:
@@ -62,7 +66,7 @@ class Unauthenticated:
         self._most_bytes = most_bytes
         self._clock = clock
         self._states: dict[Closable, _State] = {}
-        #: Those who keep the Gateway waiting, the longest first: all, and of each host. (The clock does not go back.)
+        #: Connections that keep the Gateway waiting, the longest first: all, and by host. (The clock never goes back.)
         self._idle: dict[Closable, None] = {}
         self._idle_of: dict[str, dict[Closable, None]] = {}
         self._count_of: dict[str, int] = {}
@@ -76,10 +80,10 @@ class Unauthenticated:
         return connection in self._states
 
     def make_room(self, host: str, *, for_others: bool = False) -> str:
-        """Make room for a connection of ``host``; why there is none, as it is counted, or nothing.
+        """Make room for a connection from ``host``; return why there is none, as it is counted, or an empty text.
 
-        :param for_others: it is a load balancer's, which is going to say whose connection it is. That one's
-            limit counts then.
+        :param for_others: whether the connection is a load balancer's, which is going to name its client. The client's
+            limit applies then.
         """
         crowded = not for_others and 0 < self._most_of_host <= self._count_of.get(host, 0)
         if crowded and not self._close_oldest(self._idle_of.get(host, {}), TOO_MANY_OF_HOST):
@@ -106,13 +110,14 @@ class Unauthenticated:
         return True
 
     def add(self, connection: Closable) -> None:
+        """Add a new connection, which keeps the Gateway waiting from now on."""
         self._states[connection] = _State(self._clock())
         self._count_of[connection.host] = self._count_of.get(connection.host, 0) + 1
         self._sizes[0][connection] = None
         self._add_idle(connection)
 
     def remove(self, connection: Closable) -> None:
-        """It is signed in, or has ended; harmless when it is known already."""
+        """Remove a connection that is signed in or has ended; harmless when it is not here."""
         state = self._states.pop(connection, None)
         if state is None:
             return
@@ -124,21 +129,21 @@ class Unauthenticated:
             del self._count_of[connection.host]
 
     def works(self, connection: Closable) -> None:
-        """The Gateway has a request of it to work on."""
+        """Note that the Gateway works on a request of the connection."""
         state = self._states.get(connection)
         if state is not None and state.since is not None:
             state.since = None
             self._remove_idle(connection)
 
     def waits(self, connection: Closable) -> None:
-        """The Gateway waits for its next request."""
+        """Note that the Gateway waits for the connection's next request."""
         state = self._states.get(connection)
         if state is not None and state.since is None:
             state.since = self._clock()
             self._add_idle(connection)
 
     def holds(self, connection: Closable, size: int) -> None:
-        """``size`` bytes of it wait here. Beyond the limit of all, who holds most is closed, it may be this one."""
+        """Note that the connection holds ``size`` bytes. Above the limit of all, the one that holds most is closed."""
         state = self._states.get(connection)
         if state is None or state.held == size:
             return

@@ -17,31 +17,31 @@ from hadash.gateway.protocol.codec import build, decode_response, encode_request
 from hadash.gateway.protocol.wire import FrameSplitter, MalformedFrame, WireError, correlation_of
 from hadash.gateway.session.keepalive import limit_silence
 
-#: An answer that is longer than this is passed on while it still comes in, when nothing in it is rewritten. Below it
-#: the client gains nothing: it arrives in one or two pieces.
+#: An answer that is longer than this is passed on while it arrives, if nothing in it is rewritten. For shorter ones the
+#: client gains nothing: they arrive in one or two pieces.
 STREAM_BYTES = 32_768
 
-#: Where a framed request has its correlation id: after the length, the kind and the version.
+#: Where the correlation id of a framed request is: after the length, the kind and the version.
 _CORRELATION_AT = 8
 
-#: SO_LINGER: on, for no time.
+#: The value of SO_LINGER that resets the connection: on, with no time.
 _RESET = struct.pack("ii", 1, 0)
 
 Answer = Callable[[bytes], None]
 
-#: A request that waits: its frame, correlation id, and who gets the answer.
+#: A queued request: its frame, correlation id, and receivers of the answer.
 _Queued = tuple[tuple[bytes, ...], int, Answer | None, "Streamed | None"]
 
 
 class UpstreamUnavailable(Exception):
-    """The broker cannot be reached. The message says which and why."""
+    """The broker cannot be reached. The message says which one, and why."""
 
 
 class Streamed(Protocol):
-    """Takes an answer in pieces."""
+    """Receives an answer in pieces."""
 
     def begin(self, length: int) -> None:
-        """An answer of ``length`` bytes (beyond its length field) comes."""
+        """Called when an answer of ``length`` bytes (without its length field) begins."""
 
     def piece(self, data: bytes) -> None: ...
 
@@ -49,19 +49,20 @@ class Streamed(Protocol):
 
 
 class Owner(Protocol):
-    """Whose connection this is."""
+    """The owner of a connection."""
 
     def upstream_lost(self, why: str) -> None:
-        """The broker hung up; ``why`` is empty unless it broke the protocol."""
+        """Called when the broker hung up; ``why`` is empty unless it broke the protocol."""
 
     def upstream_paused(self) -> None:
-        """The broker lags behind in taking what was sent."""
+        """Called when the broker is slow to take what was sent."""
 
     def upstream_resumed(self) -> None: ...
 
 
 class Upstream(asyncio.Protocol):
-    """Each answer goes to the callback of its request. All methods run in the Gateway's loop."""
+    """A connection to a broker. Each answer goes to the callback of its request. All methods run in the Gateway's
+    loop."""
 
     def __init__(
         self, cluster: str, max_frame_bytes: int, write_buffer_bytes: int, silence_seconds: float
@@ -70,27 +71,27 @@ class Upstream(asyncio.Protocol):
         self._silence_seconds = silence_seconds
         self._write_buffer_bytes = write_buffer_bytes
         self.owner: Owner | None = None
-        #: How it has ended, for people.
+        #: How the connection has ended, for people.
         self.ended_by = ""
-        #: Called once, when it has ended.
+        #: Called once, when the connection has ended.
         self.on_end: Callable[[], None] | None = None
-        #: The broker was told which library the client uses.
+        #: Whether the broker was told which library the client uses.
         self.introduced = False
-        #: What waits until the connection is signed in again; ``None`` while it is not held.
+        #: The requests that wait until the connection is signed in again; ``None`` while it is not held.
         self._held: list[_Queued] | None = None
-        #: It is held, and its owner knows.
+        #: Whether it is held, and its owner has been told.
         self._pauses = False
-        #: The transport takes no more for now.
+        #: Whether the transport takes no more for now.
         self._full = False
-        #: Who waits in :meth:`exchange`.
+        #: The waiters in :meth:`exchange`.
         self._exchanging: set[asyncio.Future[bytes]] = set()
-        #: Done when everything that was sent has its answer, or the connection has ended; ``None`` while nobody asks.
+        #: Done when everything that was sent is answered, or the connection has ended; ``None`` without a waiter.
         self._quiet: asyncio.Future[None] | None = None
         self._frames = FrameSplitter(max_frame_bytes)
         self._waiting: deque[tuple[int, Answer | None, Streamed | None]] = deque()
         self._transport: asyncio.Transport | None = None
         self._stream: Streamed | None = None
-        #: Bytes of the streamed answer that are still to come.
+        #: Bytes of the streamed answer that have not arrived yet.
         self._stream_rest = 0
 
     @classmethod
@@ -105,7 +106,9 @@ class Upstream(asyncio.Protocol):
         silence_seconds: float,
         header: bytes = b"",
     ) -> Upstream:
-        """:param header: of the PROXY protocol; it goes out before everything else, TLS too.
+        """Connect to a broker.
+
+        :param header: a header of the PROXY protocol; it is sent before everything else, also before TLS.
         :raises UpstreamUnavailable: no connection within ``timeout`` seconds.
         """
         upstream = cls(cluster, max_frame_bytes, write_buffer_bytes, silence_seconds)
@@ -125,7 +128,10 @@ class Upstream(asyncio.Protocol):
         return upstream
 
     async def _connect_behind(self, header: bytes, broker: Broker, context: ssl.SSLContext | None) -> None:
-        """:raises OSError: no address of the broker takes a connection."""
+        """Connect, and send ``header`` first.
+
+        :raises OSError: no address of the broker accepts a connection.
+        """
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
         for place, (family, kind, protocol, _, address) in enumerate(found, 1):
@@ -164,9 +170,9 @@ class Upstream(asyncio.Protocol):
     ) -> None:
         """Queue a request: its frame in one piece or several.
 
-        :param on_answer: gets the whole answer, without its length; ``None`` for a request that has none (acks=0).
-        :param stream: gets a long answer in pieces instead, while it comes in.
-        :param signs_in: it is part of what :meth:`hold` keeps the others back for.
+        :param on_answer: receives the whole answer, without its length; ``None`` for a request without one (acks=0).
+        :param stream: receives a long answer in pieces instead, while it arrives.
+        :param signs_in: whether the request belongs to the sign-in for which :meth:`hold` keeps others back.
         """
         if self._held is not None and not signs_in:
             self._held.append((data, correlation_id, on_answer, stream))
@@ -176,7 +182,7 @@ class Upstream(asyncio.Protocol):
             self._waiting.append((correlation_id, on_answer, stream))
 
     async def exchange(self, data: bytes) -> bytes:
-        """Send one framed request and read its answer (without the length), also while others are held.
+        """Send one framed request and return its answer (without the length), also while others are held.
 
         :raises UpstreamUnavailable: the broker hung up.
         """
@@ -200,13 +206,13 @@ class Upstream(asyncio.Protocol):
 
     @property
     def congested(self) -> bool:
-        """Whether what is sent now would wait here."""
+        """Whether a request sent now would wait here."""
         return self._full or self._pauses
 
     def hold(self, *, pause: bool = True) -> None:
-        """Keep back what is sent from now on, until :meth:`release`.
+        """Keep back all requests from now on, until :meth:`release`.
 
-        :param pause: tell the owner, so that it sends nothing. (A client that signs in again by itself sends
+        :param pause: whether to tell the owner, so that it sends nothing. (A client that signs in again itself sends
             nothing else anyway.)
         """
         if self._held is not None:
@@ -217,8 +223,10 @@ class Upstream(asyncio.Protocol):
             self.owner.upstream_paused()
 
     async def answered(self) -> None:
-        """Wait, while others are held, until everything that was sent before has its answer, however long that takes: a
-        FETCH may wait for records. Returns also when the connection ends."""
+        """Wait, while others are held, until everything sent before is answered.
+
+        That may take any time, because a FETCH may wait for records. Also returns when the connection ends.
+        """
         if self._is_quiet() or self.transport.is_closing():
             return
         self._quiet = asyncio.get_running_loop().create_future()
@@ -237,7 +245,7 @@ class Upstream(asyncio.Protocol):
             self._quiet.set_result(None)
 
     def release(self) -> None:
-        """Send what was kept back, in its order."""
+        """Send the requests that were kept back, in their order."""
         if self._held is None:
             return
         held, self._held = self._held, None
@@ -254,8 +262,8 @@ class Upstream(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Hang up so that nothing of what is buffered here is sent any more. (Closing would still send it, whenever the
-        broker reads again.) What has reached the broker's machine may still be worked off."""
+        """Hang up so that nothing buffered here is sent any more. (Closing would still send it, whenever the broker
+        reads again.) What has reached the broker's machine may still be processed."""
         if self._transport is not None:
             connected = self._transport.get_extra_info("socket")
             if connected is not None and not self._transport.is_closing():
@@ -295,7 +303,7 @@ class Upstream(asyncio.Protocol):
         on_answer(payload)
 
     def _begin_stream(self) -> None:
-        """Pass the answer on that has begun, when it is a long one."""
+        """Pass the begun answer on, if it is a long one."""
         if self._frames.missing_bytes < STREAM_BYTES:
             return
         partial = self._frames.take_partial()
@@ -311,7 +319,7 @@ class Upstream(asyncio.Protocol):
         stream.piece(data)
 
     def _pass_on(self, data: bytes) -> bytes:
-        """What belongs to the streamed answer; the rest is returned."""
+        """Pass on the bytes that belong to the streamed answer, and return the rest."""
         assert self._stream is not None
         stream, here = self._stream, data[: self._stream_rest]
         self._stream_rest -= len(here)
@@ -356,7 +364,7 @@ class Upstream(asyncio.Protocol):
 
 
 async def read_api_versions(upstream: Upstream) -> dict[int, tuple[int, int]]:
-    """What a broker can serve. Needs no sign-in, and is the first thing on a connection."""
+    """Return the versions that a broker serves. Needs no sign-in; it is the first request on a connection."""
     version = 2
     message: Any = build(request_class(ApiKey.API_VERSIONS, version))
     payload = await upstream.exchange(
@@ -366,14 +374,15 @@ async def read_api_versions(upstream: Upstream) -> dict[int, tuple[int, int]]:
     return {int(key.api_key): (int(key.min_version), int(key.max_version)) for key in response.api_keys}
 
 
-#: What brokers take as the name and version of a client's library (KIP-511).
+#: What brokers accept as the name and version of a client's library (KIP-511).
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def introduce(upstream: Upstream, client_id: str, library: str, version: str) -> None:
-    """Tell the broker which library the client uses, if it has said so itself: brokers show it with the
-    client's connections (KIP-511) and in their metrics (KIP-559). Whatever it answers is fine: older ones do
-    not know the request's version.
+    """Tell the broker which library the client uses, if the client has named it: brokers show it with the client's
+    connections (KIP-511) and in their metrics (KIP-559).
+
+    Any answer is fine: older brokers do not know the request's version.
 
     :raises UpstreamUnavailable: the broker hung up.
     """
@@ -384,8 +393,10 @@ async def introduce(upstream: Upstream, client_id: str, library: str, version: s
 
 
 def introduce_in_line(upstream: Upstream, client_id: str, library: str, version: str) -> None:
-    """The same for a client that says so after its sign-in, as Java's do, behind what it has sent before.
-    Once: a library does not change, and a client must not make requests that nobody counts.
+    """Do the same for a client that names its library after its sign-in, as Java's do, behind the requests that it has
+    sent before.
+
+    This happens once: a library does not change, and a client must not cause requests that are not counted.
     """
     introduction = None if upstream.introduced else _introduction(client_id, library, version)
     if introduction is not None:
@@ -394,7 +405,7 @@ def introduce_in_line(upstream: Upstream, client_id: str, library: str, version:
 
 
 def _introduction(client_id: str, library: str, version: str) -> bytes | None:
-    """The request; ``None`` for what brokers do not take."""
+    """Return the request; ``None`` if brokers would not accept the name or version."""
     if not (_SOFTWARE.fullmatch(library) and _SOFTWARE.fullmatch(version)):
         return None
     message = build(

@@ -1,4 +1,4 @@
-"""Signing in to a cluster with an account of the Gateway's own, and again before its session ends (KIP-368)."""
+"""Signs in to a cluster with an account of the Gateway's own, and again before the session ends (KIP-368)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ log = logging.getLogger(__name__)
 
 CLIENT_ID = "hadash-gateway"
 
-#: The part of a session after which it is renewed, as Java's clients do: at random, so that not all of a
-#: start come at once.
+#: The part of a session after which it is renewed, chosen at random as Java's clients do, so that sessions that began
+#: together are not renewed together.
 RENEWED_AT = (0.85, 0.95)
 
-#: Seconds between two sign-ins: a broker refuses one that follows sooner (KIP-368).
+#: The least seconds between two sign-ins: a broker refuses one that follows sooner (KIP-368).
 LEAST_SESSION_SECONDS = 1.1
 
 
 async def sign_in_to(upstream: Upstream, account: Account, client_id: str = CLIENT_ID) -> float:
-    """Sign ``upstream`` in with ``account``; the seconds after which the broker ends the session, 0 for never.
+    """Sign ``upstream`` in with ``account``; return the seconds after which the broker ends the session, 0 for never.
 
-    :raises UpstreamUnavailable: the cluster refuses it, with its reason.
+    :raises UpstreamUnavailable: the cluster refuses the account. The message has the reason.
     """
     whose = f"account {account.username} ({account.mechanism})"
     payload = await upstream.exchange(
@@ -78,11 +78,10 @@ def _request(kind: ApiKey, version: int, client_id: str, **values: object) -> by
 
 
 class OwnSession:
-    """An account that is signed in on one connection, for as long as the connection stands.
+    """An account that is signed in on one connection, for as long as the connection lasts.
 
-    Re-authentication is in line: what was sent before is answered first, and what is sent meanwhile waits for
-    it, because a broker takes nothing else between handshake and answer. That is three exchanges,
-    milliseconds.
+    Re-authentication is in line: requests sent before are answered first, and those sent meanwhile wait for it, because
+    a broker accepts nothing else between handshake and answer. It takes three exchanges, which are milliseconds.
     """
 
     def __init__(
@@ -94,10 +93,10 @@ class OwnSession:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         renewed: Callable[[], None],
     ) -> None:
-        """:param seconds: for a renewal;
-
-        :param spawn: runs it beside everything else;
-        :param renewed: called after each.
+        """
+        :param seconds: how long a renewal may take.
+        :param spawn: runs a renewal in the background.
+        :param renewed: called after each renewal.
         """
         self._upstream = upstream
         self._account = account
@@ -109,7 +108,10 @@ class OwnSession:
         upstream.on_end = self._ended
 
     async def begin(self) -> None:
-        """:raises UpstreamUnavailable: as :func:`sign_in_to`."""
+        """Sign in, and keep the session renewed.
+
+        :raises UpstreamUnavailable: see :func:`sign_in_to`.
+        """
         self._renew_after(await sign_in_to(self._upstream, self._account, self._client_id))
 
     def _renew_after(self, lifetime: float) -> None:
@@ -123,7 +125,7 @@ class OwnSession:
         if upstream.transport.is_closing():
             return
         upstream.hold()
-        # The renewal's time begins when it is its turn: what was sent before may take longer by itself.
+        # The renewal's time begins when its turn comes: requests sent before may take longer by themselves.
         await upstream.answered()
         if upstream.transport.is_closing():
             return
@@ -132,7 +134,7 @@ class OwnSession:
                 sign_in_to(upstream, self._account, self._client_id), self._seconds
             )
         except (UpstreamUnavailable, WireError, TimeoutError) as error:
-            # The broker would end the connection by itself when the session is over, in the middle of something.
+            # The broker would end the connection itself when the session is over, in the middle of a request.
             why = f"its session could not be renewed ({error or type(error).__name__})"
             log.error("a connection to cluster %s ends: %s", upstream.cluster, why)
             upstream.ended_by = why

@@ -1,5 +1,5 @@
-"""Connections to the clusters: for clients, for whom the Gateway signs in where they bring no password, and of the
-Gateway's own.
+"""Opens connections to the clusters: for clients, signed in by the Gateway if they bring no password, and for the
+Gateway itself.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hadash.gateway.virtual.nodes import Node, NodeMap
 
 
 class Upstreams:
-    """Opens them. ``clusters`` are described as the control plane has last published them.
+    """Opens connections. ``clusters`` holds the descriptions that the control plane published last.
 
-    :param spawn: runs something beside everything else, until the Gateway ends.
+    :param spawn: runs a coroutine in the background until the Gateway ends.
     """
 
     def __init__(
@@ -52,7 +52,10 @@ class Upstreams:
         self._spawn = spawn
 
     def _bootstrap(self, cluster: str) -> Broker:
-        """Any broker. :raises UpstreamUnavailable: the cluster is none of this pair's."""
+        """Return any broker of the cluster.
+
+        :raises UpstreamUnavailable: the cluster does not belong to this pair.
+        """
         if cluster not in self._clusters:
             raise UpstreamUnavailable(
                 f"a binding leads to cluster {cluster!r}, which pair {self._pair.name} does not have"
@@ -64,13 +67,13 @@ class Upstreams:
         return Broker(-1, host, int(port))
 
     async def open_upstream(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
-        """A connection to the cluster that serves a client: the broker whose node it came to, if its cluster does so
-        in any way, else any of the cluster that it is bound to.
+        """Open a connection to the cluster that serves a client: to the broker whose node the client connected to, if
+        that broker's cluster serves any of its requests, else to any broker of the cluster that it is bound to.
 
-        :param passed: between which addresses the client's own connection is.
+        :param passed: the addresses of the client's own connection.
 
         :raises Unidentified: the cluster would take the client for the Gateway itself.
-        :raises UpstreamUnavailable: the broker cannot be reached, or nobody knows which cluster it is.
+        :raises UpstreamUnavailable: the broker cannot be reached, or the client's cluster is not known.
         """
         if self._table.is_unknown(appid):
             raise UpstreamUnavailable(
@@ -84,8 +87,8 @@ class Upstreams:
         )
 
     async def open_as(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
-        """A connection for a client that brings no password: signed in with its AppID's account, where the cluster asks
-        for one.
+        """Open a connection for a client that brings no password, signed in with its AppID's account if the cluster
+        requires one.
 
         :raises Unidentified: there is no such account, or the AppID may not be used without authentication.
         :raises UpstreamUnavailable: the broker cannot be reached, or refuses the account.
@@ -112,28 +115,34 @@ class Upstreams:
 
     @property
     def connect_seconds(self) -> float:
-        """For so long a broker is waited for."""
+        """The seconds to wait for a broker."""
         return self._settings.connect_seconds
 
     async def sign_in_to_look_up(self, upstream: Upstream) -> None:
-        """With the account that may ask, where the cluster wants one. :raises UpstreamUnavailable: it is refused."""
+        """Sign in with the look-up account, if the cluster requires one.
+
+        :raises UpstreamUnavailable: the cluster refuses it.
+        """
         if self.uses_sasl(upstream.cluster):
             await self.sign_in(upstream, self._accounts.lookup[upstream.cluster])
 
     def can_look_up(self, cluster: str) -> bool:
-        """Whether there is an account for ``cluster``: on one without SASL, the Gateway's own certificate."""
+        """Whether there is an account for ``cluster``; without SASL that is the Gateway's own certificate."""
         if cluster in self._clusters and not self.uses_sasl(cluster):
             return self._certificates.presents_own(cluster)
         return cluster in self._accounts.lookup
 
     async def open_cluster(self, cluster: str) -> Upstream:
-        """A connection to any broker of ``cluster``. :raises UpstreamUnavailable: it cannot be reached."""
+        """Open a connection to any broker of ``cluster``.
+
+        :raises UpstreamUnavailable: the broker cannot be reached.
+        """
         return await self._open(cluster, self._bootstrap(cluster), self._certificates.own(cluster))
 
     async def sign_in(self, upstream: Upstream, account: Account, client_id: str = CLIENT_ID) -> None:
-        """Sign a connection in with an account of the Gateway's own, for as long as it stands.
+        """Sign a connection in with an account of the Gateway's own, and keep it signed in as long as it lasts.
 
-        :raises UpstreamUnavailable: the broker refuses it.
+        :raises UpstreamUnavailable: the broker refuses the account.
         """
         seconds = self._settings.connect_seconds
         await OwnSession(upstream, account, client_id, seconds, self._spawn, self._renewed).begin()
@@ -142,14 +151,14 @@ class Upstreams:
         self._traffic.renewed_sessions += 1
 
     def uses_sasl(self, cluster: str) -> bool:
-        """Whether ``cluster`` wants its clients to sign in."""
+        """Whether ``cluster`` requires its clients to sign in."""
         return self._clusters[cluster].security_protocol.startswith("SASL")
 
     def _context_for(self, appid: str, cluster: str) -> ssl.SSLContext:
-        """TLS for a client's connection to ``cluster``. A cluster without SASL takes whose certificate it is
-        for the client.
+        """Return the TLS context for a client's connection to ``cluster``. A cluster without SASL identifies the client
+        by the certificate.
 
-        :raises Unidentified: there is the Gateway's certificate only.
+        :raises Unidentified: there is only the Gateway's own certificate.
         """
         if self.uses_sasl(cluster):
             return self._certificates.own(cluster)
@@ -165,7 +174,10 @@ class Upstreams:
     async def _open(
         self, cluster: str, broker: Broker, tls: ssl.SSLContext, passed: Passed | None = None
     ) -> Upstream:
-        """:param passed: of the client whose connection it is; ``None`` for the Gateway's own."""
+        """Open a connection.
+
+        :param passed: the addresses of the client's connection; ``None`` for a connection of the Gateway's own.
+        """
         header = b""
         if cluster in self._settings.upstream_proxy_protocol:
             header = proxy_protocol.LOCAL if passed is None else proxy_protocol.encode(passed)

@@ -1,1 +1,1 @@
-"""One cluster out of two: nodes, METADATA, coordinators and producer ids as clients see them."""
+"""The virtual cluster that clients see instead of two: nodes, METADATA, coordinators and producer ids."""

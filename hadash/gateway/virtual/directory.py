@@ -1,8 +1,9 @@
-"""Answers METADATA and FIND_COORDINATOR of one client: each Topic and group from the cluster that it is bound to.
+"""Answers METADATA and FIND_COORDINATOR for one client: each Topic and group from the cluster that it is bound to.
 
-The client's own cluster is asked as the client, so its ACLs decide what it sees. What is bound to the other cluster is
-taken from the placement of the switch that moved it, while that is fresh, else asked with the Gateway's look-up
-account; with neither, it has no leader (or coordinator) for now, and the client asks again.
+The client's own cluster is asked in the client's name, so its ACLs decide what the client sees. Topics and groups that
+are bound to the other cluster are taken from the placement of the switch that moved them, while that is recent, else
+looked up with the Gateway's look-up account. If there is neither, they have no leader (or coordinator) for now, and the
+client asks again.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from hadash.gateway.virtual.unasked import HIGHEST_METADATA, LaterReply, metadat
 
 log = logging.getLogger(__name__)
 
-#: A cluster's word that the client may not see a Topic or group: no other source is asked then.
+#: The errors by which a cluster says that the client may not see a Topic or group: no other source is asked then.
 _FORBIDDEN = (ErrorCode.topic_authorization_failed, ErrorCode.group_authorization_failed)
 
 
 def is_transaction(message: Any) -> bool:
-    """Whether a FIND_COORDINATOR looks for a transaction's; version 0 knows groups only."""
+    """Whether a FIND_COORDINATOR is for a transaction; version 0 knows groups only."""
     return bool(getattr(message, "key_type", 0))
 
 
 class Asking(Protocol):
-    """As much of a client's relay as is needed to answer it."""
+    """The parts of a client's relay that are needed to answer the client."""
 
     @property
     def context(self) -> GatewayContext: ...
@@ -66,7 +67,7 @@ class Asking(Protocol):
 
 
 class Directory:
-    """For one client, on the connection that is signed in as it."""
+    """The directory for one client, on the connection that is signed in as it."""
 
     def __init__(self, relay: Asking) -> None:
         self._relay = relay
@@ -76,7 +77,7 @@ class Directory:
         self._client_id = relay.signed.client_id
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do what takes time. What goes wrong with it ends the connection: its client must not wait for ever."""
+        """Run ``work`` in the background. An error ends the connection: its client must not wait for ever."""
 
         async def guarded() -> None:
             try:
@@ -90,7 +91,7 @@ class Directory:
     # -- METADATA ------------------------------------------------------------------------------------------------
 
     def answer_metadata(self, request: Request, message: Any) -> None:
-        """Ask the client's cluster, and merge what the other one says of the Topics that are bound to it."""
+        """Ask the client's cluster, and merge what the other cluster answers for the Topics that are bound to it."""
         place = self._relay.replies.open()
         reply: Reply | LaterReply = place
         if request.version > HIGHEST_METADATA:
@@ -99,7 +100,7 @@ class Directory:
         counter = self._relay.observer.counter(ApiKey.METADATA)
         every = message.topics is None or (request.version < Metadata.CONTROLLER and not message.topics)
         if not (every or message.topics):
-            # Who asks for no Topic wants to know the nodes, which are the Gateway's own.
+            # A client that asks for no Topic wants the nodes, and these are the Gateway's own.
             self._answer(reply, metadata.Answer(request.version, request.correlation_id, 0, (), []), {})
             return
 
@@ -125,7 +126,7 @@ class Directory:
         self._relay.upstream.send(data, request.correlation_id, on_answer)
 
     def _read(self, payload: bytes, version: int, every: bool) -> Sliced[metadata.Answer]:
-        """What the client's cluster answers, as far as it is believed."""
+        """Read the answer of the client's cluster, corrected by the Topics that are known to exist."""
         answer = yield from metadata.read(payload, version, self._context.nodes.base(self._cluster))
         used = self._context.traffic.topics_used(self._appid, self._cluster) if every else frozenset()
         yield from self._context.known_topics.check(self._cluster, answer, used)
@@ -147,7 +148,8 @@ class Directory:
             self._answer(reply, answer, {**dict.fromkeys(away), **found})
 
     def _away(self, answer: metadata.Answer, every: bool) -> dict[str, Binding]:
-        """The Topics that are bound to another cluster: of the answer, and of the documents when all are asked for."""
+        """Return the Topics that are bound to another cluster: those of the answer, and those of the AppID's document
+        when the client asks for all."""
         table = self._context.table
         names = {topic.name for topic in answer.topics}
         if every:
@@ -163,7 +165,7 @@ class Directory:
     def _from_placements(
         self, answer: metadata.Answer, away: dict[str, Binding]
     ) -> tuple[dict[str, Topic], set[str]]:
-        """What the switches' placements say, and of which Topics none says anything."""
+        """Return the Topics that the switches' placements have, and the names of those that none has."""
         found: dict[str, Topic] = {}
         topics = {topic.name: topic for topic in answer.topics}
         for name, binding in away.items():
@@ -175,7 +177,7 @@ class Directory:
         return found, set(away) - set(found)
 
     def _placement(self, binding: Binding) -> Placement | None:
-        """The placement of ``binding``'s switch. It grows old, so an account to ask with is better once it is."""
+        """Return the placement of ``binding``'s switch, unless it is outdated and an account could ask instead."""
         if not self._relay.moved_recently and self._context.lookups.can_ask(binding.cluster):
             return None
         return self._context.table.placement(binding)
@@ -199,7 +201,10 @@ class Directory:
     def _answer(
         self, reply: Reply | LaterReply, answer: metadata.Answer, instead: dict[str, Topic | None]
     ) -> None:
-        """:param instead: what stands in the place of the answer's own Topics; ``None`` for one without leaders."""
+        """Complete the reply.
+
+        :param instead: Topics that replace those of the answer; ``None`` for one without leaders.
+        """
         context = self._context
         topics: Iterable[Topic] = answer.topics
         if instead:
@@ -229,12 +234,12 @@ class Directory:
     # -- FIND_COORDINATOR ----------------------------------------------------------------------------------------
 
     def answer_coordinators(self, request: Request, message: Any) -> None:
-        """Ask the client's cluster for the groups that are bound to it, and the others for theirs."""
+        """Ask the client's cluster for the groups that are bound to it, and look up the others."""
         keys: Sequence[str] = (
             message.coordinator_keys if request.version >= FindCoordinator.KEYS else (message.key,)
         )
         table = self._context.table
-        # A transaction's coordinator is looked for by transactional id, which no binding names.
+        # A transaction's coordinator is found by transactional id, which no binding names.
         group_of = {key: None if is_transaction(message) else key for key in keys}
         bindings = {
             key: table.binding(self._appid, self._client_id, group=group) for key, group in group_of.items()
@@ -287,7 +292,7 @@ class Directory:
         bindings: dict[str, Binding],
         own: dict[str, Any],
     ) -> None:
-        """Complete the answer; ``own`` is what the client's cluster has answered already, by group."""
+        """Complete the answer; ``own`` holds what the client's cluster has already answered, by group."""
         found: dict[str, tuple[ErrorCode, str, Broker]] = {}
         for key in keys:
             if key not in own:
@@ -296,7 +301,7 @@ class Directory:
         reply.complete(encode_response(request.kind, request.version, request.correlation_id, response))
 
     async def _coordinator(self, group: str, binding: Binding) -> tuple[ErrorCode, str, Broker]:
-        """The coordinator of a group that is bound to another cluster: error, cluster and broker."""
+        """Return the coordinator of a group that is bound to another cluster: error, cluster and broker."""
         placement = self._placement(binding)
         if placement is not None and group in placement.coordinators:
             return ErrorCode.none, placement.cluster, Broker(placement.coordinators[group], "", 0)

@@ -1,10 +1,9 @@
-"""The Topics that each cluster was seen to have: a broker that was not told of them yet is not believed that
-they are gone.
+"""The Topics that each cluster is known to have. A broker that says they are gone is not believed at once.
 
-A controller that has just been elected tells brokers first of each other, and of their partitions later. A broker that
-starts in between names all brokers in METADATA, and says of every Topic that it does not exist. Clients believe that at
-once: librdkafka gives up what it had queued and refuses further records. With partitions that have no leader for now
-they wait, and ask again.
+A newly elected controller tells brokers of each other first, and of their partitions later. A broker that starts in
+between names all brokers in METADATA, but says of every Topic that it does not exist. Clients believe that at once:
+librdkafka drops what it had queued and refuses further records. If the partitions have no leader for now instead,
+clients wait, and ask again.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from hadash.gateway.virtual.metadata import Answer, Sliced, Topic
 
 log = logging.getLogger(__name__)
 
-#: Seconds for which nobody is believed that a Topic is gone, or has lost partitions. A new controller reads
-#: all of its cluster's partitions before it tells brokers of them: seconds, in a large cluster most of a
-#: minute. Who uses a Topic that was really deleted hears of it so much later.
+#: Seconds during which answers that a Topic is gone, or has lost partitions, are not believed. A new controller reads
+#: all of its cluster's partitions before it tells brokers of them, which takes seconds, in a large cluster most of a
+#: minute. Clients of a Topic that was really deleted learn of it this much later.
 DISBELIEF_SECONDS = 60.0
 
-#: Topics of one cluster that are remembered; beyond it the one that was learnt first goes. About 10 MB.
+#: The most Topics of one cluster that are remembered; above it the one learnt first is dropped. About 10 MB.
 MAX_TOPICS = 50_000
 
-#: Topics that are checked in one go: about 0.1 ms.
+#: Topics that are checked in one slice: about 0.1 ms.
 _SLICE = 256
 
 _UNKNOWN = int(ErrorCode.unknown_topic_or_partition)
@@ -39,26 +38,26 @@ class KnownTopics:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        #: Number of partitions, by cluster and Topic.
+        #: The number of partitions, by cluster and Topic.
         self._partitions: dict[str, dict[str, int]] = {}
-        #: Since when brokers of a cluster say less of a Topic than is known.
+        #: Since when brokers of a cluster say less about a Topic than is known, by cluster and Topic.
         self._doubted: dict[tuple[str, str], float] = {}
 
     def placed(self, placements: Iterable[Placement]) -> None:
-        """A switch has looked at its target: so many partitions its Topics have there, even if they once had more."""
+        """Take over the number of partitions that a switch has found on its target, even if they once were more."""
         for placement in placements:
             for name, leaders in placement.leaders.items():
                 self._learn(placement.cluster, name, len(leaders))
 
     def check(self, cluster: str, answer: Answer, used: Set[str] = frozenset()) -> Sliced[None]:
-        """Put into ``answer``, of a broker of ``cluster``, what it ought to say of known Topics.
+        """Correct ``answer``, from a broker of ``cluster``, by what is known of its Topics.
 
-        A Topic that it does not know, or not all of, has all its partitions then, without a leader: its
-        client waits. What the client may not see stays so.
+        A Topic that the broker does not know, or knows in part, gets all its partitions, without a leader: its client
+        waits. A Topic with another error, such as one that the client may not see, stays unchanged.
 
-        :param used: where all Topics are asked for: those that the client's AppID has used on this cluster. A
-            list that lacks one of them would make a regex subscriber give it up, and rebalance its group
-            twice. (Others that the list lacks the AppID may not see, for all that is known here.)
+        :param used: if the client asked for all Topics: those that its AppID has used on this cluster. If the list
+            lacked one of them, a regex subscriber would drop it, and its group would rebalance twice. (Other Topics
+            that the list lacks may be ones that the AppID must not see.)
         """
         doubted: list[str] = []
         topics: list[Topic] = []
@@ -84,10 +83,10 @@ class KnownTopics:
             )
 
     def _checked(self, cluster: str, version: int, topic: Topic, doubted: list[str]) -> Topic:
-        """``topic``, or what is known of it; those that are doubted from now on are added to ``doubted``."""
+        """Return ``topic``, or what is known of it; add it to ``doubted`` if it is doubted from now on."""
         known = self._partitions.get(cluster, {}).get(topic.name, 0)
         if topic.error not in (0, _UNKNOWN):
-            return topic  # it may not be seen, or is being created
+            return topic  # the client may not see it, or it is being created
         if topic.partitions >= known:
             if topic.partitions > known:
                 self._learn(cluster, topic.name, topic.partitions)

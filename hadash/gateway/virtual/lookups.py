@@ -1,8 +1,7 @@
-"""What the clusters say of Topics and groups, asked with the Gateway's own accounts.
+"""Looks up Topics and groups on the clusters, with the Gateway's own accounts.
 
-A client's connection is signed in to one cluster. What it asks about Topics or groups that are bound to the
-other is asked here. The accounts may describe, and nothing more; which Topics a client gets to see its own
-cluster decides.
+A client's connection is signed in to one cluster. Its questions about Topics or groups that are bound to the other one
+are asked here. The accounts may describe, and nothing more; the client's own cluster decides which Topics it sees.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Lookups:
-    """One connection to each cluster, made when it is needed first. Questions are pipelined."""
+    """One connection to each cluster, opened at the first question. Questions are pipelined."""
 
     def __init__(
         self,
@@ -47,8 +46,8 @@ class Lookups:
         spawn: Callable[[Any], asyncio.Task[Any]],
     ) -> None:
         """
-        :param learn_brokers: is told the brokers that an answer names. :param spawn: runs something beside
-            everything else.
+        :param learn_brokers: called with the brokers that an answer names.
+        :param spawn: runs a coroutine in the background.
         """
         self._upstreams = upstreams
         self._nodes = nodes
@@ -66,9 +65,9 @@ class Lookups:
         return self._clusters.setdefault(name, _Cluster(self._upstreams, self._spawn, name))
 
     async def topics(self, cluster: str, version: int, names: Iterable[str]) -> dict[str, metadata.Topic]:
-        """What ``cluster`` says of Topics, its node ids the virtual cluster's; without those that it does not have.
+        """Return the Topics that ``cluster`` has, with the virtual cluster's node ids; others are missing.
 
-        :raises UpstreamUnavailable: it cannot be asked.
+        :raises UpstreamUnavailable: the cluster cannot be asked.
         """
         request = request_class(ApiKey.METADATA, version)
         entry = nested_class(request, "MetadataRequestTopic")
@@ -92,15 +91,15 @@ class Lookups:
         return {topic.name: topic for topic in answer.topics if topic.error not in absent}
 
     def _read(self, cluster: str, payload: bytes, version: int) -> metadata.Sliced[metadata.Answer]:
-        """What ``cluster`` answers, as far as it is believed."""
+        """Read an answer of ``cluster``, corrected by the Topics that are known to exist."""
         answer = yield from metadata.read(payload, version, self._nodes.base(cluster))
         yield from self._known_topics.check(cluster, answer)
         return answer
 
     async def coordinators(self, cluster: str, groups: Sequence[str]) -> dict[str, tuple[ErrorCode, Broker]]:
-        """The coordinator of each of ``groups`` on ``cluster``, with the error that it gives.
+        """Return the coordinator of each of ``groups`` on ``cluster``, with the error of the answer.
 
-        :raises UpstreamUnavailable: it cannot be asked.
+        :raises UpstreamUnavailable: the cluster cannot be asked.
         """
         connection = self._cluster(cluster)
         answers = await asyncio.gather(*(connection.coordinator(group) for group in groups))
@@ -124,7 +123,10 @@ class _Cluster:
         self._numbers = 0
 
     async def ask(self, kind: ApiKey, version: int, message: Any) -> bytes:
-        """:raises UpstreamUnavailable: the cluster cannot be asked, or does not answer in time."""
+        """Ask the cluster, and return its answer.
+
+        :raises UpstreamUnavailable: the cluster cannot be asked, or does not answer in time.
+        """
         upstream = await self._open()
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting.add(answered)
@@ -139,7 +141,7 @@ class _Cluster:
         try:
             return await asyncio.wait_for(answered, self._upstreams.connect_seconds)
         except TimeoutError:
-            self.close()  # what comes late would answer the next question
+            self.close()  # a late answer would be taken for that to the next question
             raise UpstreamUnavailable(f"cluster {self._name} does not answer {kind.name}") from None
         finally:
             self._waiting.discard(answered)
@@ -177,7 +179,7 @@ class _Cluster:
         return upstream
 
     def upstream_lost(self, why: str) -> None:
-        """The broker hung up; the next question opens a connection to another one."""
+        """Called when the broker has hung up; the next question opens a new connection."""
         self._upstream = None
         for answered in self._waiting:
             if not answered.done():
@@ -186,7 +188,7 @@ class _Cluster:
                 )
 
     def upstream_paused(self) -> None:
-        """Questions are small and few: nobody is held up."""
+        """Do nothing: questions are small and few."""
 
     def upstream_resumed(self) -> None:
         pass

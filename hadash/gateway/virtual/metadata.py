@@ -1,13 +1,11 @@
-"""METADATA answers of the clusters, made into the virtual cluster's. Works on bytes, and in slices.
+"""Turns METADATA answers of the clusters into those of the virtual cluster. Works on bytes, and in slices.
 
-Three rules matter to clients (docs/kafka-clients.md): every answer lists the nodes of both
-clusters, so that no node vanishes at a switch; leader epochs are always -1, because a client that has seen a higher
-epoch of the old cluster ignores the new cluster's lower one; and each Topic's leaders are those of the cluster to which
-it is bound.
+Three rules matter to clients (docs/kafka-clients.md): every answer lists the nodes of both clusters, so that no node
+vanishes at a switch; leader epochs are always -1, because a client that has seen a higher epoch of the old cluster
+ignores the new cluster's lower one; and each Topic's leaders are those of the cluster to which it is bound.
 
-An answer may hold ten thousand partitions. Decoding and encoding them as objects takes a second; here node ids are
-patched where they stand. What takes long is a generator that yields after each slice, so that others are served
-in between.
+An answer may hold ten thousand partitions. Decoding and encoding them as objects takes a second, so node ids are
+patched in place. Long steps are generators that yield after each slice, so that other clients are served in between.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from hadash.gateway.protocol.wire import MalformedFrame
 from hadash.gateway.session.upstream import UpstreamUnavailable
 from hadash.gateway.virtual.nodes import NodeMap
 
-#: Partitions that are patched in one go: about 0.3 ms.
+#: Partitions that are patched in one slice: about 0.3 ms.
 SLICE = 128
 
 _INT16 = struct.Struct(">h")
@@ -33,12 +31,12 @@ _INTS = [struct.Struct(f">{count}i") for count in range(16)]
 _NO_OPERATIONS = -(2**31)
 
 T = TypeVar("T")
-#: Yields between slices, and returns ``T``.
+#: A generator that yields between slices, and returns ``T``.
 Sliced = Generator[None, None, T]
 
 
 class Topic(NamedTuple):
-    """One Topic of an answer. ``body`` is all of it as it goes to the client."""
+    """One Topic of an answer. ``body`` holds all its bytes as sent to the client."""
 
     name: str
     error: int
@@ -48,7 +46,7 @@ class Topic(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """A cluster's answer, its node ids already the virtual cluster's."""
+    """A cluster's answer, with the virtual cluster's node ids."""
 
     version: int
     correlation_id: int
@@ -59,7 +57,7 @@ class Answer:
 
 
 class _Patcher:
-    """Steps through an answer and patches it."""
+    """Reads an answer from its beginning and patches it."""
 
     __slots__ = ("at", "base", "data", "version")
 
@@ -87,7 +85,7 @@ class _Patcher:
         return self.data[self.at - size : self.at].decode()
 
     def nodes(self) -> None:
-        """An array of node ids."""
+        """Patch an array of node ids."""
         count = self.int32()
         if count <= 0:
             return
@@ -115,11 +113,11 @@ class _Patcher:
 def read(payload: bytes, version: int, base: int) -> Sliced[Answer]:
     """Read and patch an answer, versions 0 to 8 (``payload`` without the length).
 
-    :param base: what is added to the cluster's broker ids (see :class:`NodeMap`).
-    :raises MalformedFrame: it is not a METADATA answer of that version.
-    :raises UpstreamUnavailable: it names no broker. So answers one that has just started and was told of
-        nothing yet: it does not know its own Topics either. Clients take no notice of an answer without
-        brokers; with the virtual nodes in it they would believe that their Topics are gone.
+    :param base: the number added to the cluster's broker ids (see :class:`NodeMap`).
+    :raises MalformedFrame: ``payload`` is not a METADATA answer of that version.
+    :raises UpstreamUnavailable: the answer names no broker. A broker answers so when it has just started and was told
+        of nothing yet: it does not know its own Topics either. Clients ignore an answer without brokers; if it listed
+        the virtual nodes, they would believe that their Topics are gone.
     """
     try:
         answer = yield from _read(_Patcher(payload, version, base))
@@ -169,7 +167,7 @@ def _read(patcher: _Patcher) -> Sliced[Answer]:
 def compose(
     answer: Answer, topics: Iterable[Topic], cluster_id: str, controller: int, nodes: NodeMap
 ) -> bytes:
-    """The framed answer to the client: ``answer`` with ``topics`` in the place of its own."""
+    """Return the framed answer to the client: ``answer`` with ``topics`` in place of its own."""
     version = answer.version
     parts = [_INT32.pack(answer.correlation_id)]
     if version >= Metadata.THROTTLE_TIME:
@@ -189,10 +187,10 @@ def compose(
 
 
 def with_leaders(topic: Topic, version: int, leaders: tuple[int, ...], base: int) -> Topic:
-    """``topic`` with the leaders that it has on another cluster, by broker id; what is not known has no leader: its
-    client asks again.
+    """Return ``topic`` with the leaders that it has on another cluster, by broker id.
 
-    It is there then, whatever its own cluster said of it: an error stays only where no partition is known.
+    A partition whose leader is unknown has none: its client asks again. The Topic then exists, whatever its own cluster
+    says: an error stays only if no partition is known.
     """
     count = topic.partitions or len(leaders)
     partitions = [leaders[index] if index < len(leaders) else -1 for index in range(count)]
@@ -215,7 +213,7 @@ def with_leaders(topic: Topic, version: int, leaders: tuple[int, ...], base: int
 
 
 def absent(name: str, version: int) -> Topic:
-    """What a broker says of a Topic that it does not know."""
+    """Return a broker's entry for a Topic that it does not know."""
     error = int(ErrorCode.unknown_topic_or_partition)
     parts = [_INT16.pack(error), _text(name)]
     if version >= Metadata.CONTROLLER:
@@ -227,7 +225,7 @@ def absent(name: str, version: int) -> Topic:
 
 
 def _head(name: str, error: int, version: int, body: bytes) -> bytes:
-    """What stands before a Topic's partitions."""
+    """Return the part of a Topic's entry before its partitions."""
     head = _INT16.pack(error) + _text(name)
     return head + body[len(head) : len(head) + 1] if version >= Metadata.CONTROLLER else head
 

@@ -1,7 +1,7 @@
 """Virtual nodes: one virtual cluster that holds the brokers of both clusters of a pair.
 
-The node id is the cluster's number times :data:`NODE_ID_RANGE` plus the broker id, so two clusters may use the
-same broker ids, and an id means the same broker for ever. The port is fixed in the same way.
+The node id is the cluster's number times :data:`NODE_ID_RANGE` plus the broker id, so two clusters may use the same
+broker ids, and an id stands for the same broker for ever. The port is fixed in the same way.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from hadash.bindings.model import Broker
 
-#: Node ids reserved for a cluster. Ids stay small: the Java client derives the id of its coordinator connection
-#: by subtracting the node id from the largest integer.
+#: Node ids reserved for each cluster. Ids stay small: the Java client computes the id of its coordinator connection by
+#: subtracting the node id from the largest integer.
 NODE_ID_RANGE = 10_000
 
 
@@ -44,9 +44,9 @@ class NodeMap:
         self._brokers: dict[str, dict[int, Broker]] = {name: {} for name in numbers}
 
     def learn(self, cluster: str, brokers: tuple[Broker, ...]) -> list[Node]:
-        """Remember the addresses of ``brokers``; the nodes that are new are returned.
+        """Remember the addresses of ``brokers``, and return the nodes that are new.
 
-        :raises NodeOutOfRange: a broker id beyond the reserved ports.
+        :raises NodeOutOfRange: a broker id is beyond the reserved ports.
         """
         known = self._brokers[cluster]
         for broker in brokers:
@@ -59,13 +59,13 @@ class NodeMap:
         return fresh
 
     def nodes(self) -> list[Node]:
-        """All known nodes of both clusters."""
+        """Return all known nodes of both clusters."""
         return [
             Node(cluster, broker) for cluster, brokers in self._brokers.items() for broker in sorted(brokers)
         ]
 
     def encoded(self, *, with_rack: bool) -> bytes:
-        """All nodes as METADATA lists them: the count, then id, host, port and, from version 1 on, the rack."""
+        """Return all nodes as METADATA lists them: the count, then id, host, port and, from version 1 on, the rack."""
         host = self.host.encode()
         parts = [struct.pack(">i", sum(map(len, self._brokers.values())))]
         for node in self.nodes():
@@ -76,22 +76,28 @@ class NodeMap:
         return b"".join(parts)
 
     def base(self, cluster: str) -> int:
-        """What makes a virtual node id of a broker id of ``cluster``."""
+        """Return the number that turns a broker id of ``cluster`` into a virtual node id when it is added."""
         return self._numbers[cluster] * NODE_ID_RANGE
 
     def brokers(self, cluster: str) -> list[Broker]:
+        """Return the known brokers of a cluster, by id."""
         return [broker for _, broker in sorted(self._brokers[cluster].items())]
 
     def broker(self, node: Node) -> Broker | None:
+        """Return the broker behind a node; ``None`` if it is not known."""
         return self._brokers[node.cluster].get(node.broker_id)
 
     def node_id(self, cluster: str, broker_id: int) -> int:
-        """The virtual node id; ``-1`` (no node) stays ``-1``."""
+        """Return the virtual node id; ``-1`` (no node) stays ``-1``."""
         if broker_id < 0:
             return broker_id
         return self._numbers[cluster] * NODE_ID_RANGE + broker_id
 
     def port(self, node: Node) -> int:
+        """Return the port of a node on this Gateway.
+
+        :raises NodeOutOfRange: the broker id is beyond the reserved ports.
+        """
         if not 0 <= node.broker_id < self._ports_per_cluster:
             raise NodeOutOfRange(
                 f"Broker {node.broker_id} of cluster {node.cluster} has no port on this Gateway: "

@@ -1,14 +1,13 @@
-"""The producer ids that a cluster sees. Idempotent producers move without noticing (docs/adr/0005).
+"""The producer ids that a cluster sees, so that idempotent producers move without noticing (docs/adr/0005).
 
-Both clusters count producer ids from 0, and each remembers the last sequence number of an id in each
-partition. A producer keeps its id when it moves: on the new cluster the id may be somebody else's, and when
-it comes back, the old cluster finds a gap in its sequence. So what a cluster sees is the client's id with two
-things above it: which cluster of the pair gave it out, and since when (since which binding epoch) the client
-has been where it is. After each move a cluster sees an id that it has never seen, whose first sequence number
-may be any, and the client needs to know nothing.
+Both clusters count producer ids from 0, and each remembers the last sequence number of an id in each partition. A
+producer keeps its id when it moves: on the new cluster the id may belong to another producer, and when the producer
+comes back, the old cluster finds a gap in its sequence. So a cluster sees the client's id with two facts above it:
+which cluster of the pair issued it, and since which binding epoch the client has been on this cluster. After each move
+the cluster sees an id that it has never seen, whose first sequence number may be any, and the client need not know.
 
-The id stands in the header of each record batch, under the batch's checksum. A batch whose checksum is wrong
-when it comes is passed on as it came: the cluster refuses it.
+The id is in the header of each record batch, and covered by the batch's checksum. A batch that arrives with a wrong
+checksum is passed on unchanged: the cluster refuses it.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from crc32c import crc32c
 
 from hadash.gateway.protocol.records import Produced
 
-#: Bits of a cluster's own ids: a million producers a day for forty years have used 33.
+#: Bits of a cluster's own ids: enough for a million producers a day for 47 years.
 ID_BITS = 34
-#: One bit for the cluster of the pair that gave an id out, and above it 28 of the epoch: a change of bindings
-#: every second for eight years.
+#: One bit for the cluster of the pair that issued an id, and above it 28 bits of the epoch: a change of bindings every
+#: second for eight years.
 _EPOCH_AT = ID_BITS + 1
 _EPOCHS = 1 << 28
 
@@ -39,15 +38,15 @@ _HEADER = 61
 
 
 class TooManyProducers(ValueError):
-    """A cluster's producer ids have become too large to tell them apart."""
+    """A cluster's producer ids have become too large to be told apart."""
 
 
 def given_out(producer_id: int, place: int) -> int:
-    """The id that a client gets.
+    """Return the id that a client gets.
 
-    :param producer_id: as its cluster gave it out.
+    :param producer_id: the id that its cluster issued.
     :param place: 0 for the first cluster of the pair, 1 for the second.
-    :raises TooManyProducers: it does not fit.
+    :raises TooManyProducers: the id does not fit.
 
     >>> given_out(7, 0), given_out(7, 1) == 7 + 2**34
     (7, True)
@@ -58,9 +57,9 @@ def given_out(producer_id: int, place: int) -> int:
 
 
 def seen_by_cluster(producer_id: int, since: int) -> int:
-    """The id that a cluster sees of a client that has been there since the binding epoch ``since``.
+    """Return the id that a cluster sees of a client that has been there since the binding epoch ``since``.
 
-    An id that was not given out by a Gateway stays as it is.
+    An id that was not issued through a Gateway stays unchanged.
 
     >>> seen_by_cluster(7, 0)
     7
@@ -73,9 +72,9 @@ def seen_by_cluster(producer_id: int, since: int) -> int:
 
 
 def renumbered(frame: bytes, produced: Produced, since: Callable[[str], int]) -> bytes:
-    """The frame of a PRODUCE with its producer ids as the cluster shall see them.
+    """Return the frame of a PRODUCE with the producer ids that the cluster should see.
 
-    :param since: the binding epoch since which a Topic's writes have gone to this cluster.
+    :param since: returns the binding epoch since which a Topic's writes have gone to this cluster.
     """
     changed: bytearray | None = None
     for partition in produced.partitions:
@@ -94,7 +93,7 @@ def renumbered(frame: bytes, produced: Produced, since: Callable[[str], int]) ->
 
 
 def _renumber(data: bytearray, at: int, end: int, epoch: int) -> None:
-    """One batch."""
+    """Renumber one batch."""
     (producer_id,) = _ID.unpack_from(data, at + _ID_AT)
     (checksum,) = _CRC.unpack_from(data, at + _CRC_AT)
     with memoryview(data) as view:

@@ -1,6 +1,6 @@
-"""FIND_COORDINATOR, DESCRIBE_CLUSTER and requests, rewritten from one cluster's view to the virtual cluster's.
+"""Rewrites FIND_COORDINATOR, DESCRIBE_CLUSTER and requests from one cluster's view to the virtual cluster's.
 
-METADATA has a module of its own: its answers can be large.
+METADATA has its own module, because its answers can be large.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hadash.gateway.virtual.nodes import Node, NodeMap
 
 
 def virtual_cluster_id(pair: str) -> str:
-    """The cluster id that every client of a pair sees, whichever cluster serves it."""
+    """Return the cluster id that every client of a pair sees, whichever cluster serves it."""
     return f"hadash-{pair}"
 
 
@@ -37,20 +37,21 @@ def _broker_list(entity: Any, id_field: str, nodes: NodeMap) -> tuple[Any, ...]:
 
 
 def without_topic_creation(message: Any) -> Any:
-    """A METADATA request that creates no Topic as a side effect: on the wrong cluster it would split the pair."""
+    """Return a METADATA request that creates no Topic as a side effect, which would split the pair on the wrong
+    cluster."""
     if getattr(message, "allow_auto_topic_creation", False):
         return replace(message, allow_auto_topic_creation=False)
     return message
 
 
 def changed_by(change: Callable[[Any], Any], message: Any) -> Any | None:
-    """What ``change`` makes of ``message``; ``None`` when that is the same."""
+    """Return the result of ``change`` on ``message``; ``None`` when it changes nothing."""
     changed = change(message)
     return None if changed is message else changed
 
 
 def find_coordinator(message: Any, version: int, cluster: str, nodes: NodeMap) -> Any:
-    """A FIND_COORDINATOR response of ``cluster`` as the virtual cluster's."""
+    """Return a FIND_COORDINATOR response of ``cluster`` as the virtual cluster's."""
 
     def moved(entity: Any) -> Any:
         if entity.node_id < 0:
@@ -72,10 +73,10 @@ def coordinators(
     found: Mapping[str, tuple[ErrorCode, str, Broker]],
     nodes: NodeMap,
 ) -> Any:
-    """A FIND_COORDINATOR response for ``groups`` in their order.
+    """Return a FIND_COORDINATOR response for ``groups`` in their order.
 
-    :param own: what the client's cluster has answered, rewritten, by group.
-    :param found: error, cluster and broker of the others.
+    :param own: the rewritten answers of the client's cluster, by group.
+    :param found: error, cluster and broker of the other groups.
     """
     module: Any = response_module(ApiKey.FIND_COORDINATOR, version)
 
@@ -100,7 +101,7 @@ def coordinators(
 
 
 def describe_cluster(message: Any, version: int, pair: str, cluster: str, nodes: NodeMap) -> Any:
-    """A DESCRIBE_CLUSTER response of ``cluster`` as the virtual cluster's."""
+    """Return a DESCRIBE_CLUSTER response of ``cluster`` as the virtual cluster's."""
     module: Any = response_module(ApiKey.DESCRIBE_CLUSTER, version)
     return replace(
         message,
@@ -111,7 +112,7 @@ def describe_cluster(message: Any, version: int, pair: str, cluster: str, nodes:
 
 
 def without_leader_epochs(message: Any) -> Any:
-    """An OFFSET_COMMIT request whose offsets carry no leader epoch.
+    """Return an OFFSET_COMMIT request whose offsets carry no leader epoch.
 
     Clients commit the epoch of the record batch that they read, although METADATA said -1. Read back on the other
     cluster, an epoch higher than that cluster's makes the client wait for one that never comes.
@@ -123,14 +124,14 @@ def without_leader_epochs(message: Any) -> Any:
     return replace(message, topics=topics)
 
 
-#: Where a FETCH from version 7 on names its session, from the beginning of its body: behind replica id, longest wait,
-#: least and most bytes and isolation level.
+#: Where a FETCH from version 7 on names its session, from the beginning of its body: after replica id, max wait, min
+#: and max bytes and isolation level.
 _SESSION_AT = 4 + 4 + 4 + 4 + 1
 _NO_SESSION = struct.pack(">ii", 0, -1)
 
 
 def without_session(request: Request) -> Request:
-    """A FETCH outside of any session, so that each one names all its Topics and can be routed by them."""
+    """Return a FETCH outside of any session, so that each one names all its Topics and can be routed by them."""
     if request.version < Fetch.SESSION:
         return request
     at = request.body + _SESSION_AT

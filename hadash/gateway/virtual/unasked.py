@@ -1,8 +1,8 @@
-"""Requests in versions that are served but not offered (:data:`~hadash.gateway.protocol.api_keys.UNASKED`),
-and their answers.
+"""Translates requests in versions that are served but not offered
+(:data:`~hadash.gateway.protocol.api_keys.UNASKED`), and their answers.
 
 The rest of the Gateway reads METADATA up to version 8 and OFFSET_COMMIT from version 2 on. A request in another version
-becomes one of these before anything else looks at it, and a METADATA answer is written in the version that was asked.
+is first translated to one of these, and a METADATA answer is written in the version of the request.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from hadash.gateway.session.replies import Reply
 from hadash.gateway.virtual.metadata import SLICE, Sliced
 from hadash.gateway.waiting.slices import Slices
 
-#: The version of METADATA that is asked of a cluster in the place of 9 and 10.
+#: The version of METADATA that a cluster is asked instead of 9 and 10.
 HIGHEST_METADATA = OFFERED[ApiKey.METADATA][1]
 
 _INT32 = struct.Struct(">i")
 _NO_RETENTION = struct.pack(">q", -1)
 _NO_TOPIC_ID = bytes(16)
-#: Of one partition of a FETCH, version 9 to 11: index, leader epoch, offset, log start offset, most bytes.
+#: Bytes of one partition of a FETCH, version 9 to 11: index, leader epoch, offset, log start offset, max bytes.
 _FETCH_PARTITION = 4 + 4 + 8 + 8 + 4
-#: What stands before a METADATA partition's three lists of nodes: error, index, leader and leader epoch.
+#: Bytes before the three node lists of a METADATA partition: error, index, leader and leader epoch.
 _PARTITION_HEAD = 2 + 4 + 4 + 4
 
 
 def commit(request: Request) -> Request:
-    """An OFFSET_COMMIT as it is served: version 1 becomes version 2, whose answer has the same bytes.
+    """Return an OFFSET_COMMIT in a served version: version 1 becomes version 2, whose answer has the same bytes.
 
-    Version 1 has a time for each partition, from which a broker counts until the offset expires; clients that
-    send version 1 leave it to the broker (-1), as version 2 does.
+    Version 1 has a timestamp for each partition, from which a broker counts until the offset expires. Clients that use
+    version 1 leave it to the broker (-1), as version 2 does.
 
-    :raises MalformedFrame: it cannot be read.
+    :raises MalformedFrame: the request cannot be read.
     """
     if request.version >= OffsetCommit.NO_TIME:
         return request
@@ -55,7 +55,7 @@ def commit(request: Request) -> Request:
         for _ in range(cursor.count()):
             cursor.skip(4 + 8)  # partition and offset
             parts.append(frame[begin : cursor.at])
-            cursor.skip(8)  # the time
+            cursor.skip(8)  # timestamp
             begin = cursor.at
             cursor.text()  # metadata
     parts.append(frame[begin : cursor.at])
@@ -63,11 +63,11 @@ def commit(request: Request) -> Request:
 
 
 def without_rack(request: Request) -> Request:
-    """A FETCH without the name of its client's rack.
+    """Return a FETCH without the name of its client's rack.
 
-    With it a broker may name a replica of its own cluster to read from, in the midst of an answer that passes unread.
+    With it a broker may name a replica of its own cluster to read from, inside an answer that passes unread.
 
-    :raises MalformedFrame: it cannot be read.
+    :raises MalformedFrame: the request cannot be read.
     """
     if request.version < Fetch.RACK:
         return request
@@ -75,11 +75,11 @@ def without_rack(request: Request) -> Request:
     cursor = Cursor(frame, request.body, flexible=False)
     cursor.skip(
         4 + 4 + 4 + 4 + 1 + 4 + 4
-    )  # replica, wait, least and most bytes, isolation, session and its epoch
+    )  # replica, max wait, min and max bytes, isolation, session and its epoch
     for _ in range(cursor.count()):
         cursor.text()
         cursor.skip(cursor.count() * _FETCH_PARTITION)
-    for _ in range(cursor.count()):  # what it takes out of its session
+    for _ in range(cursor.count()):  # the Topics that it removes from its session
         cursor.text()
         cursor.skip(cursor.count() * 4)
     before = cursor.at
@@ -89,9 +89,9 @@ def without_rack(request: Request) -> Request:
 
 
 def metadata_request(request: Request, message: Any) -> tuple[Request, Any]:
-    """A METADATA of version 9 or 10 as one of version 8, encoded and decoded.
+    """Return a METADATA of version 9 or 10 as one of version 8, encoded and decoded.
 
-    :raises MalformedFrame: it names a Topic by its id, which no broker takes before version 12.
+    :raises MalformedFrame: it names a Topic by its id, which no broker accepts before version 12.
     """
     entity = request_class(ApiKey.METADATA, HIGHEST_METADATA)
     topic = nested_class(entity, "MetadataRequestTopic")
@@ -111,7 +111,7 @@ def metadata_request(request: Request, message: Any) -> tuple[Request, Any]:
 
 
 class LaterReply:
-    """A reply to a METADATA of version 9 or 10, which is completed with an answer of version 8."""
+    """A reply to a METADATA of version 9 or 10 that is completed with an answer of version 8."""
 
     def __init__(
         self, reply: Reply, version: int, slices: Slices, failed: Callable[[Exception], None]
@@ -126,15 +126,15 @@ class LaterReply:
 
 
 def metadata_answer(frame: bytes, version: int) -> Sliced[bytes]:
-    """A framed METADATA answer of version 8 (the Gateway's own), in version 9 or 10.
+    """Translate a framed METADATA answer of version 8 (the Gateway's own) to version 9 or 10.
 
-    No Topic has an id in it: the ids of one Topic differ between the clusters.
+    Topics get no ids: the ids of one Topic differ between the clusters.
     """
     return _Later(frame, version).answer()
 
 
 class _Later:
-    """Steps through an answer of version 8 and writes it in a flexible version."""
+    """Reads an answer of version 8 and writes it in a flexible version."""
 
     def __init__(self, frame: bytes, version: int) -> None:
         self._data = frame
@@ -179,7 +179,7 @@ class _Later:
         self._at += size
 
     def _count(self) -> int:
-        """The length of an array, written too."""
+        """Read the length of an array, write it, and return it."""
         (count,) = _INT32.unpack_from(self._data, self._at)
         self._at += 4
         self._parts.append(_unsigned(count + 1))
@@ -193,13 +193,13 @@ class _Later:
 
     def _partition(self) -> None:
         self._copy(_PARTITION_HEAD)
-        for _ in range(3):  # replicas, those in sync, those that are offline
+        for _ in range(3):  # replicas, in-sync replicas, offline replicas
             self._copy(4 * self._count())
         self._parts.append(b"\0")
 
 
 def _unsigned(value: int) -> bytes:
-    """An unsigned variable-length integer."""
+    """Encode an unsigned variable-length integer."""
     if value < 0x80:
         return bytes((value,))
     parts = bytearray()

@@ -1,4 +1,4 @@
-"""Mutations that the client has not been answered yet: what a block has to wait for."""
+"""Mutations whose answers the client does not have yet: a block has to wait for them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 class InFlight:
-    """Counts mutations that are under way; those who wait for fewer, or for those of now, are told.
+    """Counts the mutations in flight, and notifies those that wait for fewer, or for the present ones to end.
 
-    They leave in the order in which they have entered: answers go to the client in the order of its requests.
+    Mutations leave in the order in which they entered, because answers go to the client in the order of its requests.
     """
 
     __slots__ = ("_left", "_present", "_waiters", "abandoned", "count")
@@ -17,16 +17,18 @@ class InFlight:
     def __init__(self) -> None:
         self.count = 0
         self.abandoned = False
-        #: How many have left so far.
+        #: How many mutations have left so far.
         self._left = 0
         self._waiters: list[tuple[int, Callable[[], None]]] = []
-        #: Those who wait until so many have left.
+        #: The waiters of :meth:`wait_for_present`, each with the value of ``_left`` that it waits for.
         self._present: list[tuple[int, asyncio.Future[None]]] = []
 
     def enter(self) -> None:
+        """Count one more mutation."""
         self.count += 1
 
     def leave(self) -> None:
+        """Count one mutation less, because it is answered; ignored after :meth:`abandon`."""
         if self.abandoned:
             return
         self.count -= 1
@@ -45,24 +47,24 @@ class InFlight:
         self._present = [entry for entry in self._present if not entry[1].done()]
 
     def abandon(self) -> None:
-        """The broker is gone: what is in flight may have happened, but no answer will say so."""
+        """Count nothing any more: the broker is gone. What is in flight may have happened, but no answer will tell."""
         self.count = 0
         self.abandoned = True
         self._tell()
 
     def fewer_than(self, limit: int) -> bool:
-        """Whether there are fewer than ``limit`` now."""
+        """Whether fewer than ``limit`` are in flight now, or the count was abandoned."""
         return self.count < limit or self.abandoned
 
     def when_fewer_than(self, limit: int, tell: Callable[[], None]) -> None:
-        """Call ``tell`` once, when fewer than ``limit`` are in flight: at once, if they are."""
+        """Call ``tell`` once, when fewer than ``limit`` are in flight; at once if that is so already."""
         if self.fewer_than(limit):
             tell()
         else:
             self._waiters.append((limit, tell))
 
     async def wait_for_present(self) -> None:
-        """Return when those that are in flight now are not any more; others may be by then."""
+        """Return when the mutations that are in flight now have ended; others may be in flight by then."""
         if self.fewer_than(1):
             return
         gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()

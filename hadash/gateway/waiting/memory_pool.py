@@ -1,8 +1,8 @@
-"""Memory for large requests that come in piece by piece, bounded for the whole process.
+"""Memory for large requests that arrive piece by piece, bounded for the whole process.
 
-As a Kafka broker does (``queued.max.request.bytes``): a connection reserves the size of a large request as
-soon as it is known, and is not read until there is room. So no request is abandoned halfway, and each that
-has room can complete.
+It works as in a Kafka broker (``queued.max.request.bytes``): a connection reserves the size of a large request as soon
+as that is known, and is not read until there is room. So no request is abandoned halfway, and each request that has
+room can complete.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from collections.abc import Callable
 from hadash.gateway.waiting.purgatory import Timer
 from hadash.gateway.waiting.timing_wheel import Entry
 
-#: Requests below this size need no room: they come in one or two reads, and are as large as what a read brings.
+#: Requests below this size need no room: they arrive in one or two reads, and are as large as what a read brings.
 POOLED_FROM_BYTES = 65_536
 
 
 class Reservation:
-    """Room for one request, or a place in the queue for it."""
+    """Room for one request, or its place in the queue for room."""
 
     __slots__ = ("evict", "given", "granted", "since", "size")
 
     def __init__(self, size: int, granted: Callable[[], None], evict: Callable[[], None]) -> None:
         self.size = size
-        #: Called when there is room, unless there was at once.
+        #: Called when there is room; not if there was room at once.
         self.granted = granted
-        #: Called when the request takes too long to come while others wait for room.
+        #: Called when the request takes too long to arrive while others wait for room.
         self.evict = evict
         self.given = False
-        #: Since when it holds its room, in the pool's clock.
+        #: When the room was given, by the pool's clock.
         self.since = 0.0
 
 
 class MemoryPool:
-    """Room is given in the order in which it was asked for.
+    """Gives room in the order in which it was requested.
 
     :param size: bytes that may be reserved at once.
-    :param patience: seconds after which a request that is still not complete makes way, when others wait.
-    :param clock: seconds, as ``timer`` counts them.
+    :param patience: seconds after which a request that is still incomplete must make way, when others wait.
+    :param clock: returns seconds, as ``timer`` counts them.
     """
 
     def __init__(self, size: int, patience: float, timer: Timer, clock: Callable[[], float]) -> None:
@@ -53,11 +53,11 @@ class MemoryPool:
 
     @property
     def waiting(self) -> int:
-        """How many wait for room."""
+        """How many requests wait for room."""
         return len(self._waiting)
 
     def reserve(self, reservation: Reservation) -> bool:
-        """Whether there is room; otherwise ``granted`` is called when there is."""
+        """Return whether there is room; if not, ``granted`` is called when there is."""
         if not self._waiting and self._fits(reservation):
             self._give(reservation)
             return True
@@ -66,7 +66,8 @@ class MemoryPool:
         return False
 
     def release(self, reservation: Reservation) -> None:
-        """The request is complete, or its connection has ended; harmless when neither room nor a place is held."""
+        """Release the room or the place in the queue: the request is complete, or its connection has ended. Harmless
+        when it holds neither."""
         if reservation in self._holders:
             del self._holders[reservation]
             self.reserved -= reservation.size
@@ -88,7 +89,7 @@ class MemoryPool:
         self._holders[reservation] = None
 
     def _watch(self) -> None:
-        """Be woken when the oldest holder is overdue, if anybody waits for it."""
+        """Schedule a check for when the oldest holder is overdue, if any request waits for its room."""
         if self._waiting and self._holders and not self._overdue.pending:
             oldest = next(iter(self._holders))
             self._timer.add(self._overdue, max(oldest.since + self._patience - self._clock(), 0.0))

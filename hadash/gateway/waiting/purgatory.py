@@ -1,7 +1,7 @@
 """Where requests wait for a change of their binding: a delayed-operation manager, bounded in number and bytes.
 
-An operation is *completed* by an outside event before its time is over (its binding changed), or *expires*. It is
-watched under its AppID, so that a change looks at those alone whom it concerns; its time stands in a timing wheel.
+An operation is *completed* by an outside event before its time is over (its binding changed), or it *expires*. It is
+watched under its AppID, so that a change looks only at the operations it concerns; its deadline is in a timing wheel.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from hadash.gateway.waiting.timing_wheel import Entry, TimingWheel
 log = logging.getLogger(__name__)
 
 #: The timing wheel's tick in seconds, and the buckets of a ring. A parked request waits for seconds, so a hundredth is
-#: exact enough; 64 buckets of it reach 0.64 s, the second wheel 41 s, which is beyond every limit of the settings.
+#: precise enough; 64 buckets reach 0.64 s, the second wheel 41 s, which is above every limit of the settings.
 TICK_SECONDS = 0.01
 WHEEL_SIZE = 64
 
-#: Operations that are completed in one round of the loop: to refuse a parked write takes some tenths of a millisecond.
+#: Operations completed in one round of the loop: refusing a parked write takes some tenths of a millisecond.
 CHECKED_AT_ONCE = 32
 
 
 class Timer:
-    """A timing wheel on an event loop. The loop is woken when something is due, never for an empty tick."""
+    """A timing wheel on an event loop. The loop wakes when an entry is due, never for an empty tick."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -50,11 +50,11 @@ class Timer:
 
     def _advance(self) -> None:
         self._handle = None
-        # A loop may call a little early; then nothing is due, and it is asked again.
+        # A loop may call a little early. Then nothing is due, and it is scheduled again.
         for entry in self._wheel.advance(self._loop.time()):
             try:
                 entry.action()
-            except Exception:  # what is one's own affair must not keep the others waiting
+            except Exception:  # one failing callback must not stop the rest
                 log.exception("something that was due failed")
         self._wake_in_time()
 
@@ -64,35 +64,34 @@ class Timer:
 
 
 class DelayedOperation(ABC):
-    """Something that waits. It ends by :meth:`complete`, by :meth:`expire`, or by being cancelled: one of
-    them, once.
-    """
+    """A waiting operation. It ends once: by :meth:`complete`, by :meth:`expire`, or by being cancelled."""
 
     __slots__ = ("key", "size", "timeout")
 
     def __init__(self, key: str, size: int) -> None:
-        #: Under what it is watched, and the bytes that it holds.
+        #: The key under which it is watched, and the bytes that it holds.
         self.key = key
         self.size = size
         self.timeout: Entry | None = None
 
     @abstractmethod
     def can_complete(self) -> bool:
-        """Whether what it waits for has happened."""
+        """Return whether the event that it waits for has happened."""
 
     @abstractmethod
     def complete(self) -> None:
-        """Go on."""
+        """Continue, because the event has happened."""
 
     @abstractmethod
     def expire(self) -> None:
-        """Its time is over."""
+        """End, because the time is over."""
 
 
 class Purgatory:
-    """The operations of one process that wait.
+    """The waiting operations of one process.
 
-    :param max_operations: how many may wait; :param max_bytes: how many bytes they may hold together.
+    :param max_operations: how many may wait.
+    :param max_bytes: how many bytes they may hold together.
     """
 
     def __init__(self, timer: Timer, max_operations: int, max_bytes: int) -> None:
@@ -107,7 +106,7 @@ class Purgatory:
         self.overflowed_total = 0
 
     def park(self, operation: DelayedOperation, seconds: float) -> bool:
-        """Let ``operation`` wait, ``seconds`` at most; false when there is no room."""
+        """Let ``operation`` wait for at most ``seconds``; false when there is no room."""
         if self.count >= self._max_operations or self.bytes + operation.size > self._max_bytes:
             self.overflowed_total += 1
             return False
@@ -120,36 +119,37 @@ class Purgatory:
         return True
 
     def check(self, key: str) -> None:
-        """Something has happened to ``key``: complete what can go on now."""
+        """Complete the operations of ``key`` that can continue now."""
         for _ in self.checking([key]):
             pass
 
     def checking(self, keys: Iterable[str]) -> Generator[None, None, None]:
-        """The same of several, in slices of :data:`CHECKED_AT_ONCE`: what a switch releases at once may be thousands.
+        """Complete the operations of several keys that can continue, in slices of :data:`CHECKED_AT_ONCE`.
 
-        What has happened by the time that an operation's turn comes counts, so slices of two changes may alternate.
+        A switch may release thousands at once. Whether an operation can continue is decided when its turn comes, so
+        slices of two changes may alternate.
         """
         found = [operation for key in keys for operation in self._watched.get(key, ())]
         for place, operation in enumerate(found, 1):
             try:
-                # An earlier one may have ended it.
+                # An earlier operation may have ended this one.
                 if operation.timeout is not None and operation.can_complete():
                     self.cancel(operation)
                     operation.complete()
-            except Exception:  # what is one's own affair must not keep the others waiting
+            except Exception:  # one failing operation must not stop the rest
                 log.exception("something that waited for %s failed", operation.key)
             if place % CHECKED_AT_ONCE == 0:
                 yield
 
     def cancel(self, operation: DelayedOperation) -> None:
-        """It need not wait any more; harmless when it does not."""
+        """Stop waiting; harmless when the operation does not wait."""
         if operation.timeout is not None:
             operation.timeout.cancel()
             self._forget(operation)
 
     def _expire(self, operation: DelayedOperation) -> None:
         if operation.timeout is None:
-            return  # cancelled by one that expired with it
+            return  # cancelled by another operation that expired in the same tick
         self._forget(operation)
         self.expired_total += 1
         operation.expire()

@@ -1,6 +1,4 @@
-"""Long work in slices between which everybody else is served: one slice a round of the event loop, whoever's
-turn it is.
-"""
+"""Long work done in slices, between which the event loop does everything else: one slice in each round of the loop."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ T = TypeVar("T")
 
 
 class Slices:
-    """The work of one process that is done in slices. However much of it there is, a round holds one slice."""
+    """The sliced work of one process. However much of it there is, a round runs one slice."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -26,7 +24,7 @@ class Slices:
         done: Callable[[T], None],
         failed: Callable[[Exception], None],
     ) -> None:
-        """Run ``steps`` to their end, and hand what they return to ``done``; an exception goes to ``failed``.
+        """Run ``steps`` to the end, and pass its return value to ``done``, or an exception to ``failed``.
 
         Work that fits into its first slice is done at once.
         """

@@ -1,11 +1,11 @@
 """A hierarchical timing wheel: a timer whose cost does not grow with the number of its entries.
 
-A wheel is a ring of buckets, each for one tick. What is due beyond the ring's reach goes into an overflow
-wheel, whose tick is the whole reach of the one below; as time comes near, its entries move down. Adding and
-cancelling touch one bucket. Time moves on only to where a bucket is due: the buckets in use stand in a heap,
-and there are few of them, however many entries they hold. (As Kafka's own timer.)
+A wheel is a ring of buckets, each for one tick. Entries due beyond the ring's reach go into an overflow wheel, whose
+tick is the whole reach of the one below; as their time comes near, they move down. Adding and cancelling touch one
+bucket. Time advances only to the next bucket that is due: the buckets in use are in a heap, and they are few, however
+many entries they hold. (Kafka's own timer works the same way.)
 
-Pure: whoever owns the timer says what time it is.
+Pure: the owner of the timer passes the time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import count
 
 
 class Entry:
-    """Something that is due at ``due`` (in ticks). In at most one bucket."""
+    """Something due at ``due`` (in ticks). It is in at most one bucket."""
 
     __slots__ = ("action", "bucket", "due")
 
@@ -30,19 +30,19 @@ class Entry:
         return self.bucket is not None
 
     def cancel(self) -> None:
-        """It will not become due. Harmless when it has."""
+        """Keep it from becoming due. Harmless when it has already."""
         if self.bucket is not None:
             del self.bucket.entries[self]
             self.bucket = None
 
     def drop(self) -> None:
-        """It will never become due: what its action holds on to is let go."""
+        """Cancel it for good, and release what its action refers to."""
         self.cancel()
         self.action = _nothing
 
 
 def _nothing() -> None:
-    """What an entry does that was dropped, when it was due in the same tick."""
+    """The action of an entry that was dropped while it was due in the same tick."""
 
 
 class Bucket:
@@ -52,12 +52,12 @@ class Bucket:
 
     def __init__(self) -> None:
         self.entries: dict[Entry, None] = {}
-        #: The tick at which it is due; -1 while it stands in no heap.
+        #: The tick at which it is due; -1 while it is not in the heap.
         self.expiration = -1
 
 
 class _Wheel:
-    """One ring. ``tick`` and ``reach`` in ticks of the lowest wheel."""
+    """One ring. ``tick`` and ``reach`` are in ticks of the lowest wheel."""
 
     __slots__ = ("buckets", "now", "overflow", "reach", "size", "tick")
 
@@ -70,7 +70,7 @@ class _Wheel:
         self.overflow: _Wheel | None = None
 
     def place(self, due: int) -> tuple[Bucket, int] | None:
-        """The bucket for ``due`` and the tick at which it is due; ``None`` when that has passed."""
+        """Return the bucket for ``due`` and the tick at which it is due; ``None`` when that has passed."""
         if due < self.now + self.tick:
             return None
         if due < self.now + self.reach:
@@ -88,11 +88,11 @@ class _Wheel:
 
 
 class TimingWheel:
-    """Entries by the time at which they are due.
+    """Entries ordered by the time at which they are due.
 
-    :param tick_seconds: how exact it is: an entry is due up to one tick late, never early.
-    :param size: buckets of a ring. The reach of the lowest is ``tick_seconds * size``, and each further one reaches
-        ``size`` times as far.
+    :param tick_seconds: the precision: an entry is due up to one tick late, never early.
+    :param size: the buckets of a ring. The lowest reaches ``tick_seconds * size``, and each further one ``size`` times
+        as far.
     :param now: seconds on the owner's clock.
     """
 
@@ -104,9 +104,9 @@ class TimingWheel:
         self._numbers = count()
 
     def add(self, entry: Entry, at: float) -> None:
-        """``entry`` is due at ``at`` seconds on the owner's clock; when that has passed, at the next tick.
+        """Make ``entry`` due at ``at`` seconds on the owner's clock; if that has passed, at the next tick.
 
-        An entry that is pending moves.
+        A pending entry is moved.
         """
         entry.cancel()
         ticks = -int((self._start - at) // self._tick_seconds)  # rounded up
@@ -126,14 +126,14 @@ class TimingWheel:
         return True
 
     def next_due(self) -> float | None:
-        """When :meth:`advance` has something to do next, in seconds; ``None`` when nothing is pending.
+        """Return when :meth:`advance` has something to do next, in seconds; ``None`` when nothing is pending.
 
-        This may be the moment at which entries only move down, and a bucket whose entries were all cancelled counts.
+        Entries may only move down at that time, and a bucket whose entries were all cancelled also counts.
         """
         return self._start + self._due[0][0] * self._tick_seconds if self._due else None
 
     def advance(self, now: float) -> list[Entry]:
-        """Move on to ``now``; the entries that have become due, in the order of their ticks."""
+        """Advance to ``now``, and return the entries that have become due, in the order of their ticks."""
         current = int((now - self._start) // self._tick_seconds)
         expired: list[Entry] = []
         while self._due and self._due[0][0] <= current:
@@ -146,6 +146,6 @@ class TimingWheel:
                 if not self._put(entry):
                     expired.append(entry)
         if not self._due:
-            # Nothing waits: no need to come by every tick that has passed.
+            # Nothing waits, so the ticks that have passed can be skipped.
             self._lowest.advance(current)
         return expired
