@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kazoo.client import KazooClient
@@ -21,8 +22,8 @@ class Secured:
 def secure(client: KazooClient, acl: list[ACL]) -> Secured:
     """Give the client's chroot and every node below it exactly this ACL.
 
-    May be repeated: nodes that already have it are left alone. A node that another user protects is listed as refused,
-    and the nodes below it are not visited.
+    May be repeated: nodes that already have it are left alone. A node that another user protects is listed as refused;
+    the nodes below it are visited all the same, if they can be listed.
     """
     found = Secured()
     waiting = ["/"]
@@ -35,11 +36,11 @@ def secure(client: KazooClient, acl: list[ACL]) -> Secured:
             else:
                 client.set_acls(path, acl)
                 found.changed += 1
-            waiting += [
-                f"{path.rstrip('/')}/{child}" for child in sorted(client.get_children(path), reverse=True)
-            ]
         except NoAuthError:
             found.refused.append(path)
         except NoNodeError:
             continue  # the node was removed meanwhile
+        with suppress(NoAuthError, NoNodeError):
+            children = sorted(client.get_children(path), reverse=True)
+            waiting += [f"{path.rstrip('/')}/{child}" for child in children]
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
+from kazoo.security import READ_ACL_UNSAFE
 from support.certificates import Authority
 from support.gateway import free_ports
 
@@ -149,6 +150,19 @@ class TestWhoseNodesTheyAre:
         again = secure(client, OURS.acl or [])
         assert (again.changed, again.already) == (0, found.changed)
         assert BindingStore(client).document("shop").default is not None
+
+    def test_what_lies_below_a_node_of_somebody_else_is_secured_too(
+        self, sign_in: Callable[[Access], KazooClient]
+    ) -> None:
+        """It may be our own: a node that anybody may write to would stay open, and nobody would hear of it."""
+        anybody, client = sign_in(Access()), sign_in(OURS)
+        anybody.create("/theirs")
+        anybody.create("/theirs/open-to-all")
+        protected = [*(SOMEBODY_ELSE.acl or []), *READ_ACL_UNSAFE]
+        sign_in(SOMEBODY_ELSE).set_acls("/theirs", protected)
+        assert secure(client, OURS.acl or []).refused == ["/theirs"]
+        with pytest.raises(NoAuthError):
+            anybody.set("/theirs/open-to-all", b"x")
 
     def test_a_password_is_replaced_and_nobody_is_locked_out_on_the_way(
         self, sign_in: Callable[[Access], KazooClient], zookeeper_hosts: str, chroot: str
