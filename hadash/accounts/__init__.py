@@ -1,1 +1,1 @@
-"""People: signing in, and the roles that they have."""
+"""People: signing in, roles, and API tokens."""

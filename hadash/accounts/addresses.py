@@ -1,4 +1,4 @@
-"""Where a request comes from."""
+"""The address that a request comes from."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import ipaddress
 
 from django.http import HttpRequest
 
-#: The part of an IPv6 address that a provider hands out as a whole: whoever has one has 2^64 addresses.
+#: The bits of an IPv6 network that a provider assigns as a whole: a customer has 2^64 addresses.
 _IPV6_NETWORK_BITS = 64
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """The address of the connection's other side; ``None`` for a Unix socket.
+    """Return the address of the connection's other side; ``None`` for a Unix socket.
 
-    Behind a proxy it is the web server that puts the client's address there, and only for proxies that it was told to
-    trust (uvicorn: ``--forwarded-allow-ips``). No header is read here.
+    Behind a proxy the web server puts the client's address there, and only for proxies that it was told to trust
+    (uvicorn: ``--forwarded-allow-ips``). No header is read here.
     """
     return request.META.get("REMOTE_ADDR") or None
 
 
 def limited_address(request: HttpRequest) -> str | None:
-    """The address that failed sign-ins count for: what one household or machine can change freely is one."""
+    """Return the address that failed sign-ins count for: all addresses that one machine can choose freely are one."""
     return network_of(address_of(request))
 
 
 def network_of(address: str | None) -> str | None:
-    """An IPv4 address as it is, an IPv6 address as its network's first; ``None`` for what is none.
+    """Return an IPv4 address unchanged, an IPv6 address as its network's first; ``None`` for anything else.
 
     >>> network_of("::ffff:192.0.2.1"), network_of("2001:db8:1:2:3:4:5:6"), network_of("192.0.2.1"), network_of("")
     ('192.0.2.1', '2001:db8:1:2::', '192.0.2.1', None)

@@ -1,4 +1,4 @@
-"""Somebody whom the provider vouches for becomes a user of hadash, with exactly the roles that their groups map to."""
+"""Turning a person that the provider vouches for into a user, with exactly the roles that their groups map to."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hadash.sentences import say
 
 
 def admit(person: Person, issuer: str, address: str | None) -> User:
-    """The user of this person, made at the first sign-in; names and roles are the provider's each time.
+    """Return this person's user, created at the first sign-in. Each sign-in updates names and roles from the provider.
 
     The user name stays what it was at the first sign-in: the audit log names people by it.
 
-    :raises Refused: for somebody without a role (who has none here from then on), whose name is another's, or whose
-        account is closed.
+    :raises Refused: the person has no role (all roles held here are then taken away), the user name belongs to
+        another account, or the account is closed.
     """
     if not person.roles:
         username = _withdraw(person, issuer, address)
@@ -56,7 +56,10 @@ def _known(person: Person, issuer: str) -> User | None:
 
 
 def _new(person: Person, issuer: str) -> User:
-    """:raises Refused: if there is a user of this name, however it is capitalised: people take them for one."""
+    """Create the user.
+
+    :raises Refused: a user of this name exists, in any capitalisation: people would take the two for one.
+    """
     if User.objects.filter(username__iexact=person.username).exists():
         raise _taken(person.username)
     user = User(username=person.username)
@@ -78,14 +81,15 @@ def _taken(username: str) -> Refused:
 
 
 def _withdraw(person: Person, issuer: str, address: str | None) -> str:
-    """Take all roles away, which sessions that are still open notice at once. The user name, here or at the
-    provider.
+    """Take all roles away, which open sessions notice at once.
+
+    :returns: the user name, here or at the provider.
     """
     with transaction.atomic():
         user = _known(person, issuer)
         if user is None:
             return person.username
-        # Also what an administrator has given on one pair: whom the provider does not name has no business here.
+        # Roles that an administrator gave on one pair go, too: hadash is closed to people without a mapped group.
         held = list(PairRole.objects.filter(user=user).select_related("group", "pair").order_by("pk"))
         PairRole.objects.filter(user=user).delete()
         for role in held:
@@ -98,7 +102,7 @@ def _withdraw(person: Person, issuer: str, address: str | None) -> str:
 
 
 def _give(user: User, roles: frozenset[str], address: str | None) -> None:
-    """Exactly these roles; the audit log says what changed, which the program did and not the person."""
+    """Give the user exactly these roles. The audit log records the change as hadash's own, not the person's."""
     before = set(user.groups.values_list("name", flat=True))
     if before == roles:
         return

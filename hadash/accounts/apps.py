@@ -14,7 +14,7 @@ class AccountsConfig(AppConfig):
 
 
 def _give_roles_their_permissions(sender: AppConfig, **kwargs: Any) -> None:
-    """After every upgrade. Permissions are made app by app: with the last one all are there."""
+    """Update the roles after every upgrade. Django creates permissions app by app: after the last app all exist."""
     from django.apps import apps
 
     from hadash.accounts.roles import ensure_roles

@@ -1,9 +1,9 @@
-"""Which browser somebody sits at: a random name in a cookie, kept over sign-outs.
+"""The identity of a browser: a random name in a cookie that survives sign-outs.
 
-Four eyes are two people at two screens. Whoever knows a second account's password could otherwise request,
-sign out, sign in as the other one, and approve; or issue a token as the other one there, and have a program
-approve. The cookie can be deleted, so this stops haste, not fraud: against fraud stands the audit log, which
-says for both acts where they came from.
+Four eyes are two people at two screens. A person who knows a second account's password could otherwise request a
+switch, sign out, sign in as the other account, and approve; or issue a token as the other account, and let a
+program approve. The cookie can be deleted, so this prevents haste, not fraud; fraud is visible in the audit log,
+which records for both acts where they came from.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ KEPT_SECONDS = 365 * 86400
 
 
 def browser_of(request: HttpRequest) -> str:
-    """The name of the browser that ``request`` comes from; empty for what is none, or comes for the first time."""
+    """Return the name of the request's browser; empty for a program, or a browser that comes for the first time."""
     return request.get_signed_cookie(COOKIE, default="", salt=COOKIE) or ""
 
 
 class BrowserMiddleware(MiddlewareMixin):
-    """A browser without a name gets one. Programs that come with a token are none."""
+    """Gives each browser a name. A program that sends a token is no browser."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if not browser_of(request) and not request.headers.get("Authorization"):

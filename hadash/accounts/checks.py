@@ -1,4 +1,4 @@
-"""System checks: wrong settings are told at the start."""
+"""System checks of the settings for accounts and connections; they run at the start."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from hadash.accounts.roles import ROLES
 from hadash.accounts.servers import readable_on_the_way, servers_elsewhere
 
-#: The tag of checks of what only the web server needs. Workers and beat say what these find, and serve all the same.
+#: The tag of checks that only concern the web server. Workers and beat report what they find, and start all the same.
 WEB = "hadash_web"
 
 
 @register()
 def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A server that others reach needs a key of its own; so does a worker whose servers are elsewhere, which
-    mostly knows nothing of the web server's names.
+    """Require a secret key where other machines reach the web server, or where PostgreSQL, Redis or ZooKeeper are
+    on other machines: a worker usually does not know the web server's names.
     """
     if settings.SECRET_KEY != settings.INSECURE_SECRET_KEY:
         return []
@@ -43,8 +43,8 @@ def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def nobody_reads_on_the_way(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Passwords of clusters, plans and who uses what go over these connections. (ZooKeeper's is hadash.W012,
-    the mail server's hadash.E015.)
+    """Warn of unprotected connections: they carry clusters' passwords, plans, and the clients' uses of Topics.
+    (ZooKeeper's connection is hadash.W012, the mail server's hadash.E015.)
     """
     found = readable_on_the_way(
         settings.DATABASES["default"], settings.REDIS_URL, settings.CONNECT_URL, settings.LOOPBACK_HOSTS
@@ -61,7 +61,7 @@ def nobody_reads_on_the_way(app_configs: Any, **kwargs: Any) -> list[CheckMessag
 
 @register(WEB)
 def cookies_are_for_tls(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A session's cookie that is read on the way signs its reader in."""
+    """Warn of session cookies over http: a person who reads one in transit can use it to sign in."""
     if settings.SESSION_COOKIE_SECURE or not set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS:
         return []
     return [
@@ -75,7 +75,7 @@ def cookies_are_for_tls(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(WEB)
 def provider_is_whole(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """OpenID Connect is configured in full or not at all."""
+    """Require that OpenID Connect is configured completely or not at all."""
     given = {
         "HADASH_OIDC_ISSUER": settings.OIDC_ISSUER,
         "HADASH_OIDC_CLIENT_ID": settings.OIDC_RP_CLIENT_ID,

@@ -1,4 +1,4 @@
-"""What a provider of OpenID Connect says of a person, as hadash's user name, names and roles. Pure."""
+"""The claims of an OpenID Connect provider about a person, read as hadash's user name, names and roles. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from hadash.sentences import Sentence, say
 
-#: As Django's: letters and digits of any language, and @ . + - _
+#: As Django's user names: letters and digits of any language, and @ . + - _
 _USERNAME = re.compile(r"[\w.@+-]{1,150}")
 _NAME_LENGTH = 150
 _EMAIL_LENGTH = 254
@@ -18,7 +18,7 @@ _SUBJECT_LENGTH = 255
 
 
 class Refused(Exception):
-    """Somebody whom the provider knows, or may know, does not come in. ``username`` is empty if it is not certain."""
+    """A sign-in through the provider is refused. ``username`` is empty when it is not certain."""
 
     def __init__(self, sentence: Sentence, username: str = "") -> None:
         super().__init__(str(sentence))
@@ -28,8 +28,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How to read the claims: which hold the name and the groups, group → role, and the role of all others or
-    ``""``.
+    """How to read the claims.
+
+    :param username_claim: the claim with the user name.
+    :param groups_claim: the claim with the groups.
+    :param roles: group → role.
+    :param default_role: the role of people without a mapped group; empty for none.
     """
 
     username_claim: str
@@ -40,7 +44,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """``subject`` is what the provider will always call this person; ``roles`` is empty for somebody who has none."""
+    """A person as the provider describes them. ``subject`` is the provider's permanent name for this person."""
 
     subject: str
     username: str
@@ -51,7 +55,10 @@ class Person:
 
 
 def person_of(claims: Mapping[str, Any], rules: Rules) -> Person:
-    """:raises Refused: without a subject or a user name that can be one."""
+    """Read a person from the claims.
+
+    :raises Refused: the subject is missing, or the user name is missing or impossible.
+    """
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _SUBJECT_LENGTH:
         raise Refused(say("The provider does not say who you are: the claim sub is missing."))
@@ -67,7 +74,7 @@ def person_of(claims: Mapping[str, Any], rules: Rules) -> Person:
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:
-    """The claim of this name; a dot leads into a claim that holds others. ``None`` if there is none.
+    """Return the claim of this name; a dot leads into a nested claim. ``None`` if there is none.
 
     >>> claim({"realm_access": {"roles": ["a"]}, "https://x.org/groups": ["b"]}, "realm_access.roles")
     ['a']
@@ -82,7 +89,7 @@ def claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def groups_of(value: Any) -> frozenset[str]:
-    """A list of names, or one name; anything else is none.
+    """Return the groups in a claim, which is a list of names or one name; anything else holds none.
 
     >>> sorted(groups_of(["b", "a", 1])), sorted(groups_of("ops")), sorted(groups_of({"x": 1}))
     (['a', 'b'], ['ops'], [])
@@ -106,7 +113,7 @@ def _username(claims: Mapping[str, Any], name: str) -> str:
         raise Refused(
             say("The provider does not tell your user name: the claim %(claim)s is missing.", claim=name)
         )
-    # One spelling of what looks alike, as Django stores it.
+    # Names that look alike get one spelling, as Django stores it.
     username = unicodedata.normalize("NFKC", value.strip())
     if not _USERNAME.fullmatch(username):
         raise Refused(
@@ -119,7 +126,7 @@ def _username(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _names(claims: Mapping[str, Any]) -> tuple[str, str]:
-    """First and last name; from the whole name if they are not told apart."""
+    """Return the first and last name, split from the full name if the provider does not give them separately."""
     first, last = _text(claims.get("given_name")), _text(claims.get("family_name"))
     if not first and not last:
         first, _, last = _text(claims.get("name")).partition(" ")

@@ -1,4 +1,4 @@
-"""What the provider of OpenID Connect says about itself: where people sign in, where tokens and keys are."""
+"""The discovery document of the OpenID Connect provider: the addresses for sign-in, tokens and keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hadash.sentences import Sentence, say
 
 log = logging.getLogger(__name__)
 
-#: Where a provider's document stands, below its issuer.
+#: The path of a provider's document, below its issuer.
 _PATH = "/.well-known/openid-configuration"
 
 
@@ -30,8 +30,9 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Addresses. ``userinfo`` and ``end_session`` are empty for a provider without them. ``token_auth_method``:
-    how a client proves who it is when it asks for a token.
+    """The provider's addresses. ``userinfo`` and ``end_session`` are empty for a provider without them.
+
+    :param token_auth_method: how a client authenticates when it asks for a token.
     """
 
     authorization: str
@@ -44,7 +45,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What one look at an issuer found, and when (monotonic seconds)."""
+    """The result of one look at an issuer, and when it was (monotonic seconds)."""
 
     issuer: str
     at: float
@@ -60,10 +61,10 @@ def is_configured() -> bool:
 
 
 def provider() -> Provider:
-    """The provider, as it was a few seconds ago (``OIDC_LOOK_SECONDS``).
+    """Return the provider, looked up at most ``OIDC_LOOK_SECONDS`` ago.
 
-    :raises Unavailable: with a sentence for the sign-in page. That is kept as long: visitors wait for the
-        same look, and those who come later not at all.
+    :raises Unavailable: with a sentence for the sign-in page. A failure is cached as long as a success: visitors
+        at the same time wait for one look, and later ones do not wait.
     """
     global _last
     issuer = settings.OIDC_ISSUER
@@ -78,7 +79,7 @@ def provider() -> Provider:
 
 
 def forget() -> None:
-    """The next question is asked of the provider itself."""
+    """Drop the cached provider: the next call looks it up again."""
     global _last
     with _lock:
         _last = None
@@ -99,7 +100,10 @@ def _look_at(issuer: str) -> Provider | Unavailable:
 
 
 def read(document: Any, issuer: str) -> Provider | Unavailable:
-    """The addresses in a provider's document, which must be its own: another one's tokens would be believed."""
+    """Read the addresses from a provider's document.
+
+    Its issuer must be the configured one: otherwise tokens of another provider would be believed.
+    """
     document = document if isinstance(document, dict) else {}
     name = settings.OIDC_NAME
     if document.get("issuer") != issuer:
@@ -118,7 +122,7 @@ def read(document: Any, issuer: str) -> Provider | Unavailable:
         "end_session_endpoint": False,
     }
     addresses = {key: document.get(key) or "" for key in wanted}
-    # An https issuer that sends people or secrets elsewhere in the clear is not believed.
+    # An https issuer must not send people or secrets to unencrypted addresses.
     schemes = {"https"} if urlsplit(issuer).scheme == "https" else {"https", "http"}
     for key, needed in wanted.items():
         given = addresses[key]
@@ -135,7 +139,9 @@ def read(document: Any, issuer: str) -> Provider | Unavailable:
 
 
 def _auth_method(document: dict[str, Any]) -> str:
-    """The secret in a header, which every provider takes that does not say something else; else in the form."""
+    """Return how the client secret is sent: in a header, the default of the standard, or in the form if the
+    provider does not offer the header.
+    """
     offered = document.get("token_endpoint_auth_methods_supported")
     in_form_only = isinstance(offered, list) and "client_secret_basic" not in offered
     return "client_secret_post" if in_form_only else "client_secret_basic"

@@ -1,4 +1,4 @@
-"""Sign-ins in the audit log: who, from where, how; never what was typed as a password."""
+"""Sign-ins in the audit log: the account, the address and the method, never what was typed as a password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hadash.accounts.addresses import address_of
 from hadash.accounts.claims import Refused
 from hadash.audit.models import record
 
-#: As which backend a session notes that the provider vouched for its user.
+#: The authentication backend of sessions whose user the provider vouched for.
 OIDC_BACKEND = "hadash.accounts.oidc.ProviderBackend"
 
 
@@ -25,29 +25,33 @@ def through_provider(request: HttpRequest) -> bool:
 
 
 def subject_of(username: str) -> str:
+    """Return the subject of an account's entries in the audit log."""
     return f"account {username}"
 
 
 @receiver(user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    if request.method:  # a program (a test) may begin a session without a request: then nobody came in
+    if request.method:  # a program (a test) may begin a session without a request, which is no sign-in
         record(user, "sign in", subject_of(user.get_username()), address_of(request), how=_how(request))
 
 
 @receiver(user_logged_out)
 def signed_out(sender: Any, request: HttpRequest, user: User | None, **kwargs: Any) -> None:
-    """Before the session is emptied. Somebody who was not signed in has not signed out."""
+    """Record a sign-out. Django calls this before it empties the session, and with no user if none was signed in."""
     if user is not None and request.method:
         record(user, "sign out", subject_of(user.get_username()), address_of(request), how=_how(request))
 
 
 def failed(request: HttpRequest, username: str | None) -> None:
-    """``username`` as it was typed; ``None`` for OpenID Connect."""
+    """Record a failed sign-in.
+
+    :param username: as it was typed; ``None`` for OpenID Connect.
+    """
     record(None, "sign in failed", _attempted(request, username), address_of(request), **_details(request))
 
 
 def locked(request: HttpRequest, username: str | None, wait: timedelta) -> None:
-    """Once for each lock: what is tried while it holds is not recorded."""
+    """Record a lock, once: attempts while it holds are not recorded."""
     seconds = round(wait.total_seconds())
     details = {**_details(request), "seconds": seconds}
     record(None, "sign in locked", _attempted(request, username), address_of(request), **details)
@@ -58,7 +62,7 @@ def _how(request: HttpRequest) -> str:
 
 
 def _refusal(request: HttpRequest) -> Refused | None:
-    """What the provider's backend has against somebody: it leaves that at the request."""
+    """Return why the provider's backend refused the sign-in; it leaves the reason at the request."""
     return getattr(request, "oidc_refusal", None)
 
 
@@ -68,7 +72,7 @@ def _details(request: HttpRequest) -> dict[str, Any]:
 
 
 def _attempted(request: HttpRequest, username: str | None) -> str:
-    """The account, if there is one. Other names are left out: some people type their password in the wrong field."""
+    """Return the account as a subject. Unknown names are left out: some people type their password in that field."""
     refusal = _refusal(request)
     if refusal is not None:
         return subject_of(refusal.username) if refusal.username else "unknown account"

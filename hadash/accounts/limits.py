@@ -1,8 +1,7 @@
-"""How often a sign-in may fail.
+"""The limits on failed sign-ins.
 
-Failures are counted for one user name from one address, and for an address over all names. Nothing is counted
-for a name alone: whoever guesses Olga's password from elsewhere cannot keep Olga out. django-axes holds the
-counts.
+Failures are counted per user name and address, and per address over all names. They are not counted per name
+alone: an attacker who guesses Olga's password from elsewhere must not lock Olga out. django-axes holds the counts.
 """
 
 from __future__ import annotations
@@ -25,27 +24,28 @@ from django.http import HttpRequest
 from hadash.accounts import journal
 from hadash.accounts.addresses import limited_address
 
-#: Of PostgreSQL's advisory locks, those that are about sign-ins.
+#: The class of PostgreSQL's advisory locks for sign-ins.
 _LOCKS = 0x7369676E
 
 
 class Attempt(HttpRequest):
-    """A request as django-axes marks it."""
+    """A request with the attributes that django-axes adds."""
 
     axes_attempt_time: datetime
     axes_ip_address: str | None
     axes_locked_out: bool
     axes_credentials: dict[str, Any] | None
-    #: ``None`` when it was refused because of the lock, and not counted.
+    #: ``None`` when the attempt was refused because of the lock, and not counted.
     axes_failures_since_start: int | None
 
 
 class Limits(AxesDatabaseHandler):
-    """django-axes asks this before a password is looked at, and tells it how that went."""
+    """The handler that django-axes asks before a password is checked, and tells the result."""
 
     def get_failures(self, request: Attempt, credentials: dict[str, Any] | None = None) -> int:
-        """Failures of this user name from this address. A sign-in by OpenID Connect has no name: only its
-        address counts.
+        """Return the failures of this user name from this address.
+
+        A sign-in by OpenID Connect has no name, so the result is 0: only its address counts.
         """
         if get_client_username(request, credentials) is None:
             return 0
@@ -58,8 +58,8 @@ class Limits(AxesDatabaseHandler):
     def user_login_failed(
         self, sender: Any, credentials: dict[str, Any], request: Attempt | None = None, **kwargs: Any
     ) -> None:
-        """Count it, unless it was refused because of the lock; and say so in the audit log, which is bounded
-        by that.
+        """Count a failure and record it in the audit log, unless it was refused because of the lock: so the lock
+        also bounds the audit log.
         """
         super().user_login_failed(sender, credentials, request, **kwargs)
         if request is None or request.axes_failures_since_start is None:
@@ -72,7 +72,7 @@ class Limits(AxesDatabaseHandler):
 
 
 def waiting(request: Attempt, username: str | None) -> timedelta:
-    """How long until a sign-in with this name from this address is looked at again; zero if it would be now."""
+    """Return how long until a sign-in with this name from this address is accepted again; zero if it is now."""
     wait = wait_for_address(request)
     if username is not None:
         mine = AccessAttempt.objects.filter(username=username, ip_address=request.axes_ip_address)
@@ -81,14 +81,15 @@ def waiting(request: Attempt, username: str | None) -> timedelta:
 
 
 def wait_for_address(request: Attempt) -> timedelta:
-    """The same for an address, whatever the name."""
+    """Return how long until a sign-in from this address is accepted again, with any name; zero if it is now."""
     attempts = AccessAttempt.objects.filter(ip_address=request.axes_ip_address)
     return _wait(attempts, settings.SIGN_IN_ADDRESS_FAILURES, request.axes_attempt_time)
 
 
 def _wait(attempts: QuerySet[Any], limit: int, now: datetime) -> timedelta:
-    """Each row counts several failures and is forgotten a while after the last of them: how long until fewer
-    are left.
+    """Return how long until fewer than ``limit`` failures are left.
+
+    Each row counts several failures, and expires as a whole a cool-off after the last of them.
     """
     cool_off = get_cool_off()
     rows = list(
@@ -108,7 +109,7 @@ def _wait(attempts: QuerySet[Any], limit: int, now: datetime) -> timedelta:
 
 @contextmanager
 def one_at_a_time(request: HttpRequest, username: str) -> Iterator[None]:
-    """Sign-ins with one name from one address wait for each other: guesses side by side would all be looked at."""
+    """Serialize sign-ins with one name from one address: otherwise concurrent guesses would all be checked."""
     name = User.normalize_username(username.strip())  # as the form reads it
     digest = hashlib.sha256(f"{limited_address(request)} {name}".encode("utf-8", "replace")).digest()
     with transaction.atomic():

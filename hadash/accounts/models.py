@@ -1,4 +1,4 @@
-"""Tables: who has which role on one pair only, who somebody is elsewhere, and the tokens of programs.
+"""Tables for roles on one pair, API tokens, temporary passwords and identities at an OpenID Connect provider.
 
 A role on all pairs is the membership of a Django group; see ``roles.py``.
 """
@@ -33,9 +33,10 @@ class PairRole(models.Model):
 
 
 class ApiToken(models.Model):
-    """What a program shows instead of a password. It may do what its owner may, within its scopes, until it expires.
+    """A token that a program sends instead of a password. It allows what its owner may, within its scopes, until
+    it expires.
 
-    Only a digest is kept: whoever reads the database cannot use it.
+    Only a digest is kept: a person who reads the database cannot use it.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
@@ -45,9 +46,9 @@ class ApiToken(models.Model):
     beginning = models.CharField(max_length=SHOWN_CHARACTERS + 20)
     #: Names of :data:`hadash.accounts.roles.SCOPES`.
     scopes = models.JSONField(default=list)
-    #: Empty for all pairs of its owner.
+    #: The only pair that it is for; empty for all pairs of its owner.
     pair = models.ForeignKey("inventory.Pair", models.CASCADE, null=True, blank=True, related_name="+")
-    #: The browser in which it was issued (:mod:`hadash.accounts.browser`): what it approves counts as done there.
+    #: The browser in which it was issued (:mod:`hadash.accounts.browser`): its approvals count as given there.
     issued_in = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
@@ -62,13 +63,13 @@ class ApiToken(models.Model):
 
     @property
     def usable(self) -> bool:
+        """Whether it is neither revoked nor expired."""
         return self.revoked_at is None and self.expires_at > timezone.now()
 
 
 class TemporaryPassword(models.Model):
-    """Somebody else has set the password of a local account, and knows it: its owner chooses another one at
-    the first sign-in. Written by
-    :mod:`hadash.accounts.passwords` only.
+    """A mark that another person has set a local account's password and knows it: the owner has to choose
+    another one at the first sign-in. Only :mod:`hadash.accounts.passwords` writes it.
     """
 
     user = models.OneToOneField(User, models.CASCADE, related_name="temporary_password")
@@ -81,8 +82,7 @@ class TemporaryPassword(models.Model):
 class ExternalIdentity(models.Model):
     """A user who signs in through a provider of OpenID Connect.
 
-    Issuer and subject are what a provider promises to keep; names and mail addresses are given to somebody
-    else one day.
+    A provider promises to keep issuer and subject; names and mail addresses may be given to another person one day.
     """
 
     user = models.OneToOneField(User, models.CASCADE, related_name="external_identity")

@@ -1,4 +1,4 @@
-"""Signing in by OpenID Connect: who gets in with what. The flow itself is in :mod:`hadash.accounts.relying_party`."""
+"""The authentication backend for OpenID Connect. The flow itself is in :mod:`hadash.accounts.relying_party`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from hadash.sentences import say
 
 log = logging.getLogger(__name__)
 
-#: Where a session keeps the token that its sign-in has brought: the provider wants it back at the end, because it says
-#: whose session there is to be ended.
+#: The session's key for the ID token of its sign-in: at sign-out the provider needs it to know which session there
+#: to end.
 ID_TOKEN = "oidc_id_token"
 
 
 def rules() -> Rules:
+    """Return the rules for claims from the settings."""
     return Rules(
         settings.OIDC_USERNAME_CLAIM,
         settings.OIDC_GROUPS_CLAIM,
@@ -37,14 +38,15 @@ def rules() -> Rules:
 
 
 class ProviderBackend(ModelBackend):
-    """``request.oidc_refusal`` (:class:`Refused`) says afterwards why somebody did not get in."""
+    """Signs people in through the provider. After a refusal ``request.oidc_refusal`` (:class:`Refused`) says why."""
 
     def authenticate(  # type: ignore[override]
         self, request: HttpRequest | None, *, from_provider: bool = False
     ) -> User | None:
-        """Who comes back from the provider. Of a password Django does not ask us: it does not fit these arguments.
+        """Return the user who comes back from the provider. Django does not call this backend with a password:
+        the arguments do not fit.
 
-        :raises PermissionDenied: for whoever is refused; Django tells the limit on failed sign-ins.
+        :raises PermissionDenied: the sign-in is refused; Django then reports it as failed, which counts for the limit.
         """
         if request is None or not from_provider or not is_configured():
             return None
@@ -67,12 +69,15 @@ class ProviderBackend(ModelBackend):
         raise PermissionDenied
 
     def get_user(self, user_id: Any) -> User | None:
-        """Of a session: none without a provider (and none for an account that was closed meanwhile)."""
+        """Return a session's user; none without a provider, and none for an account that was closed meanwhile."""
         return super().get_user(user_id) if is_configured() else None
 
 
 def end_session_address(request: HttpRequest, back: str) -> str | None:
-    """Where the provider ends its own session and sends people ``back``; ``None`` if there is nothing to end."""
+    """Return the address at which the provider ends its own session and sends people ``back``.
+
+    ``None`` if there is no such session, or no such address.
+    """
     if not through_provider(request):
         return None
     try:

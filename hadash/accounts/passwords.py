@@ -1,4 +1,4 @@
-"""The only door for changing passwords of local accounts."""
+"""Passwords of local accounts. All changes go through this module."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hadash.accounts.models import TemporaryPassword
 from hadash.audit.models import record
 from hadash.sentences import Sentence, say
 
-#: In a session: its user has to choose a password before anything else.
+#: The session's key that is set when its user has to choose a password before anything else.
 MUST_CHANGE = "must_change_password"
 
 
 class PasswordRefused(Exception):
-    """The password cannot be changed so. ``sentence`` says why."""
+    """The password cannot be changed. ``sentence`` says why."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -30,27 +30,27 @@ class PasswordRefused(Exception):
 
 
 def has_own(user: User) -> bool:
-    """Whether the account has a password here; people of a provider have theirs there."""
+    """Whether the account has a password here; people who sign in through a provider have theirs there."""
     return user.has_usable_password()
 
 
 def is_temporary(user: User) -> bool:
-    """Whether somebody else has set it."""
+    """Whether another person has set the user's password."""
     return TemporaryPassword.objects.filter(user=user).exists()
 
 
 def note_temporary(user: User) -> None:
-    """Somebody else has just set the password of ``user``."""
+    """Note that another person has set the password of ``user``."""
     TemporaryPassword.objects.get_or_create(user=user)
 
 
 def change(
     user: User, present: str, wanted: str, is_right: Callable[[str], bool], address: str | None = None
 ) -> None:
-    """Set one's own password. All other sessions of the account end with that; tokens stay.
+    """Change the user's own password. All other sessions of the account end; tokens stay.
 
-    :param is_right: looks at ``present``, and counts a wrong one as sign-ins do.
-    :raises PasswordRefused: ``present`` is not the password, or ``wanted`` is too weak, or the same.
+    :param is_right: checks ``present``, and counts a wrong one as a failed sign-in.
+    :raises PasswordRefused: ``present`` is not the password, or ``wanted`` is too weak or the same.
     """
     if not is_right(present):
         raise PasswordRefused(say("The present password is not right. Nothing was changed."))
@@ -69,6 +69,6 @@ def change(
 
 @receiver(user_logged_in)
 def _note_in_session(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """So that not every request has to look."""
+    """Note a temporary password in the session, so that not every request has to query it."""
     if is_temporary(user):
         request.session[MUST_CHANGE] = True

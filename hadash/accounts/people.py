@@ -1,4 +1,7 @@
-"""The only door for changing people: creating them, giving and taking roles, letting them in or not."""
+"""Creating people, giving and taking roles, letting people in or keeping them out.
+
+All changes of people go through this module.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ MAX_NAME = 150
 
 
 class PersonRefused(Exception):
-    """What was asked for is not possible. ``sentence`` says why."""
+    """A change of a person is not possible. ``sentence`` says why."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -34,9 +37,10 @@ class PersonRefused(Exception):
 
 
 def create(actor: Any, username: str, name: str, password: str, address: str | None = None) -> User:
-    """A local account, without any role yet. Its owner chooses another password at the first sign-in.
+    """Create a local account without a role. Its owner has to choose another password at the first sign-in.
 
     :raises PersonRefused: the name is taken or impossible, or the password too weak.
+    :raises PermissionDenied: ``actor`` may not manage people.
     """
     _may(actor)
     username, name = username.strip(), name.strip()
@@ -63,7 +67,11 @@ def create(actor: Any, username: str, name: str, password: str, address: str | N
 
 
 def grant(actor: Any, person: User, role: str, pair: Pair | None, address: str | None = None) -> None:
-    """Give a role, on ``pair`` or (``None``) on all. What somebody has already stays."""
+    """Give a role on ``pair``, or on all pairs (``None``). Roles that the person has already stay.
+
+    :raises PersonRefused: there is no such role.
+    :raises PermissionDenied: ``actor`` may not manage people, or is ``person``.
+    """
     _may_change(actor, person)
     group = _group(role)
     with transaction.atomic():
@@ -77,7 +85,11 @@ def grant(actor: Any, person: User, role: str, pair: Pair | None, address: str |
 
 
 def revoke(actor: Any, person: User, role: str, pair: Pair | None, address: str | None = None) -> None:
-    """Take a role away. :raises PersonRefused: nobody could manage people any more."""
+    """Take a role away.
+
+    :raises PersonRefused: there is no such role, or nobody could manage people afterwards.
+    :raises PermissionDenied: ``actor`` may not manage people, or is ``person``.
+    """
     _may_change(actor, person)
     group = _group(role)
     with transaction.atomic():
@@ -93,7 +105,11 @@ def revoke(actor: Any, person: User, role: str, pair: Pair | None, address: str 
 
 
 def set_active(actor: Any, person: User, active: bool, address: str | None = None) -> None:
-    """Let somebody in, or keep them out: sessions and tokens end with that."""
+    """Let a person in, or keep them out: their sessions and tokens then no longer work.
+
+    :raises PersonRefused: nobody could manage people afterwards.
+    :raises PermissionDenied: ``actor`` may not manage people, or is ``person``.
+    """
     _may_change(actor, person)
     with transaction.atomic():
         _one_at_a_time(actor)
@@ -112,8 +128,9 @@ def _may(actor: Any) -> None:
 
 
 def _one_at_a_time(actor: Any) -> None:
-    """Wait for whoever else changes people at this moment, and look again whether ``actor`` may: two
-    administrators who keep each other out at once would leave nobody, and two could create one name.
+    """Lock against concurrent changes of people, and check again that ``actor`` may manage people.
+
+    Two administrators who keep each other out at the same time would leave none, and two could create the same name.
     """
     list(Group.objects.select_for_update().filter(name=ADMINISTRATOR))
     _may(User.objects.get(pk=actor.pk))

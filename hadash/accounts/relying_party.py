@@ -1,5 +1,5 @@
-"""hadash as a relying party of OpenID Connect: the authorization code flow with PKCE, as Authlib carries it out, at
-the addresses that :mod:`hadash.accounts.discovery` has found.
+"""hadash as a relying party of OpenID Connect: the authorization code flow with PKCE, carried out by Authlib, at
+the addresses that :mod:`hadash.accounts.discovery` finds.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from hadash.accounts.discovery import provider
 #: Seconds by which the provider's clock may differ from ours.
 CLOCK_SECONDS = 30
 
-#: The only way in which a token may be signed: it must not choose how it is checked.
+#: The only accepted signature algorithm: a token must not choose how it is checked.
 SIGNED_WITH = "RS256"
 
-#: Sign-ins that one session has under way at the same time, in as many tabs: the oldest is forgotten.
+#: Sign-ins that one session may have under way at the same time (in different tabs): beyond that the oldest is
+#: forgotten.
 MOST_BEGUN = 20
 
-#: What Authlib calls the provider, and what the session's entries of sign-ins under way begin with.
+#: Authlib's name for the provider, and the prefix of the session's keys for sign-ins under way.
 _NAME = "provider"
 _BEGUN = f"_state_{_NAME}_"
 
-#: What a provider can make the libraries raise: no answer, a token that does not hold, an answer of another shape.
+#: The exceptions that the libraries raise for a missing answer, an invalid token or a malformed answer.
 FAULTS = (
     AuthlibBaseError,
     JoseError,
@@ -43,13 +44,14 @@ FAULTS = (
 
 
 class UnbelievableToken(ValueError):
-    """What the provider has sent does not say who somebody is."""
+    """The provider's answer does not prove who has signed in."""
 
 
 def begin(request: HttpRequest, back: str) -> HttpResponseRedirect:
-    """To the provider; state, nonce and PKCE's verifier are in the session.
+    """Begin a sign-in: return a redirect to the provider. State, nonce and PKCE's verifier are kept in the session.
 
-    :param back: where it sends people then. :raises hadash.accounts.discovery.Unavailable:
+    :param back: the address to which the provider sends people afterwards.
+    :raises hadash.accounts.discovery.Unavailable: the provider cannot be used at present.
     """
     begun = [key for key, _ in request.session.items() if key.startswith(_BEGUN)]
     oldest_first = sorted(begun, key=lambda key: request.session[key]["exp"])
@@ -61,20 +63,20 @@ def begin(request: HttpRequest, back: str) -> HttpResponseRedirect:
 
 
 def was_begun(request: HttpRequest) -> bool:
-    """Whether this session has begun the sign-in that somebody comes back from, and not yet ended it."""
+    """Whether this session has begun, and not ended, the sign-in that the request comes back from."""
     return f"{_BEGUN}{request.GET.get('state', '')}" in request.session
 
 
 def forget(request: HttpRequest) -> None:
-    """It came to nothing."""
+    """Drop a sign-in that has failed from the session."""
     request.session.pop(f"{_BEGUN}{request.GET.get('state', '')}", None)
 
 
 def end(request: HttpRequest) -> tuple[dict[str, Any], str]:
-    """Back with a code: (claims of whoever has signed in, the token that says so).
+    """End a sign-in with the provider's code: return (the person's claims, the ID token).
 
-    :raises UnbelievableToken, FAULTS: the provider has not said who it is, or somebody else has.
-    :raises hadash.accounts.discovery.Unavailable:
+    :raises UnbelievableToken, FAULTS: the provider's answer does not prove who has signed in.
+    :raises hadash.accounts.discovery.Unavailable: the provider cannot be used at present.
     """
     client = _client()
     token = client.authorize_access_token(
@@ -86,7 +88,7 @@ def end(request: HttpRequest) -> tuple[dict[str, Any], str]:
     claims = token.get("userinfo")
     if not claims:
         raise UnbelievableToken("The provider has sent no ID token.")
-    # (A provider that issues one token to several clients says to whom it was given.)
+    # (A token for several clients names in azp the client it was issued to.)
     if claims.get("azp", settings.OIDC_RP_CLIENT_ID) != settings.OIDC_RP_CLIENT_ID:
         raise UnbelievableToken("The token was issued to another client.")
     said = dict(client.userinfo(token=token)) if provider().userinfo else {}
@@ -96,7 +98,7 @@ def end(request: HttpRequest) -> tuple[dict[str, Any], str]:
 
 
 def _client() -> DjangoOAuth2App:
-    """Made for each sign-in: the provider may have said something else about itself since the last one."""
+    """Return a new client for each sign-in: the provider's document may have changed since the last one."""
     there = provider()
     return OAuth().register(
         _NAME,

@@ -1,7 +1,6 @@
-"""Who may do what. The permissions of each role stand here and nowhere else, and everything that asks, asks
-:func:`may`.
+"""Roles and permissions. The permissions of each role are defined only here, and all code asks :func:`may`.
 
-A role is a Django group. Whoever is in the group has the role on all pairs; a :class:`PairRole` gives it on one.
+A role is a Django group. Members of the group have the role on all pairs; a :class:`PairRole` gives it on one.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ RUN_JOB = "pipeline.run_job"
 CHANGE_SCHEDULE = "pipeline.change_schedule"
 MANAGE_REPORTS = "reports.manage_reports"
 
-#: What concerns all pairs: a role on one pair does not give it.
+#: Permissions that concern all pairs: a role on one pair does not give them.
 ON_ALL_PAIRS = frozenset(
     {VIEW_AUDIT, EXCLUDE_GATEWAY, MANAGE_PEOPLE, RUN_JOB, CHANGE_SCHEDULE, MANAGE_REPORTS}
 )
@@ -68,7 +67,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-#: scope of an API token → what it can be used for, as far as its owner may.
+#: scope of an API token → permissions, as far as the token's owner has them.
 SCOPES: dict[str, tuple[str, ...]] = {
     "read": (VIEW, VIEW_AUDIT),
     "request": (REQUEST, REGISTER),
@@ -81,23 +80,24 @@ SCOPES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a token lets its owner do at most. ``pair`` is a key of the pair's row; ``None`` for all."""
+    """The most that a token lets its owner do. ``pair`` is the primary key of a pair; ``None`` for all."""
 
     permissions: frozenset[str]
     pair: int | None = None
 
     @classmethod
     def of(cls, scopes: Iterable[str], pair: int | None) -> Limit:
-        """Every token may read what its owner may read: nothing can be asked for without looking."""
+        """Return the limit of a token with these scopes. ``read`` is always included: no request works without it."""
         names = {"read", *scopes}
         return cls(frozenset(p for name in names for p in SCOPES.get(name, ())), pair)
 
     def allows(self, permission: str, pair: Pair | None) -> bool:
+        """Whether the token may use ``permission`` on ``pair``; ``None`` for what concerns all pairs."""
         return permission in self.permissions and (self.pair is None or (pair and pair.pk) == self.pair)
 
 
 def limit_of(user: Any) -> Limit | None:
-    """The limit of the token that ``user`` came with; ``None`` for a person at a browser."""
+    """Return the limit of the token that ``user`` came with; ``None`` for a person at a browser."""
     limit: Limit | None = getattr(user, "token_limit", None)
     return limit
 
@@ -113,9 +113,9 @@ def may(user: Any, permission: str, pair: Pair | None = None) -> bool:
 
 
 def may_somewhere(user: Any, permission: str) -> bool:
-    """Whether there is a pair on which ``user`` has ``permission``: whether a button makes sense at all.
+    """Whether ``user`` has ``permission`` on at least one pair, so that a button for it makes sense.
 
-    What concerns all pairs they need to have on all.
+    Permissions that concern all pairs (:data:`ON_ALL_PAIRS`) count only when held on all.
     """
     if permission in ON_ALL_PAIRS:
         return may(user, permission)
@@ -126,7 +126,7 @@ def may_somewhere(user: Any, permission: str) -> bool:
 
 
 def pairs_where(user: Any, permission: str = VIEW) -> QuerySet[Pair]:
-    """The pairs on which ``user`` has ``permission``."""
+    """Return the pairs on which ``user`` has ``permission``."""
     found = Pair.objects.all()
     limit = limit_of(user)
     if limit is not None:
@@ -138,7 +138,7 @@ def pairs_where(user: Any, permission: str = VIEW) -> QuerySet[Pair]:
 
 
 def _pairs_of(user: Any, permission: str) -> set[int]:
-    """Keys of the pairs on which a role gives ``permission``. Read once for each user object, as Django does it."""
+    """Return the keys of the pairs on which a role gives ``permission``. Cached on the user object, as in Django."""
     if not user.is_active:
         return set()
     held: dict[str, set[int]] | None = getattr(user, "_pair_permissions", None)
@@ -154,7 +154,7 @@ def _pairs_of(user: Any, permission: str) -> set[int]:
 
 
 def people_who(permission: str, pair: Pair | None = None) -> QuerySet[User]:
-    """The active people who have ``permission`` on ``pair`` (or on all pairs)."""
+    """Return the active people who have ``permission`` on ``pair`` (``None``: on all pairs)."""
     app, codename = permission.split(".")
     named = {"codename": codename, "content_type__app_label": app}
     by_group = Q(**{f"groups__permissions__{name}": value for name, value in named.items()})
@@ -180,7 +180,7 @@ def ensure_roles() -> None:
 def ensure_user(
     username: str, password: str, role: str, full_name: str = "", pair: Pair | None = None
 ) -> User:
-    """A user with one role, on all pairs or on one; an existing one keeps the password."""
+    """Create a user with exactly one role, on all pairs or on one. An existing user keeps the password."""
     user, created = User.objects.get_or_create(username=username)
     first, _, last = full_name.partition(" ")
     if full_name:

@@ -1,6 +1,6 @@
-"""Which servers of hadash are on other machines. Pure.
+"""Which of hadash's servers are on other machines. Pure.
 
-An installation that keeps its data elsewhere is no sandbox, whatever names its web server answers to.
+An installation that keeps its data on other machines is no sandbox, whatever host names its web server accepts.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ def servers_elsewhere(
     zookeeper_hosts: str,
     loopback: Iterable[str] = ("localhost",),
 ) -> dict[str, list[str]]:
-    """The hosts that are not this machine, by the variable that names them; without those that have none.
+    """Return the hosts that are not this machine, by the variable that names them. Variables without one are left out.
 
-    :param database: as Django has it.
-    :param loopback: names of this machine, beside its addresses.
+    :param database: an entry of Django's ``DATABASES``.
+    :param loopback: names of this machine, in addition to its loopback addresses.
 
     >>> servers_elsewhere({"HOST": "/run/postgresql"}, "redis://127.0.0.1:6379/0", "[::1]:2181,zk2:2181/hadash")
     {'ZOOKEEPER_HOSTS': ['zk2']}
@@ -37,15 +37,15 @@ def servers_elsewhere(
     return {name: hosts for name, hosts in found.items() if hosts}
 
 
-#: What PostgreSQL's ``sslmode`` has to be so that nobody in between is believed.
+#: The values of PostgreSQL's ``sslmode`` with which the server's certificate is verified.
 _VERIFIED = frozenset({"verify-full", "verify-ca"})
 
 
 def readable_on_the_way(
     database: Mapping[str, Any], redis_url: str, connect_url: str, loopback: Iterable[str] = ("localhost",)
 ) -> dict[str, str]:
-    """The servers on other machines that are spoken to in plain, or whose certificate nobody looks at: the
-    variable that names each, and what to set.
+    """Return the servers on other machines whose connection is not encrypted, or whose certificate is not
+    verified: the variable that names each → what to set.
 
     >>> list(readable_on_the_way({"HOST": "db1"}, "rediss://r1:6380/0?ssl_cert_reqs=required", "http://127.0.0.1:8083"))
     ['DATABASE_URL']
@@ -70,19 +70,19 @@ def readable_on_the_way(
     return found
 
 
-#: Schemes of Redis over TLS (sentinels, too), and how a certificate is asked for.
+#: Schemes of Redis over TLS (also of sentinels), and the values of ``ssl_cert_reqs`` that require a certificate.
 _OVER_TLS = frozenset({"rediss", "sentinels"})
 _ASKED = frozenset({"required", "cert_required"})
 
 
 def _host(address: str) -> str:
-    """The host of a URL or of ``host:port``; empty for a Unix socket."""
+    """Return the host of a URL or of ``host:port``; empty for a Unix socket."""
     address = address.strip()
     return urlsplit(address if "://" in address else f"//{address}").hostname or ""
 
 
 def _is_here(host: str, names: set[str]) -> bool:
-    """Nothing, a path (a Unix socket), a name of this machine, or an address of its loopback."""
+    """Whether ``host`` is empty, a path (a Unix socket), a name of this machine, or a loopback address."""
     host = host.strip()
     if not host or host.startswith(("/", "@")) or host in names:
         return True

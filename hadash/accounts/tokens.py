@@ -21,21 +21,21 @@ from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 
-#: What every token begins with, so that scanners for leaked secrets can find it.
+#: The prefix of every token, so that scanners for leaked secrets can find it.
 PREFIX = "hadash_"
 
 #: Random bytes of a token.
 SECRET_BYTES = 32
 
-#: A token's use is noted at most this often: it is read, not audited.
+#: The least time between two updates of a token's last use, which is shown to people and not audited.
 USED_EVERY = timedelta(minutes=1)
 
-#: Characters of a name: as the table holds them.
+#: Most characters of a name, as in the table's column.
 MAX_NAME = 100
 
 
 class TokenRefused(Exception):
-    """A token that cannot be issued. ``sentence`` says why."""
+    """A token cannot be issued. ``sentence`` says why."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -52,13 +52,14 @@ def issue(
     browser: str = "",
     by: str = "",
 ) -> tuple[ApiToken, str]:
-    """A new token and its secret, which nobody can read again.
+    """Issue a token. Return it and its secret, which cannot be read again.
 
-    :param days: until it expires; at most ``TOKEN_MAX_DAYS``. :param browser: where it is asked for.
-    :param by: the command that issues it, at which nobody is signed in; empty when ``user`` does.
-    :raises TokenRefused: without a name, with an unknown scope, or for too long; or ``user`` has a temporary
-        password, which somebody else knows.
-    :raises PermissionDenied: asked for with a token: tokens do not beget tokens.
+    :param days: until it expires; at most ``TOKEN_MAX_DAYS``.
+    :param browser: the name of the browser in which it is issued.
+    :param by: the command that issues it, at which nobody is signed in; empty when ``user`` issues it.
+    :raises TokenRefused: the name is missing or too long, a scope is unknown, ``days`` is out of range, or
+        ``user`` has a temporary password, which another person knows.
+    :raises PermissionDenied: the request itself came with a token: tokens cannot issue tokens.
     """
     if limit_of(user) is not None:
         raise PermissionDenied("Tokens are issued to people at a browser, not to other tokens.")
@@ -108,7 +109,7 @@ def issue(
 
 
 def revoke(actor: Any, token: ApiToken, address: str | None = None) -> None:
-    """End a token for good; twice is once."""
+    """Revoke a token for good. Idempotent."""
     with transaction.atomic():
         held = ApiToken.objects.select_for_update(of=("self",)).select_related("user").get(pk=token.pk)
         if held.revoked_at is None:
@@ -119,7 +120,10 @@ def revoke(actor: Any, token: ApiToken, address: str | None = None) -> None:
 
 
 def user_of_secret(secret: str) -> tuple[User, ApiToken] | None:
-    """Who comes with ``secret``, limited to what the token allows; ``None`` when it is not good (any more)."""
+    """Return the owner of ``secret``, limited to what the token allows, and the token; ``None`` when it is invalid.
+
+    A token is invalid when it is unknown, revoked or expired, or when its owner's account is closed.
+    """
     token = ApiToken.objects.select_related("user").filter(digest=digest_of(secret)).first()
     if token is None or not token.usable or not token.user.is_active:
         return None
@@ -133,7 +137,7 @@ def user_of_secret(secret: str) -> tuple[User, ApiToken] | None:
 
 
 def digest_of(secret: str) -> str:
-    """
+    """Return the SHA-256 of a secret, in hexadecimal.
     >>> len(digest_of("hadash_abc"))
     64
     """

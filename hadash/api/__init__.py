@@ -1,3 +1,3 @@
-"""REST under ``/api/v1/``: what the pages do, for programs. Reads through the pages' selectors, changes
-through the services.
+"""The REST API under ``/api/v1/``: what the pages do, for programs. It reads through the pages' selectors, and
+changes through the services.
 """

@@ -1,4 +1,4 @@
-"""Who asks: a person's session (with CSRF, as for the pages), or a program with a token."""
+"""Authentication by an API token. (People use their session, with CSRF as for the pages.)"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEME = "Bearer"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """``Authorization: Bearer hadash_…``."""
+    """Authenticates ``Authorization: Bearer hadash_…``."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         words = get_authorization_header(request).split()

@@ -1,4 +1,4 @@
-"""Fields of what programs send, as the schema says that they are."""
+"""Serializer fields that accept only the type that the schema names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rest_framework import serializers as s
 
 
 class Text(s.CharField):
-    """A text, and nothing that could be written as one: a number that became a name would be a name that
-    nobody meant.
+    """A text. Numbers and other values are refused, not converted: a number that became a name would be a name
+    that nobody meant.
     """
 
     default_error_messages = {"invalid": _("This has to be a text in quotes.")}

@@ -1,8 +1,8 @@
-"""Writes that may be sent again: with the header ``Idempotency-Key`` the second one gets the first one's answer.
+"""Writes that may be sent again: with the header ``Idempotency-Key`` a repeated request gets the first one's answer.
 
 The answer is kept in the transaction that makes the change. A process that dies in between leaves neither, so
-whoever sends the request again has it carried out exactly once. Refusals are not kept: what stood against it
-may be gone. When it is not known whether it was done, what the handler has written of that stays, and it may
+a request that is sent again is carried out exactly once. Refusals are not kept: their reasons may be gone later.
+When the outcome is not known, no answer is kept either: the handler's records of it stay, and the request may
 be sent again.
 """
 
@@ -32,7 +32,9 @@ Handler = Callable[..., Response]
 
 
 def idempotent(handler: Handler) -> Handler:
-    """A handler whose answer is kept under the request's key. One without a key is carried out each time."""
+    """Decorate a handler so that its answer is kept under the request's key. A request without a key is carried
+    out each time.
+    """
 
     @wraps(handler)
     def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -55,7 +57,7 @@ def idempotent(handler: Handler) -> Handler:
             try:
                 response = handler(view, request, *args, **kwargs)
             except UnknownOutcome as error:
-                # Raised only when the transaction has ended: the audit log's entry about it must not roll back.
+                # Raised after the transaction: the audit log's entry about it must not be rolled back.
                 unknown = error
                 held.delete()
             else:
@@ -77,12 +79,12 @@ def _again(held: IdempotentAnswer, fingerprints: Sequence[str]) -> Response:
 
 
 def _fingerprints(request: Request) -> list[str]:
-    """With today's secret of the installation, then with those before it: the same write is known while the
-    secret is changed.
+    """Return the request's fingerprints: with the installation's present secret, then with its fallbacks, so that
+    a repeated write is recognised while the secret is being changed.
 
-    Keyed, since a body may hold a password, which nobody should be able to guess from a copy of the table.
+    They are keyed because a body may hold a password, which must not be guessable from a copy of the table.
     """
-    # (What one token was answered is nothing for another one of the same person, which may read less.)
+    # (The token is part of it: another token of the same person may read less, and must not get this answer.)
     token = request.auth.pk if request.auth is not None else "session"
     said = f"{request.method} {request.path}\n{token}\n".encode() + request.body
     return [
@@ -92,7 +94,7 @@ def _fingerprints(request: Request) -> list[str]:
 
 
 def forget_old_answers() -> int:
-    """Delete what nobody sends again any more; how many."""
+    """Delete answers that are older than ``API_IDEMPOTENCY_HOURS``. Return how many rows were deleted."""
     before = timezone.now() - timedelta(hours=settings.API_IDEMPOTENCY_HOURS)
     deleted, _ = IdempotentAnswer.objects.filter(at__lt=before).delete()
     return deleted

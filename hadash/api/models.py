@@ -6,16 +6,16 @@ from django.conf import settings
 from django.db import models
 from rest_framework.utils.encoders import JSONEncoder
 
-#: Characters of a key: a UUID, with room for more.
+#: Most characters of a key: a UUID fits, with room to spare.
 MAX_KEY = 200
 
 
 class IdempotentAnswer(models.Model):
-    """What a write answered. It is stored in the transaction of the write: both are there, or neither."""
+    """The answer to a write. It is stored in the transaction of the write: both are there, or neither."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     key = models.CharField(max_length=MAX_KEY)
-    #: HMAC-SHA-256 over method, path and body: the same key for something else is a mistake.
+    #: HMAC-SHA-256 over method, path, token and body: the same key for another request is a mistake.
     fingerprint = models.CharField(max_length=64)
     status_code = models.PositiveSmallIntegerField(default=0)
     body = models.JSONField(null=True, encoder=JSONEncoder)

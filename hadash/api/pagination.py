@@ -13,12 +13,13 @@ class Pages(PageNumberPagination):
 
     page_size = 50
     page_size_query_param = "page_size"
-    #: A page is made in one piece: larger ones would only wait longer.
+    #: A page is rendered in one piece: a larger one would only take longer.
     max_page_size = 200
 
     def get_page_size(self, request: Request) -> int:
-        """:raises ValidationError: it is no number of rows. (DRF would take its own instead, and nobody would
-        notice.)
+        """Return the rows of a page.
+
+        :raises ValidationError: ``page_size`` is out of range or no number. (DRF would silently use its default.)
         """
         asked = request.query_params.get("page_size")
         if asked is None:

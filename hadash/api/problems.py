@@ -2,7 +2,7 @@
 
 ======  ==========================================================================================
 400     the request is not as the description says; ``errors`` names the fields
-401     nobody is signed in, or the token is not good (any more)
+401     nobody is signed in, or the token is not valid (any more)
 403     signed in, and not allowed
 404     it does not exist, or may not be seen
 409     it cannot be done as things are; ``reasons`` says why (``busy``: another switch holds the radius)
@@ -76,7 +76,7 @@ class Problem(Exception):
         self.code, self.reasons, self.kind = code, reasons, kind
 
 
-#: What the services raise → (code, kind; empty for the code's own). The first class that fits.
+#: (an exception of the services, code, kind or empty for the code's own). The first class that fits counts.
 _CODES: list[tuple[type[Exception], int, str]] = [
     (NoSuchGateway, 404, ""),
     (PlanChanged, 412, ""),
@@ -102,7 +102,7 @@ _CODES: list[tuple[type[Exception], int, str]] = [
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's exception handler. ``None`` for what is a fault of hadash itself: it is logged, and answered with 500."""
+    """DRF's exception handler. Return ``None`` for a bug of hadash itself: it is logged, and answered with 500."""
     match error:
         case Problem():
             return _problem(error.code, error.reasons, kind=error.kind)
@@ -148,7 +148,7 @@ def _problem(code: int, reasons: Iterable[Sentence], kind: str = "", **more: Any
 
 
 def details(code: int, reasons: Iterable[Sentence], kind: str = "") -> dict[str, Any]:
-    """The body of an error, in the language of the request."""
+    """Return the body of an error, in the language of the request."""
     name, title = TITLES[code]
     texts = [sentence(reason) for reason in reasons]
     return {
@@ -161,7 +161,7 @@ def details(code: int, reasons: Iterable[Sentence], kind: str = "") -> dict[str,
 
 
 def _fields(detail: Any, name: str = "") -> dict[str, list[str]]:
-    """What is wrong with which field; nested ones with dots.
+    """Return the faults of each field; the names of nested fields have dots.
 
     >>> _fields({"scope": {"kind": ["No such kind."]}, "reason": ["Missing."]})
     {'scope.kind': ['No such kind.'], 'reason': ['Missing.']}

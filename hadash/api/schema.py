@@ -1,4 +1,4 @@
-"""What drf-spectacular cannot see by itself: the token, and which docstrings are for the readers of the document."""
+"""Extensions of drf-spectacular: the token as a security scheme, and the descriptions of operations."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
 
 class Operations(AutoSchema):
-    """An operation says what its handler says: the docstrings of the classes, also of those it inherits from,
-    are for developers.
-    """
+    """Describes an operation by its handler's docstring only: those of the view classes are for developers."""
 
     def get_description(self) -> str:
         handler = getattr(self.view, self.method.lower(), None)

@@ -1,4 +1,4 @@
-"""Addresses under ``/api/v1/``."""
+"""The addresses under ``/api/v1/``."""
 
 from __future__ import annotations
 

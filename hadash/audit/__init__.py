@@ -1,1 +1,1 @@
-"""Who did what, when, from where."""
+"""The audit log: who did what, when, from where."""

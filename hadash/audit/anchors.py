@@ -1,7 +1,7 @@
 """Anchors of the audit log: the digest of its newest entry, signed, and kept where the database cannot reach.
 
-Whoever may write to the database could write the whole chain again, from any entry on. What stands elsewhere
-(a folder of another machine, an object store that keeps what it has) tells.
+A person who may write to the database could rewrite the chain from any entry on. Anchors that are kept elsewhere
+(a folder of another machine, an object store that never deletes) reveal this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hadash.lake.store import Store
 FOLDER = "audit-anchors"
 
 _SALT = "hadash.audit.anchor"
-#: Of anchors that name the one before them. What one salt has signed cannot be passed off as signed with the other.
+#: The salt for anchors that name the one before them. A signature made with one salt is not valid for the other.
 _CHAINED_SALT = "hadash.audit.anchor.chained"
 
 
@@ -33,7 +33,7 @@ class Anchor:
     :param at: in ISO 8601.
     :param signature: made with ``HADASH_SECRET_KEY``.
     :param previous: the name of the anchor that was the last one when this one was kept, so that a missing
-        anchor shows; empty for the first. ``None`` in anchors of earlier versions.
+        anchor is noticed; empty for the first. ``None`` in anchors of earlier versions.
     """
 
     number: int
@@ -44,16 +44,18 @@ class Anchor:
 
     @property
     def signed(self) -> str:
+        """The text that the signature covers."""
         text = f"{self.number} {self.digest} {self.at}"
         return text if self.previous is None else f"{text} {self.previous}"
 
     @property
     def signer(self) -> signing.Signer:
+        """The signer for this form of anchors: with or without the name of the previous one."""
         return signing.Signer(salt=_SALT if self.previous is None else _CHAINED_SALT)
 
     @property
     def name(self) -> str:
-        """
+        """The anchor's name in its store.
         >>> Anchor(12, "6f" * 32, "2026-11-23T12:00:00+00:00").name
         'audit-anchors/000000000012-6f6f6f6f6f6f6f6f.json'
         """
@@ -61,7 +63,7 @@ class Anchor:
 
 
 def drop_anchor(store: Store) -> Anchor | None:
-    """Keep the newest entry's digest in ``store``; ``None`` when it is there already, or the log is empty.
+    """Keep the newest entry's digest in ``store``. Return ``None`` when it is there already, or the log is empty.
 
     :raises OSError: the store cannot be written to.
     """
@@ -78,7 +80,10 @@ def drop_anchor(store: Store) -> Anchor | None:
 
 
 def anchors(store: Store) -> Iterator[Anchor]:
-    """All that are kept, oldest first. :raises ValueError: one is damaged, or is not ours."""
+    """Return all anchors that are kept, oldest first.
+
+    :raises ValueError: an anchor is damaged, or was not signed by this installation.
+    """
     for name in sorted(store.files(FOLDER)):
         found = parsed(store.read_json(name))
         if found is None:
@@ -87,7 +92,7 @@ def anchors(store: Store) -> Iterator[Anchor]:
 
 
 def parsed(value: Any) -> Anchor | None:
-    """``None`` for what is no anchor that this installation has signed."""
+    """Parse an anchor; ``None`` when ``value`` is no anchor that this installation has signed."""
     try:
         previous = value.get("previous")
         found = Anchor(
@@ -104,12 +109,12 @@ def parsed(value: Any) -> Anchor | None:
 
 
 def first_broken(kept: Iterable[Anchor], entries: Iterable[Mapping[str, Any]]) -> Anchor | None:
-    """The first anchor whose entry is not in the log, or is another one; ``None`` when all hold. Pure.
+    """Return the first anchor whose entry is missing from the log or differs; ``None`` when all fit. Pure.
 
-    :param entries: as they are exported, oldest first.
+    :param entries: exported entries, oldest first.
     """
     wanted: dict[int, list[Anchor]] = defaultdict(list)
-    for anchor in kept:  # a log that was written again has left two with the same number: both count
+    for anchor in kept:  # a log that was rewritten leaves two anchors with the same number: both count
         wanted[anchor.number].append(anchor)
     for entry in entries:
         for anchor in wanted.pop(int(entry["number"]), ()):
@@ -119,7 +124,7 @@ def first_broken(kept: Iterable[Anchor], entries: Iterable[Mapping[str, Any]]) -
 
 
 def first_missing(kept: Iterable[Anchor]) -> str | None:
-    """The name of an anchor that a later one follows and that is not there; ``None`` when none is missing. Pure."""
+    """Return the name of an anchor that a later one follows but that is missing; ``None`` when none is. Pure."""
     kept = list(kept)
     names = {anchor.name for anchor in kept}
     return next(
@@ -130,8 +135,9 @@ def first_missing(kept: Iterable[Anchor]) -> str | None:
 def first_unanchored(
     kept: Iterable[Anchor], entries: Iterable[Mapping[str, Any]], before: datetime
 ) -> Mapping[str, Any] | None:
-    """The first entry that is older than ``before`` and later than every anchor: the newest anchor is
-    missing, or none was kept for long. Pure.
+    """Return the first entry that is older than ``before`` and later than every anchor. Pure.
+
+    There is one when the newest anchor is missing, or when no anchor was kept for a long time.
     """
     last = max((anchor.number for anchor in kept), default=0)
     later = (entry for entry in entries if int(entry["number"]) > last)

@@ -1,8 +1,8 @@
 """The chain that makes a changed, missing or inserted entry visible. Pure.
 
-Each entry holds a digest over all that it says and over the digest of the one before it. Whoever changes an
-entry would have to change every later one; whoever cuts the end off has to hide the last digest that somebody
-has noted elsewhere.
+Each entry holds a digest over its own fields and over the digest of the entry before it. To change an entry
+unnoticed, a person would have to change every later one; to cut the end off, to hide the last digest that
+was noted elsewhere.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: What stands before the first entry.
+#: The digest that the first entry follows.
 BEGINNING = "0" * 64
 
-#: What an entry says, in the order of an exported line.
+#: The fields that an entry's digest covers, in the order of an exported line.
 FIELDS = ("number", "at", "actor", "verb", "subject", "address", "details", "previous")
 
 
 def digest_of(entry: Mapping[str, Any]) -> str:
-    """SHA-256 over an entry as it is exported, without its own digest.
+    """Return the SHA-256 of an exported entry, without its own digest.
 
     >>> digest_of({"number": 1, "previous": BEGINNING}) == digest_of({"previous": BEGINNING, "number": 1})
     True
@@ -33,7 +33,11 @@ def digest_of(entry: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What checking a chain has found. ``fault`` is empty when it is whole."""
+    """The result of checking a chain. ``fault`` is empty when the chain is whole; else the check stopped there.
+
+    :param entries: how many entries are whole.
+    :param last: the digest of the last of them.
+    """
 
     entries: int
     last: str
@@ -43,7 +47,7 @@ class Verdict:
 def verify(entries: Iterable[Mapping[str, Any]], expected: str = "") -> Verdict:
     """Check entries from the first to the last.
 
-    :param expected: the digest of an entry that somebody has noted; it must be there.
+    :param expected: a digest that was noted earlier; an entry must have it. Empty for none.
     """
     previous, count, seen = BEGINNING, 0, not expected
     for entry in entries:

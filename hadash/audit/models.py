@@ -1,4 +1,4 @@
-"""The audit log. Rows are only ever added: PostgreSQL refuses everything else, and a chain of digests shows it."""
+"""The audit log. Rows are only ever added: PostgreSQL refuses changes, and a chain of digests reveals them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from django.utils import timezone
 
 from hadash.audit.chain import BEGINNING, digest_of
 
-#: One writer at a time: each entry holds the digest of the one before it.
+#: The advisory lock for one writer at a time: each entry holds the digest of the one before it.
 _CHAIN_LOCK = 0x6175646974
 
-#: Entries that are read at once when all of them are: the log may be long.
+#: Entries per read when the whole log is read: it may be long.
 CHUNK = 2000
 
 
 class Entry(models.Model):
-    """One decision or effect. Made by :func:`record` only."""
+    """One decision or effect. Only :func:`record` creates entries."""
 
     #: From 1, without a gap.
     number = models.BigIntegerField(unique=True)
     at = models.DateTimeField()
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    #: The actor's user name at that time; empty for what the program did by itself.
+    #: The actor's user name at that time; empty when hadash acted by itself.
     actor_name = models.CharField(max_length=150, blank=True)
     verb = models.CharField(max_length=40)
     subject = models.CharField(max_length=300)
@@ -44,7 +44,7 @@ class Entry(models.Model):
         return f"{self.verb} {self.subject}"
 
     def to_json(self) -> dict[str, Any]:
-        """As it is exported, and as its digest is made (which stands beside it)."""
+        """Return the entry as it is exported, its digest included; the digest covers all other fields."""
         return {
             "number": self.number,
             "at": self.at.isoformat(timespec="microseconds"),
@@ -59,11 +59,13 @@ class Entry(models.Model):
 
 
 def record(actor: Any, verb: str, subject: str, address: str | None = None, **details: Any) -> Entry:
-    """Add an entry. ``actor`` is ``None`` for what the program did by itself, or somebody at its command
-    line. Who comes with an API token is named with it.
+    """Add an entry.
 
-    It belongs to the transaction in which it is called: what is not done is not recorded. Entries wait for
-    each other until theirs ends, so it is called last.
+    It belongs to the caller's transaction: an action that is rolled back is not recorded. Entries wait for each
+    other until their transactions end, so call it last.
+
+    :param actor: a user; ``None`` when hadash acted by itself, or a person at its command line. The name of the
+        API token that the user came with is added to the details.
     """
     token = getattr(actor, "token_name", "")
     said = stored({**details, "token": token} if token else details)
@@ -88,9 +90,9 @@ def record(actor: Any, verb: str, subject: str, address: str | None = None, **de
 
 
 def stored(value: Any) -> Any:
-    """``value`` as PostgreSQL gives it back: the digest is made over what is read again.
+    """Return ``value`` as PostgreSQL gives it back: the digest must fit the entry that is read later.
 
-    It knows no NUL, and writes numbers without an exponent.
+    PostgreSQL has no NUL, and writes numbers without an exponent.
 
     >>> stored({"at": 1e30, "text": "a\\0b", "list": (1, 2.5)})
     {'at': '1e+30', 'text': 'a\ufffdb', 'list': [1, 2.5]}
@@ -107,7 +109,7 @@ def stored(value: Any) -> Any:
 
 
 def _address(text: str | None) -> str | None:
-    """An address as PostgreSQL writes it; ``None`` for what is none (a Unix socket)."""
+    """Return an address as PostgreSQL writes it; ``None`` when the text is no address (a Unix socket)."""
     try:
         address = ipaddress.ip_address(text or "")
     except ValueError:
@@ -117,11 +119,11 @@ def _address(text: str | None) -> str | None:
 
 
 def exported(first: int = 1) -> Iterator[dict[str, Any]]:
-    """Every entry from number ``first`` on, oldest first."""
+    """Return every entry from number ``first`` on as JSON, oldest first."""
     for entry in Entry.objects.filter(number__gte=first).order_by("number").iterator(chunk_size=CHUNK):
         yield entry.to_json()
 
 
 def head() -> Entry | None:
-    """The newest entry: whoever notes its digest elsewhere sees later whether the log was shortened."""
+    """Return the newest entry. Its digest, noted elsewhere, reveals later whether the log was shortened."""
     return Entry.objects.order_by("-number").first()

@@ -1,1 +1,1 @@
-"""The command-line client for operators: ``hadash``. It speaks to the API only, and imports no Django."""
+"""The command-line client for operators: ``hadash``. It only uses the API, and does not import Django."""

@@ -1,10 +1,12 @@
-"""``hadash``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list,
-show; of a migration put-off, keep, retire; of a lost cluster give-up, rebuild; ``declarations`` with commands
-of its own; and for bindings by hand bind, unbind, changes, approve-change, decline-change, cancel-change; for
-many radii batch.
+"""The ``hadash`` command.
 
-``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes:
-0 done, 1 refused or not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
+Its commands are plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list and
+show; for migrations put-off, keep and retire; for a lost cluster give-up and rebuild; for bindings by hand bind,
+unbind, changes, approve-change, decline-change and cancel-change. ``declarations``, and ``batch`` for many radii,
+have commands of their own.
+
+``HADASH_URL`` is the server's address, ``HADASH_TOKEN`` a token (the page “Your tokens” issues them). Exit codes:
+0 done, 1 refused or not successful, 2 wrong usage, 3 no answer or the outcome is not known.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ GOING_ON = ("awaiting_approval", "approved", "running")
 def main(
     arguments: Sequence[str] | None = None, console: Console | None = None, api: Api | None = None
 ) -> int:
-    """Run a command; return the exit code."""
+    """Run a command and return the exit code."""
     out = console or Console()
     options = _parser().parse_args(arguments)
     token = os.environ.get("HADASH_TOKEN", "")
@@ -53,8 +55,8 @@ def main(
 
 
 def _fault_of(url: str, token: str) -> str:
-    """What is wrong with where and as whom; empty if nothing is. (It does not say the token again: screens
-    are shared.)
+    """Return what is wrong with the address or the token; empty if nothing is. (It does not repeat the token:
+    screens are shared.)
     """
     if not token:
         return "Set HADASH_TOKEN to a token of yours: hadash's page “Your tokens” issues one."
@@ -200,7 +202,7 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
     out.print(show.plan(draft))
     if draft["held_by"]:
         return REFUSED
-    # (Its blockers say then that nobody knows: a script may try again, which it need not after a refusal.)
+    # (The blockers then say that the state is not known: a script may try again, unlike after a refusal.)
     if draft["checks"] == "unknown":
         return NO_ANSWER
     return REFUSED if draft["blockers"] else 0
@@ -270,7 +272,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
         body = {name: found[name] for name in ("pair", "scope", "target", "kind")}
         draft = api.post("plans/", {**body, "restores": found["restores"] or ""})
         if draft["held_by"] and draft["held_by"]["key"] == options.key:
-            draft["held_by"] = None  # it does not stand in its own way
+            draft["held_by"] = None  # a switch does not block itself
         out.print(show.switch(found), show.plan(draft))
         if not confirmed(out, options.key, "plan", "--plan"):
             return REFUSED
@@ -298,7 +300,7 @@ def _watch(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _watched(api: Api, key: str, out: Console) -> int:
-    """Watch until nothing more happens by itself; 0 when it succeeded."""
+    """Watch until the switch no longer changes by itself. Return 0 when it succeeded."""
 
     def look(after: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         return _one(api, key), api.get(f"switches/{key}/log/", after=after)

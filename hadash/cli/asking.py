@@ -1,4 +1,4 @@
-"""What the commands need of whoever runs them: files, and a word typed."""
+"""Input for the commands: files, and confirmations typed at the terminal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from rich.text import Text
 
 
 class WrongUsage(Exception):
-    """It cannot be carried out as it was called. The message says what to do."""
+    """A command cannot be carried out as it was called. The message says what to do."""
 
 
 def text_of(file: Path) -> str:
-    """The content of a file, without a byte order mark. :raises WrongUsage: it cannot be read."""
+    """Return the content of a UTF-8 file, without a byte order mark.
+
+    :raises WrongUsage: the file cannot be read.
+    """
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -23,9 +26,10 @@ def text_of(file: Path) -> str:
 
 
 def confirmed(out: Console, key: str, what: str, flag: str) -> bool:
-    """Whether somebody types ``key``, having seen what they approve.
+    """Ask the person to type ``key`` to approve what was shown. Return whether they did.
 
-    :param flag: what says the same without being asked. :raises WrongUsage: nobody can type here.
+    :param flag: the option that approves without asking.
+    :raises WrongUsage: there is no terminal to type at.
     """
     try:
         typed = out.input(Text(f"Type {key} to approve this {what}: "))

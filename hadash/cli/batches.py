@@ -18,12 +18,12 @@ from hadash.switching.batches.waves import read_list
 #: Statuses in which a batch may still change by itself.
 GOING_ON = ("awaiting_approval", "approved", "running")
 
-#: Items of a batch that are shown one by one.
+#: Statuses of the items that are shown one by one.
 SHOWN = ("failed", "running")
 
 
 def add_to(commands: Any) -> None:
-    """The command ``batch`` and its own commands."""
+    """Add the command ``batch`` and its own commands to argparse's sub-commands."""
     own = commands.add_parser("batch", help="many radii in waves").add_subparsers(dest="act", required=True)
     for name, text in (
         ("plan", "the waves, and what stands against them"),
@@ -82,12 +82,19 @@ def add_to(commands: Any) -> None:
 
 
 def run(api: Api, options: argparse.Namespace, out: Console) -> int:
-    """Carry out one of them; the exit code."""
+    """Run a ``batch`` command and return the exit code.
+
+    :raises ApiError: it was refused, or there was no answer.
+    :raises WrongUsage: a file cannot be read, or there is no terminal to confirm at.
+    """
     return _ACTS[options.act](api, options, out)
 
 
 def _asked(options: argparse.Namespace, out: Console) -> dict[str, Any] | None:
-    """The body of a request; ``None`` when the list cannot be understood. :raises WrongUsage: it cannot be read."""
+    """Return the body of a request; ``None`` when the list has faults, which are printed.
+
+    :raises WrongUsage: the list cannot be read.
+    """
     body: dict[str, Any] = {
         "pair": options.pair,
         "target": options.to,
@@ -169,7 +176,7 @@ def _watch(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _watched(api: Api, key: str, out: Console) -> int:
-    """Watch until nothing more happens by itself; 0 when it has finished."""
+    """Watch until the batch no longer changes by itself. Return 0 when it has finished."""
 
     def look(after: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         return _one(api, key), api.get(f"batches/{key}/log/", after=after)
@@ -184,12 +191,12 @@ def _one(api: Api, key: str) -> dict[str, Any]:
 
 
 def _items(api: Api, key: str) -> list[dict[str, Any]]:
-    """Those that have failed or are on their way."""
+    """Return the items that have failed or are running."""
     return [row for status in SHOWN for row in api.get(f"batches/{key}/items/", status=status)["results"]]
 
 
 def _pages(api: Api, path: str) -> list[dict[str, Any]]:
-    """All rows of a list."""
+    """Return all rows of a list, from all its pages."""
     rows: list[dict[str, Any]] = []
     page = 1
     while True:

@@ -1,4 +1,4 @@
-"""Commands about bindings by hand: bind, unbind, changes, approve-change, decline-change, cancel-change."""
+"""The commands for bindings by hand: bind, unbind, changes, approve-change, decline-change, cancel-change."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_parsers(commands: Any) -> None:
 
 
 def shown(change: dict[str, Any]) -> RenderableType:
-    """A change, what it writes and what came of it."""
+    """Return a change, its edits and its outcome, for printing."""
     head = Text.assemble(
         (change["key"], "bold"),
         "  ",

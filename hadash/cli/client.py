@@ -1,4 +1,4 @@
-"""The API as a handful of calls, with its errors as sentences."""
+"""A client of the API that turns its errors into sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEND_AGAIN = 2
 
 
 class ApiError(Exception):
-    """What the API answered instead. ``code`` is the HTTP status, 0 when there was no answer."""
+    """The API's error. ``code`` is the HTTP status, 0 when there was no answer."""
 
     def __init__(self, code: int, title: str, reasons: list[str]) -> None:
         super().__init__("\n".join([title, *reasons]))
@@ -23,7 +23,7 @@ class ApiError(Exception):
 
     @property
     def lost(self) -> bool:
-        """Nobody has answered, or what answered is a proxy that heard nothing: it may be done."""
+        """Whether there was no answer, or only a proxy's: the request may have been carried out."""
         return self.code in (0, 502, 504)
 
 
@@ -50,16 +50,25 @@ class Api:
         self._http.close()
 
     def get(self, path: str, **query: Any) -> Any:
-        """:raises ApiError: it was refused, or nobody answered."""
+        """Read ``path``; query parameters that are ``None`` are left out.
+
+        :raises ApiError: the request was refused, or there was no answer.
+        """
         params = {name: value for name, value in query.items() if value is not None}
         return self._read(self._sent("GET", path, params=params))
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """A write, sent again when its answer is lost. :raises ApiError: it was refused, or nobody answered."""
+        """Write to ``path``; the request is sent again when its answer is lost.
+
+        :raises ApiError: the request was refused, or there was no answer.
+        """
         return self._write("POST", path, body)
 
     def delete(self, path: str) -> None:
-        """The same: what is deleted twice is deleted."""
+        """Delete ``path``; the request is sent again when its answer is lost.
+
+        :raises ApiError: the request was refused, or there was no answer.
+        """
         self._write("DELETE", path, None)
 
     def _write(self, method: str, path: str, body: dict[str, Any] | None) -> Any:

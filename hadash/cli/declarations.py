@@ -26,7 +26,7 @@ STATES = {
 
 
 def add_to(commands: Any) -> None:
-    """The subcommands, for the parser of ``hadash.cli``."""
+    """Add the command ``declarations`` and its own commands to argparse's sub-commands."""
     parser = commands.add_parser("declarations", help="who is declared to use what, beside what was seen")
     acts = parser.add_subparsers(dest="act", required=True)
     for name, text in (
@@ -78,7 +78,11 @@ def _of_appid(acts: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 
 def run(api: Api, options: argparse.Namespace, out: Console) -> int:
-    """Carry one of them out; the exit code. :raises ApiError: it was refused, or nobody answered."""
+    """Run a ``declarations`` command and return the exit code.
+
+    :raises ApiError: it was refused, or there was no answer.
+    :raises WrongUsage: a file cannot be read.
+    """
     return _ACTS[options.act](api, options, out)
 
 
@@ -86,7 +90,7 @@ def run(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _all(api: Api, path: str, **query: Any) -> Iterator[dict[str, Any]]:
-    """Every row of a list, page after page."""
+    """Yield every row of a list, page after page."""
     page = 1
     while True:
         found = api.get(path, page=page, page_size=PAGE_SIZE, **query)
@@ -119,7 +123,10 @@ def _export(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _number(api: Api, options: argparse.Namespace) -> int:
-    """The number of an AppID. :raises ApiError: there is none of that name."""
+    """Return the id of the AppID.
+
+    :raises ApiError: there is no AppID of this name.
+    """
     for row in _all(api, "appids/", pair=options.pair, q=options.appid):
         if row["name"] == options.appid:
             return int(row["id"])

@@ -1,6 +1,6 @@
 """What the commands print: tables and sentences on a terminal.
 
-Names are :class:`Text`: rich would take the brackets of a client.id ``web[blue]`` for its own.
+Names are :class:`Text`: rich would take the brackets of a client.id such as ``web[blue]`` for markup.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from hadash.switching.machines.switches import KINDS, Kind, KindSpec
 
-#: What a terminal says of the result of a stage.
+#: result of a stage → (sign, colour).
 MARKS = {
     "done": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -24,7 +24,7 @@ MARKS = {
     "interrupted": ("!", "yellow"),
 }
 
-#: status → colour; what is not named has none.
+#: status → colour; other statuses have none.
 COLOURS = {
     "awaiting_approval": "yellow",
     "approved": "yellow",
@@ -37,12 +37,12 @@ COLOURS = {
     "rolled_back": "red",
 }
 
-#: Members and clients that are listed; the page has all of them.
+#: Most members and clients that are listed; the page has all of them.
 LISTED = 40
 
 
 def scope(value: dict[str, Any]) -> str:
-    """
+    """Return a scope as text.
     >>> scope({"kind": "instance", "appid": "shop", "instance_id": "carts", "topics": []})
     'shop › carts'
     """
@@ -59,11 +59,12 @@ def scope(value: dict[str, Any]) -> str:
 
 
 def status(value: str) -> Text:
+    """Return a status for printing, in its colour."""
     return Text(value.replace("_", " "), style=COLOURS.get(value, ""))
 
 
 def plan(draft: dict[str, Any]) -> RenderableType:
-    """What would move, why, and what stands against it."""
+    """Return a plan for printing: its members, why they move, and its blockers."""
     found = draft["plan"]
     head = Text.assemble(
         (scope(found["scope"]), "bold"),
@@ -100,7 +101,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     return Group(*parts)
 
 
-#: What to say of the checks (``checks`` of the API's plan).
+#: ``checks`` of the API's plan → the sentence about them.
 _OF_CHECKS = {
     "hold": "All checks hold.",
     "failed": "The checks stop at the first that fails: there may be more.",
@@ -109,6 +110,7 @@ _OF_CHECKS = {
 
 
 def switches(rows: Iterable[dict[str, Any]]) -> Table:
+    """Return a table of switches for printing."""
     table = Table("key", "what", "from", "to", "status", "requested by", "at", box=None, pad_edge=False)
     for row in rows:
         at = moment(row["requested_at"])
@@ -125,7 +127,7 @@ def switches(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def switch(found: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> RenderableType:
-    """One switch as it stands now, with a bar over its stages."""
+    """Return a switch for printing, with a progress bar over its stages."""
     head = Text.assemble(
         (scope(found["scope"]), "bold"), f": {found['source']} → {found['target']}  ", status(found["status"])
     )
@@ -158,12 +160,12 @@ def _retirement(found: dict[str, Any]) -> Text:
 
 
 def _spec(found: dict[str, Any]) -> KindSpec:
-    """What is particular about its kind; of one that a newer server has, as of a planned one."""
+    """Return the specification of a switch's kind; a kind that only a newer server knows is taken for a planned one."""
     return KINDS.get(found["kind"], KINDS[Kind.PLANNED])
 
 
 def _is_split(found: dict[str, Any]) -> bool:
-    """Whether it is a read split, for which nobody's writes wait."""
+    """Whether a switch is a read split, which blocks no writes."""
     return _spec(found).readers_only
 
 
@@ -191,15 +193,15 @@ def _line(line: dict[str, Any]) -> Text:
 
 
 def log_line(line: dict[str, Any]) -> Text:
-    """One line of a switch's log."""
+    """Return one line of a switch's log for printing."""
     return _line(line)
 
 
 def moment(text: str) -> str:
-    """A time of the API on the clock of whoever looks."""
+    """Return a time of the API in local time, with the day."""
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
 
 
 def clock(text: str) -> str:
-    """The same without the day."""
+    """Return a time of the API in local time, without the day."""
     return f"{datetime.fromisoformat(text).astimezone():%H:%M:%S}"

@@ -1,4 +1,4 @@
-"""What the commands about batches print."""
+"""What the batch commands print."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hadash.cli.show import LISTED, clock, moment
 
-#: status → colour; what is not named has none.
+#: status → colour; other statuses have none.
 COLOURS = {
     "awaiting_approval": "yellow",
     "approved": "yellow",
@@ -23,16 +23,17 @@ COLOURS = {
     "failed": "red",
 }
 
-#: Characters of a bar.
+#: Characters of a progress bar.
 WIDTH = 48
 
 
 def status(value: str) -> Text:
+    """Return a status for printing, in its colour."""
     return Text(value.replace("_", " "), style=COLOURS.get(value, ""))
 
 
 def draft(found: dict[str, Any]) -> RenderableType:
-    """The waves, and everything that stands against them."""
+    """Return a batch's draft for printing: its waves and their blockers."""
     radii, waves = found["radii"], found["waves"]
     left_out = [row for row in radii if not row["wave"]]
     head = Text.assemble(
@@ -55,6 +56,7 @@ def draft(found: dict[str, Any]) -> RenderableType:
 
 
 def batches(rows: Iterable[dict[str, Any]]) -> Table:
+    """Return a table of batches for printing."""
     table = Table(
         "key", "radii", "from", "to", "status", "settled", "requested by", "at", box=None, pad_edge=False
     )
@@ -73,8 +75,9 @@ def batches(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def batch(found: dict[str, Any], items: Iterable[dict[str, Any]] = ()) -> RenderableType:
-    """One batch as it stands now, with a bar over all of it and one for each wave that has begun; ``items``
-    are those that have failed or are on their way.
+    """Return a batch for printing, with a progress bar over the whole and one for each wave that has begun.
+
+    :param items: the items that have failed or are running.
     """
     counts = found["counts"]
     head = Text.assemble(
@@ -110,7 +113,7 @@ def batch(found: dict[str, Any], items: Iterable[dict[str, Any]] = ()) -> Render
 
 
 def log_line(line: dict[str, Any]) -> Text:
-    """One line of a batch's log."""
+    """Return one line of a batch's log for printing."""
     return Text.assemble((f"{clock(line['at'])} ", "dim"), line["sentence"])
 
 

@@ -1,4 +1,4 @@
-"""Staying with something that goes on, until nothing more happens by itself."""
+"""Watching a switch or a batch until it no longer changes by itself."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hadash.cli.client import ApiError
 #: Seconds between two looks.
 LOOK_SECONDS = 0.3
 
-#: Seconds without an answer after which watching ends; what is watched goes on without us.
+#: Seconds without an answer after which watching ends. The switch or batch continues all the same.
 SILENT_SECONDS = 60.0
 
 #: Exit codes.
 REFUSED, NO_ANSWER = 1, 3
 
-#: (how it stands now, the lines of its log after one with this id).
+#: Returns (the current state, the lines of its log after the line with this id).
 Look = Callable[[int], tuple[dict[str, Any], list[dict[str, Any]]]]
 
 
@@ -31,9 +31,11 @@ def watched(
     going_on: Collection[str],
     out: Console,
 ) -> dict[str, Any]:
-    """Print lines as they come, and how it stands, until its status is none of ``going_on``: how it stands then.
+    """Print the log's lines and the state until the status is none of ``going_on``. Return the last state.
 
-    :raises ApiError: it was refused, or nobody has answered for :data:`SILENT_SECONDS`.
+    :param line: renders a line of the log.
+    :param whole: renders the state.
+    :raises ApiError: a look was refused, or there was no answer for :data:`SILENT_SECONDS`.
     """
     last, heard = 0, time.monotonic()
     with Live(console=out, auto_refresh=False, transient=True) as live:
@@ -41,7 +43,7 @@ def watched(
             try:
                 found, lines = look(last)
             except ApiError as error:
-                # 503: a proxy says it too while hadash starts again.
+                # 503: a proxy also answers this while hadash restarts.
                 away = error.lost or error.code == 503
                 if not away or time.monotonic() - heard > SILENT_SECONDS:
                     raise

@@ -1,1 +1,1 @@
-"""Pages. Views hold no rules: they read through the selectors and change through the services of other apps."""
+"""The pages. Views hold no rules: they read through the selectors and change through the services of other apps."""

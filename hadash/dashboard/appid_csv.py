@@ -1,4 +1,4 @@
-"""The tables of an AppID's page as CSV: all of their rows, in the order and with the search that the page has. Pure."""
+"""The tables of an AppID's page as CSV: all of their rows, in the page's order and with its search. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hadash.inventory.models import Access, InstanceID
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``head``: names of columns. ``row`` makes the cells of one of the rows that the page has."""
+    """A table as CSV. ``head``: the names of its columns. ``row`` makes the cells of one of the page's rows."""
 
     head: tuple[str, ...]
     row: Callable[[Any], tuple[Any, ...]]
@@ -92,7 +92,9 @@ LAGS = Table(("group", "cluster", "members", "records_behind", "fault"), _lag)
 
 
 def rights(first: str, second: str) -> Table:
-    """:param first: and ``second``: names of the pair's clusters; a column each says whether it has the rule."""
+    """Return the table of rules. ``first`` and ``second`` are the names of the pair's clusters: a column for each
+    says whether that cluster has the rule.
+    """
     return Table(
         ("resource_type", "resource", "pattern", "operation", "permission", "host", first, second), _right
     )

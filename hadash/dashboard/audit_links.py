@@ -1,6 +1,6 @@
-"""Where the page is of what an entry of the audit log is about. Pure but for the addresses of pages.
+"""Links from entries of the audit log to the pages of their subjects. Pure but for the addresses of pages.
 
-An entry keeps its subject as a text, as what it was about may be gone: a link that leads to nothing says so there.
+An entry keeps its subject as text, because the object itself may be gone: then the link leads to "not found".
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from django.urls import reverse
 
-#: How subjects begin (``switch 3f2a (shop, east → west)``), and the page of what follows.
+#: (a pattern for subjects such as ``switch 3f2a (shop, east → west)``, the page for the name in it).
 _PAGES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (re.compile(r"switch ([\w-]+)(?: |$)"), lambda key: reverse("switch", args=[key])),
     (re.compile(r"batch ([\w-]+)(?: |$)"), lambda key: reverse("batch", args=[key])),
@@ -23,7 +23,7 @@ _MIRROR = re.compile(r"mirror ([\w-]+) of pair ([\w-]+)$")
 
 
 def page_of(subject: str) -> str:
-    """The address; empty for what has no page of its own.
+    """Return the address of a subject's page; empty for a subject without one.
 
     >>> page_of("switch 3f2a91 (shop, east → west)"), page_of("mirror carts of pair main"), page_of("owner Checkout")
     ('/switches/3f2a91/', '/mirrors/main/carts/', '')

@@ -1,4 +1,4 @@
-"""The form that asks for a batch. What is allowed is decided by the services."""
+"""The form that requests a batch. The services decide what is allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hadash.sentences import Sentence
 from hadash.switching.batches.plans import Names, Wanted
 from hadash.switching.batches.waves import Line, read_list
 
-#: Characters of a pasted list: ten times what fits a batch, with long names.
+#: Most characters of a pasted list: ten times what fits a batch, with long names.
 MAX_LIST = 2_000_000
 
 
@@ -30,7 +30,7 @@ def _count(most: int) -> forms.IntegerField:
 
 
 class BatchForm(forms.Form):
-    """Ask for a batch. ``way`` is ``<pair>:<target>``, a pair's number and the cluster that everything moves to."""
+    """The request of a batch. ``way`` is ``<pair>:<target>``: a pair's number, and the cluster to move to."""
 
     way = forms.CharField(error_messages={"required": _("Choose from where to where.")})
     what = forms.ChoiceField(choices=[("everything", "everything"), ("list", "list")], required=False)
@@ -41,10 +41,10 @@ class BatchForm(forms.Form):
     wave_size = _count(settings.BATCH_MAX_ITEMS)
     first_wave = _count(settings.BATCH_MAX_ITEMS)
     parallelism = _count(settings.BATCH_MAX_PARALLELISM)
-    #: Whether what cannot move is left out.
+    #: Whether radii that cannot move are left out.
     leave_out = forms.BooleanField(required=False)
     reason = forms.CharField(required=False)
-    #: Of what was shown.
+    #: The digest of the plan that was shown.
     digest = forms.CharField(required=False)
     start = forms.ChoiceField(choices=[("now", "now"), ("window", "window")], required=False)
     start_at = LocalTimeField(required=False)
@@ -78,7 +78,7 @@ class BatchForm(forms.Form):
         return cleaned
 
     def wanted(self) -> Wanted:
-        """What a valid form asks for."""
+        """Return what a valid form requests."""
         typed = self.cleaned_data
         pair, target = self.ways[typed["way"]]
         return Wanted(
@@ -95,7 +95,7 @@ class BatchForm(forms.Form):
         )
 
     def window(self) -> tuple[datetime, datetime] | None:
-        """From when to when its switches may start; ``None`` for at once."""
+        """Return the window in which the switches may start; ``None`` for at once."""
         if self.cleaned_data.get("start") != "window":
             return None
         return self.cleaned_data["start_at"], self.cleaned_data["start_until"]

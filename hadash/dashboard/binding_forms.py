@@ -1,4 +1,4 @@
-"""Forms about bindings by hand and generated InstanceIDs. What is allowed is decided by the services."""
+"""Forms for bindings by hand and for generated InstanceIDs. The services decide what is allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hadash.switching.binding_rule import Wanted
 
 
 class BindForm(forms.Form):
-    """Bind one identity of an AppID to where it is, or unbind some that are bound."""
+    """The request to bind one identity of an AppID to the cluster that serves it, or to unbind some that are bound."""
 
     KINDS = [
         ("instance", _("One InstanceID")),
@@ -27,14 +27,14 @@ class BindForm(forms.Form):
     instance = forms.CharField(required=False)
     topics = forms.CharField(required=False)
     group = forms.CharField(required=False)
-    #: Whether an InstanceID that is not registered is registered with it.
+    #: Whether to register the InstanceID if it is not registered.
     register = forms.BooleanField(required=False)
     reason = forms.CharField(required=False)
-    #: Of what was shown.
+    #: The digest of the change that was shown.
     digest = forms.CharField(required=False)
 
     def __init__(self, *args: Any, appid: str, unbind: list[str], **kwargs: Any) -> None:
-        """:param unbind: keys of the identities that are ticked."""
+        """:param unbind: the keys of the ticked identities."""
         super().__init__(*args, **kwargs)
         self.appid, self.unbind = appid, unbind
 
@@ -43,7 +43,7 @@ class BindForm(forms.Form):
 
     @property
     def the_act(self) -> str:
-        """Bind or unbind: what was chosen, else what the filled fields mean."""
+        """``bind`` or ``unbind``: as chosen, else as the filled fields imply."""
         return self._value("act") or ("unbind" if self.unbind else "bind")
 
     @property
@@ -54,7 +54,7 @@ class BindForm(forms.Form):
         return next((name for name in ("topics", "group") if self._value(name)), "instance")
 
     def wanted(self) -> Wanted | None:
-        """What is asked for; ``None`` as long as something of it is missing."""
+        """Return what is requested; ``None`` while something is missing."""
         if self.the_act == "unbind":
             try:
                 found = tuple(parse(key) for key in self.unbind)
@@ -76,7 +76,7 @@ class BindForm(forms.Form):
 
 
 class GenerateForm(forms.Form):
-    """New InstanceIDs for Topics."""
+    """The request to generate InstanceIDs for Topics."""
 
     topics = forms.CharField(required=False)
     one = forms.ChoiceField(choices=[("each", "each"), ("one", "one")], required=False)

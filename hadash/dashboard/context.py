@@ -1,4 +1,4 @@
-"""What the frame around every page shows."""
+"""Context for the frame around every page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hadash.presentation import batches, changes, selectors
 
 
 def waiting_count(user: Any) -> int:
-    """Switches, changes of bindings and batches that wait for somebody. One query."""
+    """Return how many switches, changes of bindings and batches wait for a user. One query."""
     of_switches, *others = (
         found.order_by().values_list("key")
         for found in (selectors.waiting_for(user), changes.waiting_for(user), batches.waiting_for(user))
@@ -23,8 +23,9 @@ def waiting_count(user: Any) -> int:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """The navigation's current entry, its counts and the hue of each cluster: those are read only when a
-    template asks, with at most four queries each; and the pairs that are generated, which every page says.
+    """Return the navigation's current entry and counts, the hue of each cluster, and the generated pairs.
+
+    Counts, hues and generated pairs are read only when a template uses them, with at most four queries each.
     """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:

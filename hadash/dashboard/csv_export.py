@@ -15,10 +15,13 @@ from hadash.inventory.relations_csv import escaped
 
 
 def csv_response(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
-    """A file that is made while it is sent. :param name: of the file, without its ending and the day."""
+    """Return a CSV file that is generated while it is sent.
+
+    :param name: the file's name, without its extension and the day.
+    """
     response = StreamingHttpResponse(_lines(head, rows), content_type="text/csv; charset=utf-8")
     day = timezone.now().strftime("%Y-%m-%d")
-    # (A name may be an AppID's: in Chinese, or with quotes.)
+    # (The name may be an AppID's: in Chinese, or with quotes.)
     response["Content-Disposition"] = content_disposition_header(True, f"hadash-{name}-{day}.csv") or ""
     return response
 
@@ -36,7 +39,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """
+    """Return a value as the text of a cell, safe for spreadsheets.
     >>> _cell(["a", "b"]), _cell(None), _cell("=1+1"), _cell(-3)
     ('a b', '', "'=1+1", '-3')
     """

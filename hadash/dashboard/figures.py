@@ -1,4 +1,4 @@
-"""Small figures that are drawn on the server."""
+"""Small charts that are drawn on the server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Point = tuple[float, float]
 
 
 def whole_percent(part: float, whole: float) -> int:
-    """Rounded, but 100 of all and 0 of none only.
+    """Return a rounded percentage that is 100 only for all, and 0 only for none.
 
     >>> whole_percent(3, 8), whole_percent(999, 1000), whole_percent(1, 1000), whole_percent(2, 2), whole_percent(0, 2)
     (38, 99, 1, 100, 0)
@@ -27,7 +27,7 @@ def whole_percent(part: float, whole: float) -> int:
 
 
 def segments(history: list[tuple[datetime, int | None]], gap_seconds: float) -> list[list[tuple[float, int]]]:
-    """(seconds, records) in pieces: a sample that is unknown or missing ends a piece."""
+    """Return the history as pieces of (seconds, records): an unknown or missing sample ends a piece."""
     pieces: list[list[tuple[float, int]]] = []
     last: float | None = None
     for at, records in history:
@@ -43,7 +43,7 @@ def segments(history: list[tuple[datetime, int | None]], gap_seconds: float) -> 
 
 
 def sparkline_svg(history: list[tuple[datetime, int | None]]) -> SafeString:
-    """A line a piece, a dot at the end; the scale begins at zero and is at least ten records high."""
+    """Draw a line per piece with a dot at the end; the scale begins at zero and is at least ten records high."""
     known = [records for _at, records in history if records is not None]
     if not known:
         return format_html(
@@ -88,7 +88,7 @@ def sparkline_svg(history: list[tuple[datetime, int | None]]) -> SafeString:
 
 
 def trend_svg(values: Sequence[float | None], label: str) -> SafeString:
-    """A line over days, a dot at its end; days that nobody has told of are gaps. The scale begins at zero."""
+    """Draw a line over days with a dot at its end; days without a value are gaps. The scale begins at zero."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return format_html("")

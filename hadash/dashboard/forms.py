@@ -1,4 +1,4 @@
-"""Forms: what people type. What is allowed is decided by the services."""
+"""Forms: what people type. The services decide what is allowed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hadash.sentences import Sentence, say
 from hadash.switching.machines.switches import Kind
 from hadash.switching.models.policies import POLICY_FIELDS, Policy
 
-#: What separates Topics in a field: people paste lists, and a Chinese keyboard has commas of its own.
+#: The separators of Topics in a field: people paste lists, and a Chinese keyboard has commas of its own.
 _SEPARATORS = re.compile(r"[\s,;，；、]+")
 
 
 class LocalTimeField(forms.DateTimeField):
-    """A time as the browser's own field gives it, in the time zone of whoever types it; see :func:`in_utc`."""
+    """A time as the browser's field sends it, in the user's time zone; see :func:`in_utc`."""
 
     widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
 
@@ -43,9 +43,10 @@ class LocalTimeField(forms.DateTimeField):
 
 
 def in_utc(form: forms.Form, *names: str) -> None:
-    """Move times from the typist's clock to UTC. How many minutes that clock is behind it stands in the field
-    ``<name>_offset`` (JavaScript's getTimezoneOffset for that very time: clocks change with the season);
-    without it they are in UTC.
+    """Convert times from the user's time zone to UTC.
+
+    The field ``<name>_offset`` has the minutes that the user's clock is behind UTC (JavaScript's getTimezoneOffset
+    for that very time, because of daylight saving time); without it the time is in UTC.
     """
     for name in names:
         at = form.cleaned_data.get(name)
@@ -59,23 +60,23 @@ def in_utc(form: forms.Form, *names: str) -> None:
 
 
 def offset_field() -> forms.IntegerField:
-    """Beside a time: see :func:`in_utc`."""
+    """Return the offset field for a time: see :func:`in_utc`."""
     return forms.IntegerField(required=False, min_value=-24 * 60, max_value=24 * 60)
 
 
 class RulesForm(forms.ModelForm):
-    """The rules of a pair; what is left empty is as in the settings."""
+    """The rules of a pair; an empty rule is as in the settings."""
 
     class Meta:
         model = Policy
         fields = tuple(name for name in POLICY_FIELDS if name != "stopping")
 
-    #: Whether the page showed which findings stop a switch: no box at all is ticked by whoever wants none to.
+    #: Whether the page showed which findings stop a switch: without it, no ticked box could also mean "not shown".
     findings_shown = forms.BooleanField(required=False)
     stopping = forms.MultipleChoiceField(choices=[(code.value, code.value) for code in RULES], required=False)
 
     def values(self) -> dict[str, Any]:
-        """What :func:`hadash.switching.policy.set_policy` takes."""
+        """Return the values for :func:`hadash.switching.policy.set_policy`."""
         values = dict(self.cleaned_data)
         if not values.pop("findings_shown"):
             values.pop("stopping")
@@ -83,7 +84,7 @@ class RulesForm(forms.ModelForm):
 
 
 class BlackoutForm(forms.Form):
-    """A time in which nothing starts."""
+    """A time in which no switch starts."""
 
     begins = LocalTimeField(label=_("From"), error_messages={"required": _("Say when it begins.")})
     ends = LocalTimeField(label=_("To"), error_messages={"required": _("Say when it ends.")})
@@ -100,13 +101,13 @@ class BlackoutForm(forms.Form):
 class RegisterForm(forms.Form):
     """Register an InstanceID under an AppID."""
 
-    # No length and no character rules here: the service has them, and says them in its own words.
+    # No length and no character rules here: the service has them, with its own messages.
     name = forms.CharField(label=_("InstanceID"), error_messages={"required": _("Type the client.id.")})
     note = forms.CharField(label=_("Note"), required=False)
 
 
 def names_in(text: str) -> list[str]:
-    """The names in a field that takes several; each once, sorted.
+    """Return the names in a field that takes several; each once, sorted.
 
     >>> names_in("orders， carts、orders")
     ['carts', 'orders']
@@ -115,7 +116,7 @@ def names_in(text: str) -> list[str]:
 
 
 class DeclareForm(forms.Form):
-    """Declare what an InstanceID, or its AppID as a whole, uses. What can be declared the service says."""
+    """A declaration of what an InstanceID, or its AppID as a whole, uses. The service decides what can be declared."""
 
     instance_id = forms.CharField(required=False)
     topics = forms.CharField(required=False)
@@ -127,14 +128,14 @@ class DeclareForm(forms.Form):
     each = forms.BooleanField(required=False)
 
     def fault(self) -> Sentence | None:
-        """Why it is not valid: every field may be empty, and the one thing that none takes is a NUL."""
+        """Return why the form is not valid: every field may be empty, and only a NUL is refused."""
         if not self.errors:
             return None
         typed = str(self.data.get(next(iter(self.errors)), ""))
         return say("“%(name)s” holds a control character. Remove it.", name=printable(typed))
 
     def values(self) -> dict[str, Any]:
-        """The arguments of :func:`hadash.inventory.declarations.declare`."""
+        """Return the arguments of :func:`hadash.inventory.declarations.declare`."""
         typed = self.cleaned_data
         return {
             "instance_id": typed["instance_id"],
@@ -147,20 +148,20 @@ class DeclareForm(forms.Form):
 
 
 class ImportForm(forms.Form):
-    """A file with relations; or, from its preview, the same file again with the digest of what was looked at."""
+    """A file with relations; or, from its preview, the same file again with the digest of what was shown."""
 
     file = forms.FileField(required=False, allow_empty_file=True)
-    #: The file in base64: what a browser does to the ends of lines in a field must not change it.
+    #: The file in base64: a browser changes line ends in a field, which must not change the file.
     carried = forms.CharField(required=False)
     whole = forms.BooleanField(required=False)
     digest = forms.CharField(required=False)
 
     def clean(self) -> dict[str, Any]:
-        """``content`` is the file."""
+        """Add the file as ``content``."""
         cleaned = super().clean() or {}
         upload, carried = cleaned.get("file"), cleaned.get("carried")
         if upload is not None:
-            # (One byte more than there may be says that there is more.)
+            # (One byte more than allowed shows that the file is too large.)
             cleaned |= {"content": upload.read(MAX_BYTES + 1), "digest": ""}
             return cleaned
         try:
@@ -172,14 +173,12 @@ class ImportForm(forms.Form):
         return cleaned
 
     def carry(self) -> str:
-        """The file as its preview carries it."""
+        """Return the file in base64, as its preview carries it."""
         return base64.b64encode(self.cleaned_data["content"]).decode()
 
 
 class RequestForm(forms.Form):
-    """Ask for a switch. Without ``scope``, an ``instance`` says that it is about that one, and ``topics``
-    about those.
-    """
+    """The request of a switch. Without ``scope``, a filled ``instance`` or ``topics`` implies it."""
 
     SCOPES = [
         (ScopeKind.APPID.value, _("The whole AppID")),
@@ -192,29 +191,29 @@ class RequestForm(forms.Form):
     scope = forms.ChoiceField(choices=SCOPES, required=False)
     instance = forms.CharField(required=False)
     topics = forms.CharField(required=False)
-    #: What moved together in another switch, a line for each; nobody types it.
+    #: What moved together in another switch, one node per line; a page fills it.
     roots = forms.CharField(required=False)
     #: Whether InstanceIDs move by themselves.
     dimension = forms.ChoiceField(choices=[(d.value, d.value) for d in Dimension], required=False)
     #: Whether clients without an InstanceID take their whole AppID along.
     widen = forms.BooleanField(required=False)
-    #: The cluster that was shown as the target; without it the other one than where the scope is bound.
+    #: The cluster that was shown as the target; without it the target is the cluster that the scope is not bound to.
     target = forms.CharField(required=False)
     reason = forms.CharField(required=False)
     #: One of :class:`Kind`.
     kind_of_switch = forms.ChoiceField(choices=[(k.value, k.value) for k in Kind], required=False)
     #: The key of the switch that a restore goes back from.
     restores = forms.CharField(required=False)
-    #: Of a migration: days until the old Topics are removed.
+    #: For a migration: days until the old Topics are removed.
     retire_after_days = forms.IntegerField(
         required=False, min_value=settings.RETIREMENT_MIN_DAYS, max_value=settings.RETIREMENT_MAX_DAYS
     )
-    #: Whether a planned one waits for a go when all checks hold.
+    #: Whether the switch waits for a go when all checks hold.
     ask_for_go = forms.BooleanField(required=False)
-    #: Of the plan that was shown, and what it moved: see :func:`hadash.presentation.radius.carried`.
+    #: The digest of the plan that was shown, and what it moved: see :func:`hadash.presentation.radius.carried`.
     digest = forms.CharField(required=False)
     shown = forms.CharField(required=False)
-    #: The target's name once more, for an emergency.
+    #: The name of a cluster, typed to confirm: the target of an emergency, or the lost source of a forced switch.
     confirmed = forms.CharField(required=False)
     #: Whether it starts as soon as it is approved, or in a window.
     start = forms.ChoiceField(choices=[("now", "now"), ("window", "window")], required=False)
@@ -228,7 +227,7 @@ class RequestForm(forms.Form):
         self.appid = appid
 
     def kind(self) -> ScopeKind:
-        """What is asked for: what was chosen, else what the filled fields mean."""
+        """Return the kind of scope: as chosen, else as the filled fields imply."""
         values = self.cleaned_data if self.is_bound else self.initial
         chosen = values.get("scope")
         if chosen == ScopeKind.SEVERAL and self.the_roots():
@@ -242,7 +241,7 @@ class RequestForm(forms.Form):
         return ScopeKind.INSTANCE if values.get("instance") else ScopeKind.APPID
 
     def the_roots(self) -> tuple[str, ...]:
-        """Empty also for what names nothing."""
+        """Return the nodes that move together; empty when any line names no node."""
         values = self.cleaned_data if self.is_bound else self.initial
         keys = tuple((values.get("roots") or "").split("\n"))
         try:
@@ -251,7 +250,7 @@ class RequestForm(forms.Form):
             return ()
 
     def the_scope(self) -> Scope | None:
-        """What is asked for; ``None`` as long as something of it is missing."""
+        """Return the requested scope; ``None`` while something is missing."""
         values = self.cleaned_data if self.is_bound else self.initial
         kind = self.kind()
         topics = tuple(names_in(values.get("topics") or ""))
@@ -276,13 +275,13 @@ class RequestForm(forms.Form):
         return Kind(chosen) if chosen in set(Kind) else Kind.PLANNED
 
     def term(self) -> int:
-        """Days until the old Topics of a migration are removed: as they were typed, else the setting's."""
+        """Return the days until the old Topics of a migration are removed: as typed, else the setting's."""
         values = self.cleaned_data if self.is_bound else self.initial
         typed = str(values.get("retire_after_days") or "")
         return int(typed) if typed.isdecimal() and len(typed) < 5 else settings.RETIREMENT_DAYS
 
     def window(self) -> tuple[datetime, datetime] | None:
-        """From when to when it may start; ``None`` for at once."""
+        """Return the window in which the switch may start; ``None`` for at once."""
         if self.cleaned_data.get("start") != "window" or self.the_kind().spec.at_once:
             return None
         return self.cleaned_data["start_at"], self.cleaned_data["start_until"]
@@ -306,7 +305,7 @@ class RequestForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """A new token of one's own."""
+    """A new API token for the user."""
 
     name = forms.CharField(label=_("Name"), error_messages={"required": _("Say what it is for.")})
     scopes = forms.MultipleChoiceField(choices=[(s, s) for s in SCOPES], required=False)
@@ -326,7 +325,7 @@ class TokenForm(forms.Form):
 
 
 class PersonForm(forms.Form):
-    """A new local account. What a password must be like is decided by the service."""
+    """A new local account. The service decides which passwords are allowed."""
 
     username = forms.CharField(label=_("User name"), error_messages={"required": _("Type a user name.")})
     name = forms.CharField(label=_("Full name"), required=False)
@@ -336,7 +335,7 @@ class PersonForm(forms.Form):
 
 
 class PasswordForm(forms.Form):
-    """Another password for one's own account. What it must be like is decided by the service."""
+    """A new password for the user's own account. The service decides which passwords are allowed."""
 
     present = forms.CharField(
         label=_("Present password"),
@@ -360,7 +359,7 @@ class PasswordForm(forms.Form):
 
 
 class RoleForm(forms.Form):
-    """One role of somebody, on one pair or on all."""
+    """One role of a person, on one pair or on all."""
 
     role = forms.CharField()
     pair = forms.ModelChoiceField(Pair.objects.all(), required=False, to_field_name="name")

@@ -1,4 +1,4 @@
-"""Texts that the scripts show, in the viewer's language."""
+"""The texts of the scripts, in the viewer's language."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hadash.switching.machines.switches import Kind
 
 
 def script_phrases(kind: Kind = Kind.PLANNED) -> dict[str, str]:
-    """For the page of a switch of this kind. Places are ``{name}``: scripts fill them."""
+    """Return the texts for the page of a switch of this kind. Scripts fill placeholders such as ``{name}``."""
     return {
         "clients": _("Clients"),
         "client": _("Client"),

@@ -1,5 +1,5 @@
-"""Where everything about one AppID meets: its Topics with their mirrors, its groups, its rights on both
-clusters, what would move with it, its findings.
+"""Everything about one AppID: its Topics with their mirrors, its groups, its rights on both clusters, what would
+move with it, and its findings.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from hadash.presentation.badges import State
 from hadash.presentation.uncovered import Uncovered, rows_of, with_clients
 from hadash.radius.nodes import APPID, GROUP
 
-#: Findings that stand on the page; the page of all risks has the others.
+#: Most findings on the page; the page of all risks has the others.
 MOST_FINDINGS = 10
 
-#: Groups that their clusters are asked about for the page; each takes some milliseconds.
+#: Most groups that their clusters are asked about for the page; each takes some milliseconds.
 MOST_LAGS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class TopicUse:
-    """A Topic that it uses. ``kinds``: produce, consume. ``mirror``: that copies it; ``None``: nothing does."""
+    """A Topic that the AppID uses. ``kinds``: produce, consume. ``mirror``: the mirror that copies it; ``None`` for
+    none.
+    """
 
     topic: str
     kinds: tuple[str, ...]
@@ -53,7 +55,9 @@ class TopicUse:
 
 @dataclass(frozen=True, slots=True)
 class GroupUse:
-    """A group that its clients are in. ``row``: as the newest snapshot has it; ``None``: it has none of that name."""
+    """A group that the AppID's clients are in. ``rows``: the group on each cluster, as the newest snapshot has it;
+    empty when it has none of that name.
+    """
 
     group: str
     clients: int
@@ -62,7 +66,7 @@ class GroupUse:
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A rule about it. ``first`` and ``second``: whether that cluster of the pair has it."""
+    """A rule (ACL) about the AppID. ``first`` and ``second``: whether that cluster of the pair has it."""
 
     resource_type: str
     resource: str
@@ -71,13 +75,13 @@ class Right:
     permission: str
     first: bool
     second: bool
-    #: From where it holds; ``*`` from everywhere.
+    #: The host that the rule is for; ``*`` for all hosts.
     host: str = "*"
 
 
 @dataclass(frozen=True)
 class Rights:
-    """``known``: of which of both clusters the newest snapshot has rules. Where it has none nothing is known."""
+    """The rules about an AppID. ``known``: for each cluster, whether the newest snapshot has its rules."""
 
     rows: list[Right]
     known: tuple[bool, bool]
@@ -86,14 +90,14 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """What would move with it: things that go together at most, with one of its clients and with all of it."""
+    """What would move with an AppID: the most things that move together with one of its clients, and with all of it."""
 
     by_instance: int
     by_appid: int
 
 
 def uses_of(found: AppID) -> tuple[list[TopicUse], list[GroupUse]]:
-    """What its clients were seen to use lately. Three queries."""
+    """Return what the AppID's clients were seen to use lately. Three queries."""
     kinds: dict[str, set[str]] = defaultdict(set)
     clients: dict[tuple[str, str], set[str]] = defaultdict(set)
     seen = Access.objects.filter(pair=found.pair_id, appid=found.name, last_seen__gte=access_since())
@@ -131,8 +135,8 @@ def uses_of(found: AppID) -> tuple[list[TopicUse], list[GroupUse]]:
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """How far a group is behind on one cluster: ``records`` is ``None`` when that of a partition is not
-    known, ``fault`` says why nothing is.
+    """How far a group is behind on one cluster. ``records``: ``None`` when it is unknown for a partition. ``fault``:
+    why nothing is known; empty otherwise.
     """
 
     group: str
@@ -143,8 +147,9 @@ class GroupLag:
 
 
 def lags_of(found: AppID) -> tuple[list[GroupLag], int]:
-    """(its groups as their clusters tell them now, how many are left out). A cluster that does not answer is
-    asked once.
+    """Return (the lags of the AppID's groups, as their clusters report them now; how many groups are left out).
+
+    A cluster that does not answer is asked only once.
     """
     _topics, groups = uses_of(found)
     known = [(use.group, row.cluster) for use in groups for row in use.rows]
@@ -167,7 +172,7 @@ def lags_of(found: AppID) -> tuple[list[GroupLag], int]:
 
 
 def rights_of(found: AppID) -> Rights:
-    """The rules that name it on both clusters, as the newest snapshot has them."""
+    """Return the rules that name the AppID on both clusters, as the newest snapshot has them."""
     if not settings.LAKE:
         return Rights([], (False, False))
     try:
@@ -183,7 +188,7 @@ def rights_of(found: AppID) -> Rights:
 
 @lru_cache(maxsize=64)
 def _rules(lake: str, snapshot: Snapshot, appid: str) -> tuple[list[Mapping[str, Any]], frozenset[str]]:
-    """(the rules about an AppID, the clusters whose rules are known). (A snapshot never changes.)"""
+    """Return (the rules about an AppID, the clusters whose rules are known). Cached: a snapshot never changes."""
     store = Store(lake)
     clusters = snapshots.read(store, snapshot, "clusters").to_pylist()
     acls = snapshots.read(store, snapshot, "acls")
@@ -192,8 +197,8 @@ def _rules(lake: str, snapshot: Snapshot, appid: str) -> tuple[list[Mapping[str,
 
 
 def compared(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> list[Right]:
-    """One row a rule, with who has it: the same from another host is another rule. Those that only one has
-    come first.
+    """Return one row per rule with the clusters that have it; the same rule for another host is a rule of its own.
+    Rules that only one cluster has come first. hadash's own rules are left out.
     """
     has: dict[tuple[str, str, str, str, str, str], set[str]] = defaultdict(set)
     for row in rows:
@@ -212,7 +217,7 @@ def compared(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> list
 
 
 def moving_of(run: Run | None, found: AppID) -> Moving | None:
-    """As the last run has counted it; ``None`` when it does not know the AppID."""
+    """Return what would move with the AppID, as a run has counted it; ``None`` when the run does not know it."""
     if run is None:
         return None
     nodes = Node.objects.filter(run=run, pair=found.pair.name, appid=found.name)
@@ -221,19 +226,19 @@ def moving_of(run: Run | None, found: AppID) -> Moving | None:
 
 
 def findings_of(found: AppID) -> list[Finding]:
-    """Those that are open, the gravest first."""
+    """Return the AppID's open findings, the gravest first."""
     own = selectors.findings([found.pair.name]).filter(appid=found.name, state=Finding.State.OPEN)
     return list(own.order_by("-weight", "code", "name")[:MOST_FINDINGS])
 
 
 def uncovered_of(found: AppID) -> Uncovered | None:
-    """Its clients that are not registered, with what to send to its owner; ``None`` when the last run has seen none."""
+    """Return the AppID's unregistered clients with the text for its owner; ``None`` when the last run has seen none."""
     rows = rows_of([found.pair.name]).filter(appid=found.name)
     return next(iter(with_clients(rows)), None)
 
 
 def graph_of(run: Run | None, found: AppID) -> Chart | None:
-    """What surrounds it; ``None`` before the first run."""
+    """Return the chart of the AppID's surroundings; ``None`` before the first run."""
     if run is None:
         return None
     focus = Focus(found.pair.name, APPID, found.name)
@@ -241,7 +246,7 @@ def graph_of(run: Run | None, found: AppID) -> Chart | None:
 
 
 def moving_section(found: AppID) -> dict[str, Any]:
-    """What would move with it and why, and what is open about it."""
+    """Return the context for the part of the page about what would move with the AppID, and its findings."""
     run = selectors.published(Run.Job.TOPOLOGY)
     return {
         "graph": graph_of(run, found),

@@ -1,5 +1,5 @@
-"""A page for who visits the address of a button: somebody whose session had ended, and who signed in again,
-is sent there.
+"""A page for visits of an address that takes only POST: a person whose session had ended when they clicked a button
+is sent there after signing in again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _VISITS = ("GET", "HEAD")
 
 
 class NotAllowedPage:
-    """Middleware: Django's own answer has no body, and browsers show an error of their own."""
+    """Middleware that adds a page to 405 answers: Django's have no body, so browsers show an error of their own."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

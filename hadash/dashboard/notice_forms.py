@@ -1,4 +1,4 @@
-"""Forms of notices: which, when, and into which channel. What is allowed is decided by the services."""
+"""Forms for notices: which, when, and into which channel. The services decide what is allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hadash.notices.kinds import NoticeKind
 from hadash.notices.models import KIND_CHOICES, Channel
 from hadash.outbox.models import POSTED, Transport
 
-#: A day: for less there are reports.
+#: Most minutes of a digest: a day. For longer times there are reports.
 MOST_DIGEST = 24 * 60
 
 _TRANSPORTS = [(each.value, each.label) for each in Transport if each in POSTED]
@@ -24,7 +24,7 @@ _TIME = {"invalid": _("Type a time such as 22:00.")}
 
 
 class WishForm(forms.Form):
-    """``usual``: what is usual instead of ``kinds``."""
+    """Which notices are wanted, and when. ``usual``: the usual kinds instead of ``kinds``."""
 
     usual = forms.BooleanField(required=False)
     kinds = forms.MultipleChoiceField(choices=KIND_CHOICES, required=False)
@@ -39,6 +39,7 @@ class WishForm(forms.Form):
         return values
 
     def wish(self) -> WantedWish:
+        """Return the wish that a valid form has."""
         values = self.cleaned_data
         return WantedWish(
             kinds=None if values["usual"] else [NoticeKind(kind) for kind in values["kinds"]],
@@ -49,7 +50,9 @@ class WishForm(forms.Form):
 
 
 class OwnNoticesForm(WishForm):
-    """``everybodys``: kinds that are wanted also where one has no part in it."""
+    """The notices that a person wants. ``everybodys``: kinds that are wanted even if the person has no part in the
+    event.
+    """
 
     by_mail = forms.BooleanField(required=False)
     everybodys = forms.MultipleChoiceField(choices=KIND_CHOICES, required=False)
@@ -65,6 +68,8 @@ class OwnNoticesForm(WishForm):
 
 
 class ChannelForm(WishForm):
+    """A channel for notices, with its endpoint and its wish."""
+
     name = forms.CharField(required=False, max_length=200)
     transport = forms.ChoiceField(choices=_TRANSPORTS)
     url = forms.CharField(required=False, max_length=2000)
@@ -79,6 +84,7 @@ class ChannelForm(WishForm):
         self.fields["pair"].queryset = pairs  # type: ignore[attr-defined]
 
     def wanted(self) -> WantedChannel:
+        """Return what a valid form requests."""
         values = self.cleaned_data
         return WantedChannel(
             name=values["name"],
@@ -94,7 +100,7 @@ class ChannelForm(WishForm):
 
 
 def wish_of(kept: Any) -> dict[str, Any]:
-    """What a form is filled with."""
+    """Return the initial values of a form from a kept wish."""
     return {
         "usual": kept.kinds is None,
         "kinds": kept.kinds or [],

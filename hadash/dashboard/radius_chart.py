@@ -1,4 +1,4 @@
-"""A plan drawn: its radius as a graph, and what has changed since it was asked for."""
+"""The charts of a plan: its radius as a graph, and what has changed since the request."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from hadash.presentation.radius import (
 from hadash.radius.scope import Member, node_named
 from hadash.switching.plan import Plan
 
-#: The names of both pictures.
+#: The names of both charts.
 RADIUS, CHANGES = "blast-radius", "radius-changes"
 
 
 def drawn(
     plan: Plan, address: str = "", before: Plan | None = None, everything: bool = False
 ) -> Chart | None:
-    """What pulls in what, as a picture; ``None`` for a plan that was kept without its members.
+    """Return the chart of what pulls in what; ``None`` for a plan that was kept without its members.
 
-    :param address: of the page that has the table. :param before: the plan that was asked for: what it has
-        not is new, and what only it has is gone. :param everything: for the table: a row for each member,
-        however many there are.
+    :param address: the page that has the chart's table as CSV.
+    :param before: the requested plan: members that only it has are gone, members that it lacks are new.
+    :param everything: whether the table has a row for each member, however many there are.
     """
     if not plan.members:
         return None
@@ -40,7 +40,7 @@ def drawn(
     members = [(member, plan) for member in plan.members]
     if before is not None:
         members += [(member, before) for member in before.members if member.key not in plan.by_key]
-        # (What has changed is why somebody looks: it is drawn before all that has not.)
+        # (Changed members come first: they are what people look for.)
         members.sort(key=lambda pair: (turns[pair[0].key] is Turn.SAME, steps[pair[0].key]))
     beyond = Counter(steps[member.key] for member, _plan in members[MOST_DRAWN:])
     shown = members if everything else members[:MOST_DRAWN]
@@ -59,7 +59,7 @@ def drawn(
 
 
 def _turns(plan: Plan, before: Plan | None) -> dict[str, Turn]:
-    """What has become of each member since it was asked for."""
+    """Return how each member has changed since the request."""
     if before is None:
         return dict.fromkeys(plan.by_key, Turn.SAME)
     found = {key: Turn.SAME if key in before.by_key else Turn.NEW for key in plan.by_key}
@@ -67,7 +67,7 @@ def _turns(plan: Plan, before: Plan | None) -> dict[str, Turn]:
 
 
 def _steps(plan: Plan) -> dict[str, int]:
-    """How far each member is from what was asked for. (They stand there nearest first.)"""
+    """Return how many steps each member is from what was asked for. (A plan's members are in order, nearest first.)"""
     found: dict[str, int] = {}
     for member in plan.members:
         found[member.key] = found[member.because] + 1 if member.because in found else 0

@@ -1,4 +1,4 @@
-"""How the reports of a schedule are shown."""
+"""Badges for the reports of a schedule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hadash.reports.models import ReportIssue
 
 
 def of_issue(issue: ReportIssue) -> State:
-    """Of a report that was due: whether it was made, not what became of its mail."""
+    """Return the badge of a report that was due: whether it was made, not whether its mail arrived."""
     looks = {
         ReportIssue.State.WAITING: ("waiting", "running"),
         ReportIssue.State.QUEUED: ("fine", "fine"),

@@ -1,5 +1,5 @@
-"""Forms of reports: a schedule with its recipients, a person's own mail, and where owners get theirs. What is
-allowed is decided by the services.
+"""Forms for reports: a schedule with its recipients, a person's own mail, and the addresses of owners. The services
+decide what is allowed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from hadash.reports.models import Kind, ReportRecipient, ReportSchedule
 from hadash.reports.schedules import BY_EVENT, Wanted, WantedRecipient, Way
 from hadash.reports.times import NoSuchZone, zone_named
 
-#: Empty rows for recipients at the end of the form; saving it gives as many again.
+#: Empty rows for recipients at the end of the form; after saving there are as many again.
 BLANK_ROWS = 3
-#: Rows that a form may have: an organisation mails to roles and to a list, not to hundreds one by one.
+#: Most rows of a form: an organisation mails to roles and mailing lists, not to hundreds of people one by one.
 MOST_ROWS = 200
 
 _LANGUAGES = [("", _("the installation's")), *settings.LANGUAGES]
 
-#: When reports of a kind are usually wanted.
+#: kind of report → the usual schedule (cron); empty for reports that follow an event.
 USUAL_TIMES: dict[Kind, str] = {
     Kind.POSTURE: "0 7 * * *",
     Kind.RISKS: "0 7 * * 1",
@@ -37,7 +37,7 @@ USUAL_TIMES: dict[Kind, str] = {
 
 
 class ZoneField(forms.CharField):
-    """The name of a time zone; empty: the installation's."""
+    """The name of a time zone; empty for the installation's."""
 
     def clean(self, value: Any) -> str:
         text: str = super().clean(value)
@@ -50,7 +50,9 @@ class ZoneField(forms.CharField):
 
 
 class ScheduleForm(forms.Form):
-    """``way-0``, ``value-0``, ``language-0``, …: one recipient each; rows without a way are left out."""
+    """A schedule. ``way-0``, ``value-0``, ``language-0``, …: one recipient per number; rows without a way are left
+    out.
+    """
 
     name = forms.CharField(label=_("Name"), required=False, max_length=200)
     kind = forms.ChoiceField(label=_("What it tells"), choices=Kind.choices)
@@ -65,7 +67,7 @@ class ScheduleForm(forms.Form):
         self.rows = _rows(data) if data is not None else [*_kept(schedule), *_blank(BLANK_ROWS)]
 
     def wanted(self, enabled: bool = True) -> Wanted:
-        """Of a form that is valid."""
+        """Return what a valid form requests."""
         values = self.cleaned_data
         recipients = [
             WantedRecipient(Way(row["way"]), row["value"], row["language"], row["zone"])
@@ -84,6 +86,7 @@ class ScheduleForm(forms.Form):
 
     @property
     def by_event(self) -> bool:
+        """Whether reports of this kind follow an event and not a schedule."""
         return self["kind"].value() in {kind.value for kind in BY_EVENT}
 
 
@@ -142,7 +145,7 @@ def _blank(count: int) -> list[dict[str, str]]:
 
 
 class AddressField(forms.CharField):
-    """An address of mail, as servers understand it."""
+    """A mail address, in the normal form that servers understand."""
 
     def clean(self, value: Any) -> str:
         text: str = super().clean(value)
@@ -155,7 +158,7 @@ class AddressField(forms.CharField):
 
 
 class OwnMailForm(forms.Form):
-    """How somebody wants their mail."""
+    """The address, language and time zone of a person's own mail."""
 
     address = AddressField(required=False, max_length=320, label=_("Address"))
     language = forms.ChoiceField(choices=_LANGUAGES, required=False, label=_("Language"))
@@ -163,7 +166,7 @@ class OwnMailForm(forms.Form):
 
 
 class OwnerAddressForm(forms.Form):
-    """Where an owner gets mail; without an address: nowhere any more."""
+    """The address of an owner's mail; without an address, the owner gets none any more."""
 
     owner = forms.CharField(max_length=200)
     address = AddressField(required=False, max_length=320)

@@ -1,4 +1,4 @@
-"""One search for everything that has a page: names that hold what was typed, those that begin with it first."""
+"""One search for everything that has a page: names that contain the text, those that begin with it first."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from hadash.radius.nodes import GROUP, TOPIC
 from hadash.switching.models.batches import Batch
 from hadash.switching.models.switches import Switch
 
-#: Of each kind, how many are shown; who looks for more goes to the list of that kind.
+#: Most hits of each kind that are shown; that kind's own list has all of them.
 SHOWN = 8
 
-#: Rows that are read to find the best ones among them.
+#: Rows that are read to find the best hits among them.
 READ = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """``more``: what tells it from others of the same name."""
+    """One hit. ``more``: what distinguishes it from others of the same name."""
 
     name: str
     href: str
@@ -41,7 +41,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """``all``: the page with all of them; empty where there is none."""
+    """The hits of one kind. ``all``: the page with all of them; empty when there is none."""
 
     kind: Any
     icon: str
@@ -51,7 +51,7 @@ class Hits:
 
 
 def search(user: Any, text: str) -> list[Hits]:
-    """What a user may see. Kinds without a hit are left out. A query a kind, however large the fleet is."""
+    """Return the hits that a user may see, without empty kinds. One query per kind, however large the fleet is."""
     pairs = list(pairs_where(user).select_related("first", "second"))
     found = []
     for kind, icon, look, whole in _KINDS:
@@ -62,7 +62,7 @@ def search(user: Any, text: str) -> list[Hits]:
 
 
 def only(found: Iterable[Hits], text: str) -> str:
-    """The address of the one thing whose name is exactly that; empty when there are several or none."""
+    """Return the address of the only hit whose name is exactly ``text``; empty when there are several or none."""
     exact = [hit.href for hits in found for hit in hits.hits if hit.name.casefold() == text.casefold()]
     return exact[0] if len(exact) == 1 else ""
 

@@ -1,9 +1,9 @@
-"""Which part of the navigation a page belongs to."""
+"""The entry of the navigation that a page belongs to."""
 
 from __future__ import annotations
 
-#: What an address begins with → the entry of the navigation, by the name of the page that it leads to. Entries are the
-#: parts that people think in; addresses tell what a thing is, so some of them stand below another entry.
+#: The first part of an address → the entry of the navigation, by the name of the page that it leads to. Entries
+#: are the topics that people think in, and addresses name kinds of things, so the two sometimes differ.
 SECTIONS: dict[str, str] = {
     "": "overview",
     "pairs": "overview",
@@ -25,12 +25,12 @@ SECTIONS: dict[str, str] = {
     "people": "people",
 }
 
-#: What leads everywhere, belongs to the signed-in user, or to nobody yet.
+#: Addresses without an entry: they lead everywhere, belong to the signed-in user, or to people not signed in yet.
 OWN = frozenset({"search", "sign-in", "sign-out", "language", "tokens", "password", "unsubscribe"})
 
 
 def section_of(path: str) -> str:
-    """The name of the entry that is shown as current; empty for a page that is below none.
+    """Return the name of the current entry; empty for a page that belongs to none.
 
     >>> section_of("/binding-changes/0a1b2c/"), section_of("/"), section_of("/tokens/")
     ('appids', 'overview', '')

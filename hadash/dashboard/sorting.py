@@ -1,6 +1,4 @@
-"""In which order a table stands: what somebody has clicked at the head of a column. It is part of the
-address, like filters and pages.
-"""
+"""The order of a table, chosen by a click on a column's head. It is part of the address, like filters and pages."""
 
 from __future__ import annotations
 
@@ -15,17 +13,19 @@ from hadash.dashboard.views.common import address_with, searched
 
 T = TypeVar("T")
 
-#: What a column is ordered by: of rows in memory, a value of each; of rows of the database, its columns.
+#: A column's sort key: for rows in memory a function, for rows of the database their fields.
 Keys = Mapping[str, Callable[[Any], Any]]
 Fields = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """``column``: by which one; empty where nobody has chosen, and the table stands as it is given. ``name``:
-    what the address calls the order of this table, ``page`` what it calls its page. ``address``: of the page
-    that shows it, when another address may have to show it as well. ``anchor``: the id of what is in sight
-    after a click; empty for the top of the page.
+    """The order of a table.
+
+    :param column: the column; empty when none was chosen, and rows stay in their given order.
+    :param name: the query parameter for this table's order, and ``page`` the one for its page.
+    :param address: the page that shows the table, when another address may have to show it, too.
+    :param anchor: the id of the element to scroll to after a click; empty for the top of the page.
     """
 
     column: str
@@ -38,20 +38,20 @@ class Order:
 
     @property
     def text(self) -> str:
-        """As the address has it: the column, with a "-" before it when it is turned round."""
+        """The order as in the address: the column, with a "-" before it when it is descending."""
         return f"{'-' if self.descending else ''}{self.column}" if self.column else ""
 
     def of(self, column: str) -> str:
-        """How the table is ordered by this column, in ARIA's words; empty when it is not."""
+        """Return how the table is ordered by this column, in ARIA's words; empty when it is not."""
         if column != self.column:
             return ""
         return "descending" if self.descending else "ascending"
 
     def link(self, column: str, *, largest_first: bool = False) -> str:
-        """The address that orders by this column; the other way round when it already does. The table is back
-        on its first page.
+        """Return the address that orders by this column, in reverse when it is the present order. The table returns
+        to its first page.
 
-        :param largest_first: what the first click asks for.
+        :param largest_first: whether the first click orders descending.
         """
         turned = not self.descending if column == self.column else largest_first
         asked = f"-{column}" if turned else column
@@ -59,7 +59,7 @@ class Order:
         return self.address + address_with(self._request, **{self.name: asked, self.page: None}) + place
 
     def rows(self, rows: Iterable[T], keys: Keys) -> list[T]:
-        """Of rows in memory; what a column has no value of comes last either way.
+        """Order rows in memory; rows without a value in the column come last in both directions.
 
         >>> order = Order("lag", True, "sort", "page", "", "", HttpRequest())
         >>> order.rows([{"lag": 1}, {"lag": None}, {"lag": 3}], {"lag": lambda row: row["lag"]})
@@ -73,7 +73,10 @@ class Order:
         return sorted(known, key=key, reverse=self.descending) + [row for row in rows if key(row) is None]
 
     def query(self, found: QuerySet[Any], fields: Fields, then: tuple[str, ...] = ("pk",)) -> QuerySet[Any]:
-        """The same of rows of the database. :param then: what decides between equals, so that pages do not overlap."""
+        """Order rows of the database; rows without a value in the column come last in both directions.
+
+        :param then: the fields that decide between equals, so that pages do not overlap.
+        """
         if self.column not in fields:
             return found
         columns = (F(name) for name in fields[self.column])
@@ -93,9 +96,9 @@ def order_of(
     default: str = "",
     anchor: str = "",
 ) -> Order:
-    """What the address says. A column that does not exist is nobody's choice.
+    """Read the order of a table from the address. A column that does not exist is ignored.
 
-    :param default: how the table is ordered when nobody has chosen, as in an address.
+    :param default: the order when none was chosen, in the form of an address.
     """
     told = searched(request, name)
     told = told if told.removeprefix("-") in columns else default
@@ -103,5 +106,5 @@ def order_of(
 
 
 def part_order(request: HttpRequest, part: str, columns: Collection[str], address: str = "") -> Order:
-    """The same of one of several tables on a page (see :func:`hadash.dashboard.views.common.part_of`)."""
+    """Read the order of one of several tables on a page (see :func:`hadash.dashboard.views.common.part_of`)."""
     return order_of(request, columns, f"{part}-sort", part, address)

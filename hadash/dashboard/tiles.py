@@ -1,4 +1,4 @@
-"""The figures of the overview: what each counts, where it leads, and how it was over the last days."""
+"""The figures of the overview: what each counts, the page that it leads to, and its trend over the last days."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from hadash.presentation.posture import TREND_DAYS, Standing, Tile, Trend, lag_t
 
 
 def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | None) -> list[Tile]:
-    """What runs have said. Figures that no run has said are not known. Two queries.
+    """Return the figures that runs have published; others are unknown. Two queries.
 
-    :param pairs: the names of those that count. :param rpo_seconds: of all of them; ``None`` when they differ.
+    :param pairs: the names of the pairs.
+    :param rpo_seconds: the RPO of all pairs; ``None`` when it differs between them.
     """
     mirrored, covered = (
         standing.trend(share("mirrored_appids", "appids")),
@@ -99,7 +100,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
 
 
 def of_switches(user: Any, running: int, waiting: int) -> Tile:
-    """Those of the last days, by the day on which they were asked for. One query."""
+    """Return the figure of running switches, with the requests of the last days as its trend. One query."""
     today = timezone.now().astimezone(UTC).date()
     first = today - timedelta(days=TREND_DAYS - 1)
     rows = selectors.switches(user).filter(requested_at__date__gte=first).order_by()
@@ -110,9 +111,10 @@ def of_switches(user: Any, running: int, waiting: int) -> Tile:
 
 
 def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:
-    """:param clients: that are connected to the Gateways; ``None`` when nobody can tell.
+    """Return the figure of the connected clients.
 
-    :param days: as :func:`hadash.presentation.posture.daily`.
+    :param clients: how many are connected to the Gateways; ``None`` when it is unknown.
+    :param days: the result of :func:`hadash.presentation.posture.daily`.
     """
     says = ngettext("%(n)s request parked", "%(n)s requests parked", parked) % {"n": parked}
     trend = days[DailyFigure.Name.CLIENTS]
@@ -120,7 +122,11 @@ def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> T
 
 
 def of_gateways(gateways: Sequence[tuple[Any, State]], epoch: int | None, days: Mapping[str, Trend]) -> Tile:
-    """:param epoch: of the newest bindings; ``None`` when nobody can tell."""
+    """Return the figure of the Gateways with the newest bindings.
+
+    :param epoch: the epoch of the newest bindings; ``None`` when it is unknown.
+    :param days: the result of :func:`hadash.presentation.posture.daily`.
+    """
     fine = sum(state.look == "fine" for _gateway, state in gateways)
     return Tile(
         _("Gateways with the newest bindings"),
@@ -134,7 +140,11 @@ def of_gateways(gateways: Sequence[tuple[Any, State]], epoch: int | None, days: 
 
 
 def of_workers(there: int, known: int, days: Mapping[str, Trend]) -> Tile:
-    """:param known: those of the last day, also when they were killed."""
+    """Return the figure of the workers.
+
+    :param known: all workers of the last day, even if they were killed.
+    :param days: the result of :func:`hadash.presentation.posture.daily`.
+    """
     return Tile(
         _("Workers"),
         _number(there),
@@ -147,7 +157,10 @@ def of_workers(there: int, known: int, days: Mapping[str, Trend]) -> Tile:
 
 
 def of_pipeline(jobs: Iterable[schedules.Scheduled], alarms: int, days: Mapping[str, Trend]) -> Tile:
-    """How fresh the tables are: when the facts that they are made of were brought up to date."""
+    """Return the figure of how fresh the tables are: the time since the facts behind them were updated.
+
+    :param days: the result of :func:`hadash.presentation.posture.daily`.
+    """
     at = next(
         (job.published.ended_at for job in jobs if job.about.job is Run.Job.FACTS and job.published), None
     )

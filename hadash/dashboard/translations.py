@@ -1,7 +1,7 @@
-"""The catalogue of translations: ``python -m hadash.dashboard.translations`` brings it up to date.
+"""The catalogue of translations: ``python -m hadash.dashboard.translations`` updates it.
 
-GNU gettext is not needed: Babel extracts and compiles. Besides what gettext marks, every ``say(…)`` template of the
-engine is a message, because sentences are translated where they are shown.
+GNU gettext is not needed: Babel extracts and compiles. In addition to gettext's calls, every ``say(…)`` template is a
+message, because sentences are translated where they are shown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 LOCALE = ROOT / "hadash" / "locale" / "zh_Hans" / "LC_MESSAGES"
 PO, MO = LOCALE / "django.po", LOCALE / "django.mo"
 
-#: Which arguments of which calls are messages; ``c`` is a context.
+#: The calls whose arguments are messages, and which arguments; ``c`` is a context.
 _KEYWORDS: dict[str, tuple[int | tuple[int, str], ...] | None] = {
     "_": None,
     "gettext": None,
@@ -41,7 +41,7 @@ PLACE = re.compile(r"%\((\w+)\)[sd]|\{(\w+)\}")
 
 
 class Message(NamedTuple):
-    """``plural`` and ``context`` are ``None`` for most."""
+    """A message of the catalogue. ``plural`` and ``context`` are ``None`` for most."""
 
     text: str
     plural: str | None = None
@@ -49,7 +49,7 @@ class Message(NamedTuple):
 
 
 def needs_translation(text: str) -> bool:
-    """A template of places alone reads the same in every language."""
+    """Whether a text has words: a template of placeholders alone is the same in every language."""
     return bool(re.search(r"[A-Za-z]", PLACE.sub("", text)))
 
 
@@ -60,9 +60,10 @@ def _extracted(source: str) -> Iterator[Message]:
 
 
 def in_templates() -> dict[Message, str]:
+    """Return the messages in the templates, each with one file that has it."""
     found: dict[Message, str] = {}
     for path in sorted((ROOT / "templates").rglob("*.html")):
-        # Everything but the messages becomes X, indented as the template was: Python must not see that.
+        # Everything but the messages becomes X, indented as in the template: the indentation is no valid Python.
         calls = "\n".join(line.strip() for line in templatize(path.read_text()).splitlines())
         found |= dict.fromkeys(_extracted(calls), str(path.relative_to(ROOT)))
     return found
@@ -76,20 +77,23 @@ def _python_files() -> Iterator[Path]:
 
 
 def in_python() -> dict[Message, str]:
+    """Return the messages in Python files, each with one file that has it."""
     found: dict[Message, str] = {}
     for path in _python_files():
         source, where = path.read_text(), str(path.relative_to(ROOT))
         found |= dict.fromkeys(_extracted(source), where)
         if "say(" in source and path.name != "sentences.py":
             said = {text for text in _said(ast.parse(source)) if needs_translation(text)}
-            # (A plural stands with its singular.)
+            # (A plural is part of its singular's message.)
             said -= {each.text for each in found if each.context is None} | {each.plural for each in found}
             found |= {Message(text): where for text in said}
     return found
 
 
 def _said(tree: ast.AST) -> Iterator[str]:
-    """Templates given to ``say``; also one that a variable carries there, known by its named places."""
+    """Yield the templates given to ``say``; also strings that reach it through a variable, recognised by their named
+    placeholders.
+    """
     docstrings = {
         id(node.value)
         for node in ast.walk(tree)
@@ -109,25 +113,25 @@ def _said(tree: ast.AST) -> Iterator[str]:
 
 
 def messages() -> dict[Message, str]:
-    """Every message that needs a translation, and one place where it stands."""
+    """Return every message that needs a translation, with one file that has it."""
     return in_python() | in_templates()
 
 
 def catalogue() -> Catalog:
-    """What ``django.po`` holds."""
+    """Return the catalogue in ``django.po``."""
     with PO.open("rb") as file:
         return read_po(file, locale="zh_Hans")
 
 
 def compiled() -> bytes:
-    """What ``django.mo`` should hold."""
+    """Return the content that ``django.mo`` should have."""
     buffer = io.BytesIO()
     write_mo(buffer, catalogue())
     return buffer.getvalue()
 
 
 def update() -> list[Message]:
-    """Write the catalogue again with the translations that it had; those that it lacks."""
+    """Write the catalogue again, with the translations that it had. Return the messages without a translation."""
     old = catalogue() if PO.exists() else Catalog(locale="zh_Hans")
     new = Catalog(
         locale="zh_Hans",

@@ -1,3 +1,1 @@
-"""What others may ask a process of hadash: whether it lives, whether it can serve, and its figures for
-Prometheus (``docs/monitoring.md``).
-"""
+"""Health, readiness and Prometheus metrics of hadash's processes (``docs/monitoring.md``)."""

@@ -1,7 +1,7 @@
-"""``/healthz``, ``/readyz`` and ``/metrics`` of the web server: before everything else, so that they need no
-session, no database and no name.
+"""``/healthz``, ``/readyz`` and ``/metrics`` of the web server.
 
-(Kubernetes asks by a pod's address, which is none of ``ALLOWED_HOSTS``.) Strangers hear the status and nothing more.
+They are answered before all other middleware, so that they need no session, no database and no host name:
+Kubernetes asks by a pod's address, which is not in ``ALLOWED_HOSTS``. Strangers get the status and nothing more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hadash.monitoring.health import Health, readiness
 from hadash.monitoring.metrics import of_process
 from hadash.monitoring.probes import ask_all
 
-#: What the web server can serve nobody without, and what it says besides.
+#: The web server's probes. It cannot serve without PostgreSQL; the other servers only make it degraded.
 _PROBES = (
     servers.postgresql(is_needed=True),
     servers.redis_server(is_needed=False),
@@ -34,7 +34,7 @@ _NOT_FOR_STRANGERS = "Metrics are for whoever sends HADASH_METRICS_TOKEN (Author
 
 
 class HealthAddresses:
-    """Middleware: the first."""
+    """Middleware that answers the three addresses. It comes first."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._answer = get_response
@@ -76,7 +76,7 @@ def _said(health: Health, request: HttpRequest) -> HttpResponse:
 
 
 def _is_known(request: HttpRequest) -> bool:
-    """Whether whoever asks may know more than the status."""
+    """Whether the caller may see more than the status: by the metrics token, or by the network it comes from."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     own = settings.METRICS_TOKEN.encode()
     if own and scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), own):

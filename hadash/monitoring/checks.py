@@ -1,4 +1,4 @@
-"""System checks: where a process has its health page is said so that it can be understood."""
+"""System checks of the monitoring settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hadash.monitoring.process_server import parse_address
 
 @register()
 def health_address_is_one(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """hadash.E017."""
+    """hadash.E017: ``HADASH_HEALTH_ADDRESS`` is not ``host:port``."""
     if not settings.HEALTH_ADDRESS:
         return []
     try:

@@ -1,7 +1,7 @@
-"""The figures of the whole installation: read from PostgreSQL, Redis and ZooKeeper when Prometheus asks a web process.
+"""The metrics of the whole installation, read from PostgreSQL, Redis and ZooKeeper when Prometheus asks a web process.
 
-Every web process says the same: take ``max`` over them. What cannot be read is missing, and
-``hadash_fleet_up`` says so: an old figure is never shown as one of now.
+Every web process reports the same values: take ``max`` over them. Metrics that cannot be read are missing, and
+``hadash_fleet_up`` is 0 for their server: an old value is never reported as a current one.
 """
 
 from __future__ import annotations
@@ -38,19 +38,22 @@ from hadash.switching.policy import rpos
 
 log = logging.getLogger(__name__)
 
-#: Where kombu keeps what workers have taken and not acknowledged yet.
+#: The Redis hash in which kombu keeps the tasks that workers have taken and not acknowledged yet.
 _UNACKNOWLEDGED = "unacked"
 
 Families = Iterable[Metric]
 
 
 def queues() -> tuple[str, ...]:
-    """Celery's queues: what everything else is done in, mail, and jobs where there is a lake."""
+    """Celery's queues: the general one, the outbox, and the pipeline where there is a lake."""
     return ("celery", "outbox", *(("pipeline",) if settings.LAKE else ()))
 
 
 def _gauge(name: str, what: str, rows: Iterable[tuple[Any, ...]], *labels: str) -> Metric:
-    """:param rows: the labels' values, and last the value; those without one (``None``) are left out."""
+    """Return a gauge.
+
+    :param rows: the labels' values, then the gauge's value; rows whose value is ``None`` are left out.
+    """
     found = GaugeMetricFamily(name, what, labels=labels)
     for *values, value in rows:
         if value is not None:
@@ -68,7 +71,7 @@ def _switches() -> Families:
         ((*key, count) for key, count in counted.items()), "pair", "status",
     )  # fmt: skip
     now = timezone.now()
-    # (One that waited for a go runs since it was given.)
+    # (A switch that waited for a go has been running since the go was given.)
     since: dict[Status, Any] = {
         Status.RUNNING: Coalesce("go_at", "started_at"),
         Status.PAUSED: "paused_at",
@@ -84,7 +87,7 @@ def _switches() -> Families:
     )  # fmt: skip
 
 
-#: What somebody asks for and others decide, by what it is called.
+#: The models of requests that other people approve, by the value of the label ``what``.
 _ASKED: dict[str, Any] = {"switch": Switch, "batch": Batch, "binding change": BindingChange}
 
 
@@ -242,8 +245,8 @@ def _outbox() -> Families:
     yield _gauge(
         "hadash_outbox_deliveries", "Messages that have not arrived yet.", counted, "transport", "state"
     )
-    # What no server has been asked about yet. (One mailbox that is full for a day is no outage; and where no
-    # mail server is named, mail is not late: nobody is to send it.)
+    # Only messages that were never tried are late: one mailbox that is full for a day is no outage. Where no mail
+    # server is configured, mail is not late either: nothing sends it.
     sent_by_us = rows if settings.SMTP_HOST else rows.exclude(transport=Transport.MAIL)
     oldest = sent_by_us.filter(wanted_at__lte=now, tries=0).aggregate(at=Min("wanted_at"))["at"]
     yield _gauge(
@@ -307,7 +310,7 @@ def _pairs() -> list[str]:
     return list(Pair.objects.filter(first__generated=False).values_list("name", flat=True))
 
 
-#: By the server they are read from.
+#: The functions that read the metrics, by the server they are read from.
 SOURCES: dict[str, Callable[[], Iterator[Metric]]] = {}
 
 
@@ -325,7 +328,7 @@ _source("zookeeper", _gateways)
 
 
 class _Held:
-    """A registry's collector: families that were read already."""
+    """A collector for a registry, of families that were read already."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = list(families)
@@ -335,7 +338,7 @@ class _Held:
 
 
 def _reading(name: str) -> Callable[[], str]:
-    """A probe's question: the families of a source, as text."""
+    """Return a probe's question: it reads the families of a source as text."""
 
     def read() -> str:
         try:
@@ -344,7 +347,7 @@ def _reading(name: str) -> Callable[[], str]:
             return generate_latest(registry).decode()
         except (
             Exception
-        ) as error:  # said in a line: it is asked for every few seconds, for as long as the server is away
+        ) as error:  # one log line, no traceback: Prometheus asks every few seconds while the server is away
             log.warning("the figures from %s could not be read: %r", name, error)
             raise
         finally:
@@ -357,8 +360,9 @@ _PROBES = tuple(Probe(name, _reading(name), is_needed=False) for name in SOURCES
 
 
 def of_fleet() -> bytes:
-    """In Prometheus' text format, after ``METRICS_SECONDS`` at the latest; who has not answered until then is
-    missing.
+    """Return the installation's metrics in Prometheus' text format, after ``METRICS_SECONDS`` at the latest.
+
+    The metrics of a server that has not answered by then are missing.
     """
     answers = ask_all(_PROBES, settings.METRICS_SECONDS)
     up = [(answer.name, answer.holds is True) for answer in answers]

@@ -1,12 +1,12 @@
-"""What ``/healthz`` and ``/readyz`` say. Pure but for the asking.
+"""What ``/healthz`` and ``/readyz`` answer. Pure.
 
-``/healthz``: whether the process should be started again. It asks no server: that PostgreSQL is away is no
+``/healthz``: whether the process should be restarted. It asks no server: an unreachable PostgreSQL is no
 reason to end every process, and a worker that is ended while it carries out a switch costs its clients
 seconds.
 
-``/readyz``: whether it can serve now. Only what it can do nothing without makes it *not ready*; what is away
-besides makes it *degraded*, which is told and still counts as ready: people open hadash because a cluster is
-away.
+``/readyz``: whether the process can serve now. Only a server that it cannot work without makes it *not ready*.
+Any other server that is away makes it *degraded*, which is reported and still counts as ready: people open
+hadash because a cluster is away.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hadash.monitoring.probes import Answer
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """``status``: ``ok``, ``degraded``, ``not ready`` or ``stuck``."""
+    """The health of a process. ``status``: ``ok``, ``degraded``, ``not ready`` or ``stuck``."""
 
     process: str
     status: str
@@ -34,7 +34,10 @@ class Health:
         return 200 if self.status in ("ok", "degraded") else 503
 
     def to_json(self, *, whole: bool = True) -> dict[str, Any]:
-        """:param whole: with what each server said, which is nothing for strangers."""
+        """Return the health as JSON.
+
+        :param whole: include the details and each server's answer, which strangers must not see.
+        """
         found: dict[str, Any] = {"status": self.status}
         if whole:
             found |= {"process": self.process, "version": VERSION, **self.details}
@@ -46,7 +49,7 @@ class Health:
 
 
 def readiness(process: str, answers: Sequence[Answer], **details: Any) -> Health:
-    """
+    """Return the readiness of a process from its probes' answers.
     >>> away = Answer("kafka", False, "east does not answer", False, 0.1)
     >>> readiness("web", [away]).status, readiness("web", [Answer("postgresql", None, "", True, 1)]).status
     ('degraded', 'not ready')
@@ -59,12 +62,12 @@ def readiness(process: str, answers: Sequence[Answer], **details: Any) -> Health
 
 @dataclass
 class Progress:
-    """Whether a worker (or beat) still moves, by one observation every few seconds.
+    """Tells whether a worker (or beat) still makes progress, from one observation every few seconds.
 
-    Celery's consumer can hang after Redis was away, with its process alive and well otherwise
-    (https://github.com/celery/celery/issues/7276): work waits, hands are free, and nothing is begun.
+    Celery's consumer can hang after Redis was away, while its process is otherwise alive and well
+    (https://github.com/celery/celery/issues/7276): tasks wait, the worker is free, and no task begins.
 
-    :param patience: seconds for which that has to last.
+    :param patience: seconds for which this has to last before the process counts as stuck.
     """
 
     patience: float
@@ -72,9 +75,10 @@ class Progress:
     last: int | None = None
 
     def observe(self, now: float, *, could_move: bool | None, done: int) -> None:
-        """
-        :param now: by a clock that only goes forward.
-        :param could_move: whether there is something to do and somebody free to do it; ``None`` when nobody can tell.
+        """Record one observation.
+
+        :param now: seconds by a monotonic clock.
+        :param could_move: whether there is work and the process is free to do it; ``None`` when that is unknown.
         :param done: how much was done since the start.
 
         >>> one = Progress(patience=60)
@@ -92,4 +96,5 @@ class Progress:
         self.last = done
 
     def is_stuck(self, now: float) -> bool:
+        """Whether the process could have moved and has not for longer than ``patience``."""
         return self.since is not None and now - self.since > self.patience

@@ -1,7 +1,7 @@
-"""The figures that a process counts of its own work. Everything else is read when Prometheus asks
+"""The metrics that a process counts of its own work. All others are read when Prometheus asks
 (:mod:`hadash.monitoring.fleet`).
 
-Each web process, worker and beat has its own: Prometheus adds them up.
+Each web process, worker and beat has its own values: Prometheus adds them up.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from prometheus_client import (
 
 from hadash import VERSION
 
-#: Seconds of requests, from a small part of a page to one that asks slow clusters.
+#: Seconds of requests: from one for a small part of a page to one that asks slow clusters.
 REQUEST_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-#: Seconds of tasks: the periodic ones take hundredths, a stage minutes at most, a job of the pipeline up to hours.
+#: Seconds of tasks: a periodic one takes hundredths, a stage minutes at most, a job of the pipeline up to hours.
 TASK_BOUNDS = (0.01, 0.05, 0.2, 1.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0)
-#: Seconds of a stage: while clients wait every tenth counts; 25 s is the limit of their waiting.
+#: Seconds of a stage: while clients wait every tenth counts; they wait 25 s at most.
 STAGE_BOUNDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 60.0, 300.0)
-#: Seconds from a request to what was decided about it: minutes if somebody sits there, days over a weekend.
+#: Seconds from a request to its decision: minutes if an approver is at work, days over a weekend.
 WAIT_BOUNDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 24 * 3600.0, 3 * 24 * 3600.0)
 
 REGISTRY = CollectorRegistry()
@@ -36,7 +36,7 @@ GCCollector(registry=REGISTRY)
 _build = Gauge("hadash_build_info", "1; the version of hadash as a label.", ["version"], registry=REGISTRY)
 _build.labels(VERSION).set(1)
 
-#: ``up`` is 1 for it, and so is the number of workers: it answers, and does nothing.
+#: A stuck process still answers, so its ``up`` is 1 and it is counted among the workers, although it does nothing.
 STUCK = Gauge(
     "hadash_process_stuck",
     "1 when a worker or beat begins nothing although there is something to do: start it again.",
@@ -84,5 +84,5 @@ APPROVAL_SECONDS = Histogram(
 
 
 def of_process() -> bytes:
-    """In Prometheus' text format."""
+    """Return this process' metrics in Prometheus' text format."""
     return bytes(generate_latest(REGISTRY))

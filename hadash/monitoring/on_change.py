@@ -1,7 +1,7 @@
-"""Counts what becomes of switches and requests when their rows are kept: the code that switches knows nothing
-of figures.
+"""Counts ended stages, ended switches and decided requests when their rows are saved: the code that switches
+knows nothing of metrics.
 
-What is rolled back afterwards was counted all the same; a figure for a graph may be wrong by that.
+A row whose transaction is rolled back afterwards is counted all the same; a graph tolerates that error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from hadash.switching.models.switches import Approval, StageRecord, Switch
 
 
 def connect() -> None:
-    # A counter that appears with its first event looks to Prometheus as if nothing had happened.
+    """Connect the receivers, and make the counters exist from the start."""
+    # A counter that only appears with its first event has no increase in Prometheus: the event would be missed.
     for kind in Kind:
         for status in (*ENDED, Status.NEEDS_ATTENTION):
             SWITCHES_ENDED.labels(kind.value, status.value)
@@ -44,7 +45,10 @@ def _switch(instance: Switch, update_fields: Any = None, **_: Any) -> None:
 
 
 def _approval(what: str, field: str) -> Callable[..., None]:
-    """:param field: of an approval, the request that it is about."""
+    """Return a receiver for approvals.
+
+    :param field: the approval's field that holds the request it is about.
+    """
 
     def receive(instance: Any, created: bool = False, **_: Any) -> None:
         if created:

@@ -1,9 +1,9 @@
-"""Asking servers whether they are there, within a time: a health page that hangs with the server it asks
-about tells nobody anything.
+"""Asking servers whether they answer, within a time limit: a health page that hangs together with the server
+it asks about is of no use.
 
-A question that is not answered in time goes on in its thread, and is not put a second time meanwhile. After a
-while it is given up, because a connection may hang for longer than its server was away; each probe has a few
-threads at most, however often the page is asked.
+A question that is not answered in time continues in its thread, and is not asked a second time meanwhile.
+After ``GIVEN_UP_SECONDS`` it is asked again, because a connection may hang for longer than its server was away.
+Each probe has at most ``UNANSWERED`` threads, however often the page is requested.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 
-#: Seconds after which a question is put again that has not been answered, and how many of one probe may be
+#: Seconds after which an unanswered question is asked again, and how many questions of one probe may be
 #: unanswered at once.
 GIVEN_UP_SECONDS, UNANSWERED = 15.0, 4
 
 
 class NotFine(Exception):
-    """What is wrong, in a sentence."""
+    """A server is not fine. The message says in a sentence what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a probe found. ``holds`` is ``None`` when there was no answer in time: not known is not fine."""
+    """What a probe found. ``holds`` is ``None`` when there was no answer in time: unknown counts as not fine."""
 
     name: str
     holds: bool | None
     says: str
-    #: Whether the process can serve nobody without it.
+    #: Whether the process cannot work without this server.
     is_needed: bool
     seconds: float
 
@@ -48,7 +48,7 @@ class Answer:
 class Probe:
     """A question to one server.
 
-    :param ask: what it says when all is well; it raises what is wrong.
+    :param ask: returns what the server says when all is well, and raises when something is wrong.
     """
 
     def __init__(self, name: str, ask: Callable[[], str], *, is_needed: bool) -> None:
@@ -59,7 +59,7 @@ class Probe:
         self._asked: list[tuple[Future[str], float]] = []
 
     def begin(self) -> tuple[Future[str], float]:
-        """The question that is under way, or a new one: (its answer, when it was put)."""
+        """Return the question that is under way, or ask a new one: (its future answer, when it was asked)."""
         now = time.monotonic()
         with self._lock:
             self._asked = [each for each in self._asked if not each[0].done()]
@@ -75,11 +75,11 @@ class Probe:
     def _run(self, future: Future[str]) -> None:
         try:
             future.set_result(self._ask())
-        except Exception as error:  # whatever it is, it is what the page says
+        except Exception as error:  # the page shows any error
             future.set_exception(error)
 
     def answer(self, future: Future[str], since: float) -> Answer:
-        """What is known now of a question that was put at ``since`` (``time.monotonic``)."""
+        """Return what is known now of a question that was asked at ``since`` (``time.monotonic``)."""
         seconds = time.monotonic() - since
         if not future.done():
             return Answer(self.name, None, f"no answer for {seconds:.1f} s", self.is_needed, seconds)
@@ -91,7 +91,7 @@ class Probe:
 
 
 def ask_all(probes: Iterable[Probe], seconds: float) -> Sequence[Answer]:
-    """Ask them beside each other, and wait for ``seconds`` in all."""
+    """Ask all probes at once, and wait at most ``seconds`` in all."""
     asked = [(probe, *probe.begin()) for probe in probes]
     wait_for([future for _, future, _ in asked], timeout=seconds)
     return [probe.answer(future, since) for probe, future, since in asked]

@@ -1,4 +1,4 @@
-"""The HTTP side of a process that has none of its own: workers and beat (``HADASH_HEALTH_ADDRESS``)."""
+"""The HTTP server for processes that have none of their own: workers and beat (``HADASH_HEALTH_ADDRESS``)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from hadash.monitoring.metrics import of_process
 
 log = logging.getLogger(__name__)
 
-#: Seconds until it is tried again to listen where somebody else does: a worker that is ending has its address
-#: until it has ended.
+#: Seconds until the server tries again to listen at an address in use: a worker that is ending holds its
+#: address until it has ended.
 AGAIN_SECONDS = 5.0
-#: Seconds that those who read may take when the process ends.
+#: Seconds that open requests may still take when the process ends.
 STOP_SECONDS = 1
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """``host:port``; an IPv6 address in brackets. :raises ValueError: saying what is wrong.
+    """Parse ``host:port``; an IPv6 address is in brackets.
+
+    :raises ValueError: the text is no such address; the message says so.
 
     >>> parse_address("127.0.0.1:9101"), parse_address("[::1]:9101")
     (('127.0.0.1', 9101), ('::1', 9101))
@@ -39,9 +41,10 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class ProcessServer:
-    """Serves until it is stopped, in a thread.
+    """An HTTP server that serves in a thread until it is stopped.
 
-    :param healthz: whether the process should be started again. :param readyz: whether it can do its work now.
+    :param healthz: whether the process should be restarted.
+    :param readyz: whether the process can do its work now.
     """
 
     def __init__(self, address: str, healthz: Callable[[], Health], readyz: Callable[[], Health]) -> None:
@@ -52,9 +55,11 @@ class ProcessServer:
         self._thread = threading.Thread(target=self._serve, name="health", daemon=True)
 
     def start(self) -> None:
+        """Begin to serve in a thread. If the address is in use, it is tried again until :meth:`stop`."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Stop serving, and wait for the thread for a moment."""
         self._ended.set()
         if self._server is not None:
             self._server.should_exit = True

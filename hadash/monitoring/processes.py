@@ -1,4 +1,4 @@
-"""What a worker and beat say of themselves."""
+"""The health of a worker and of beat, as they report it themselves."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hadash.monitoring.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two observations of whether it still moves.
+#: Seconds between two observations of whether the process still makes progress.
 OBSERVED_SECONDS = 5.0
 
 
 class Consumer(Protocol):
-    """What is known of a worker's own doing (:class:`tasks.observed.Consumer`)."""
+    """What a worker knows of its own consumer (:class:`tasks.observed.Consumer`)."""
 
     @property
     def queues(self) -> Sequence[str]: ...
@@ -40,8 +40,8 @@ class Consumer(Protocol):
 
 
 class Moves(NamedTuple):
-    """``could``: whether there is something to do and somebody free to do it, ``None`` when nobody can tell;
-    ``done``: how much was.
+    """One observation. ``could``: whether there is work and the process is free to do it, ``None`` when that is
+    unknown; ``done``: how much was done since the start.
     """
 
     could: bool | None
@@ -49,7 +49,7 @@ class Moves(NamedTuple):
 
 
 class _Process(ABC):
-    """One of this process' own: it observes whether it moves, and has the health page."""
+    """This process' own health: it observes whether the process makes progress, and serves the health page."""
 
     name = ""
 
@@ -69,6 +69,7 @@ class _Process(ABC):
             self._server.start()
 
     def end(self) -> None:
+        """Stop observing, and close the health page."""
         self._ended.set()
         if self._server is not None:
             self._server.stop()
@@ -84,11 +85,11 @@ class _Process(ABC):
 
     @abstractmethod
     def _moves(self) -> Moves:
-        """What was observed just now."""
+        """Return an observation of now."""
 
     @abstractmethod
     def stuck(self) -> str:
-        """What is said of one that does not move."""
+        """Return what the health page says of the process when it is stuck."""
 
     def healthz(self) -> Health:
         if self._is_stuck():
@@ -103,7 +104,7 @@ class _Process(ABC):
 
 
 class WorkerProcess(_Process):
-    """A Celery worker. It needs PostgreSQL and Redis; a switch that runs meanwhile waits for ZooKeeper by itself."""
+    """A Celery worker. It needs PostgreSQL and Redis; a running switch waits for ZooKeeper by itself."""
 
     name = "worker"
 
@@ -112,6 +113,10 @@ class WorkerProcess(_Process):
         self._consumer: Consumer | None = None
 
     def begin(self, address: str, consumer: Consumer) -> None:
+        """Begin to observe, and serve the health page at ``address`` (none when it is empty).
+
+        :raises ValueError: the address is not ``host:port``.
+        """
         self._consumer = consumer
         self._probes = (
             servers.postgresql(is_needed=True),
@@ -137,7 +142,7 @@ class WorkerProcess(_Process):
             return Moves(None, 0)
         try:
             waits = any(servers.redis_client().llen(queue) for queue in self._queues)
-        except Exception:  # Redis is away: then it is not the worker that is stuck
+        except Exception:  # Redis is away, so the worker is not to blame
             return Moves(None, self._consumer.begun)
         return Moves(waits and self._consumer.has_hands_free, self._consumer.begun)
 
@@ -149,7 +154,7 @@ class WorkerProcess(_Process):
 
 
 class BeatProcess(_Process):
-    """Celery's beat: it hands something over every two seconds, as long as Redis takes it."""
+    """Celery's beat. It publishes a task every two seconds, as long as Redis accepts it."""
 
     name = "beat"
 
@@ -158,10 +163,14 @@ class BeatProcess(_Process):
         self._handed_over = 0
 
     def moved(self) -> None:
-        """Something was handed over."""
+        """Count one published task."""
         self._handed_over += 1
 
     def begin(self, address: str) -> None:
+        """Begin to observe, and serve the health page at ``address`` (none when it is empty).
+
+        :raises ValueError: the address is not ``host:port``.
+        """
         self._probes = (servers.redis_server(is_needed=True),)
         self._begin(address)
 

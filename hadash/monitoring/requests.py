@@ -1,4 +1,4 @@
-"""Middleware: each request has an id, a line in the log, and is counted."""
+"""Middleware that gives each request an id and a line in the log, and counts it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from hadash.telemetry.logs import printable
 
 log = logging.getLogger("hadash.requests")
 
-#: The header with the id of a request: taken from whoever is before us, and given back.
+#: The header with a request's id: taken from the proxy in front of hadash, and returned in the response.
 HEADER = "X-Request-ID"
-#: What is asked so often that a line each would bury the others.
+#: Views that are requested so often that a log line each would bury the others.
 _QUIET = ("healthz", "readyz", "metrics")
-#: Methods; others are counted as one, so that nobody can make a series for each of his.
+#: The methods that are counted by name. All others are counted as one, so that no client can create a time
+#: series per invented method.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 Answer = Callable[[HttpRequest], HttpResponseBase]
 
 
 class WithRequestId:
-    """The first of all, so that what others do has the id, too."""
+    """Gives a request its id. It comes before all other middleware, so that their log lines have the id, too."""
 
     def __init__(self, get_response: Answer) -> None:
         self._answer = get_response
@@ -43,8 +44,9 @@ class WithRequestId:
 
 
 class WithPerson:
-    """After the one that knows who is signed in. (A program's token is looked at later:
-    ``hadash.api.authentication``.)
+    """Adds the signed-in person's name to the log lines. It comes after Django's authentication middleware.
+
+    (A program's token is checked later: ``hadash.api.authentication``.)
     """
 
     def __init__(self, get_response: Answer) -> None:
@@ -75,6 +77,6 @@ def _tell(request: HttpRequest, status: int, seconds: float) -> None:
 
 
 def _view(request: HttpRequest) -> str:
-    """The name of its address; there are as many as pages, whatever anybody asks for."""
+    """Return the name of the request's view: a bounded set, whatever paths clients ask for."""
     match = request.resolver_match
     return (match.view_name if match is not None else "") or "none"

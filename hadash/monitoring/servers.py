@@ -1,4 +1,4 @@
-"""The probes: PostgreSQL, its schema, Redis, ZooKeeper, the Kafka clusters."""
+"""The probes of PostgreSQL and its schema, Redis, ZooKeeper and the Kafka clusters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hadash.monitoring.probes import NotFine, Probe
 
 
 def _postgresql() -> str:
-    """By a connection of its own: all of the pool may be busy, which is no reason to take the process out of
-    service.
+    """Check PostgreSQL and its migrations over a separate connection: the whole pool may be busy, which is no
+    reason to take the process out of service.
     """
     options = dict(connection.get_connection_params())
     for name in ("cursor_factory", "context", "prepare_threshold"):
         options.pop(name, None)
-    # What hangs ends by itself: a server that answers no more, and a way on which packets are lost.
+    # A connection that hangs must end by itself, whether the server no longer answers or packets are lost.
     options |= {
         "connect_timeout": 5,
         "tcp_user_timeout": 5000,
@@ -46,7 +46,7 @@ def _postgresql() -> str:
 
 @cache
 def _migrations() -> frozenset[str]:
-    """Those of this version, as ``app.name``."""
+    """Return this version's migrations, as ``app.name``."""
     loader = MigrationLoader(None)
     return frozenset(f"{app}.{name}" for app, name in loader.disk_migrations)
 
@@ -58,7 +58,7 @@ def _redis_client() -> redis.Redis:
 
 
 def redis_client() -> redis.Redis:
-    """With short time-outs; it connects when it is asked."""
+    """Return a client with timeouts of ``HEALTH_SECONDS``; it connects with its first command."""
     return _redis_client()
 
 
@@ -82,7 +82,7 @@ def _bindings() -> str:
 
 
 def _kafka() -> str:
-    """What the workers' last look at each cluster has found: a health page asks no cluster itself."""
+    """Check what the workers' last look at each cluster has found: a health page asks no cluster itself."""
     try:
         known = list(Cluster.objects.filter(generated=False).values_list("name", "fault", "looked_at"))
     finally:
@@ -102,22 +102,25 @@ def _kafka() -> str:
 
 
 def postgresql(*, is_needed: bool) -> Probe:
+    """Whether PostgreSQL answers and has every migration of this version."""
     return Probe("postgresql", _postgresql, is_needed=is_needed)
 
 
 def redis_server(*, is_needed: bool) -> Probe:
+    """Whether Redis answers."""
     return Probe("redis", _redis, is_needed=is_needed)
 
 
 def zookeeper(*, is_needed: bool) -> Probe:
+    """Whether ZooKeeper answers."""
     return Probe("zookeeper", _zookeeper, is_needed=is_needed)
 
 
 def bindings() -> Probe:
-    """Whether ZooKeeper has forgotten any: pages show it, and nobody writes."""
+    """Whether ZooKeeper has lost changes that were seen. Never needed: pages show it, and writes are refused."""
     return Probe("bindings", _bindings, is_needed=False)
 
 
 def kafka() -> Probe:
-    """Never needed: that a cluster is away is what people open hadash for."""
+    """Whether all clusters answered lately. Never needed: people open hadash because a cluster is away."""
     return Probe("kafka", _kafka, is_needed=False)

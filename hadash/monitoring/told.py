@@ -1,5 +1,5 @@
-"""What logs and traces tell of a request's address: not the query, in which people search and an identity
-provider sends its codes.
+"""What logs and traces may contain of a request's address: not the query, which holds people's searches and an
+identity provider's codes.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve
 
-#: What the instrumentation of Django notes of an address: whole, or its query. (OpenTelemetry's older and its
-#: newer names.)
+#: The attributes in which the instrumentation of Django records an address, and those for its query.
+#: (OpenTelemetry's older and newer names.)
 _ADDRESSES = frozenset(("http.url", "http.target", "url.full", "url.path"))
 _QUERIES = frozenset(("url.query",))
 
 
 def path_of(request: HttpRequest) -> str:
-    """Its path; where that is a secret (to be unsubscribed), the pattern that it fits."""
+    """Return the request's path, or its URL pattern where the path holds a secret (a token to unsubscribe)."""
     try:
         match = request.resolver_match or resolve(request.path_info)
     except Resolver404:
@@ -25,7 +25,10 @@ def path_of(request: HttpRequest) -> str:
 
 
 def in_span(span: Any, request: HttpRequest) -> None:
-    """:param span: of OpenTelemetry, as the instrumentation has begun it."""
+    """Remove queries and secret paths from a span.
+
+    :param span: an OpenTelemetry span that the instrumentation has begun.
+    """
     path = path_of(request)
     for name in getattr(span, "attributes", None) or {}:
         if name in _QUERIES:

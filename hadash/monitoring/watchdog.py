@@ -1,7 +1,7 @@
-"""systemd starts a unit again that has not said for ``WatchdogSec=`` that it is well (``sd_notify(3)``,
-``WATCHDOG=1``).
+"""The watchdog of systemd: it restarts a unit that has not reported for ``WatchdogSec=`` that it is well
+(``sd_notify(3)``, ``WATCHDOG=1``).
 
-Without it nothing would: systemd reads no health page, and a worker that hangs has not ended.
+Nothing else would restart it: systemd reads no health page, and a worker that hangs has not ended.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
-#: How often it is said within the time that systemd waits; ``sd_watchdog_enabled(3)`` asks for two.
+#: How often the process reports within the time that systemd waits; ``sd_watchdog_enabled(3)`` asks for two.
 TIMES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Watchdog:
-    """``address``: systemd's socket, empty where nobody watches. ``seconds``: for which it waits."""
+    """``address``: systemd's socket, empty where no watchdog is set. ``seconds``: how long systemd waits."""
 
     address: str = ""
     seconds: float = 0.0
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] | None = None, pid: int | None = None) -> Watchdog:
-        """
+        """Return the watchdog that systemd has set for this process.
         >>> unit = {"NOTIFY_SOCKET": "/run/notify", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "7"}
         >>> Watchdog.of_environment(unit, pid=7)
         Watchdog(address='/run/notify', seconds=60.0)
@@ -45,8 +45,10 @@ class Watchdog:
         return cls(address, int(microseconds) / 1e6)
 
     def start(self, is_stuck: Callable[[], bool]) -> threading.Event:
-        """Say it until the process ends, also while it finishes its last tasks; not while ``is_stuck``. What
-        comes back ends it, when it is set.
+        """Report in a thread until the process ends, also while it finishes its last tasks, but not while
+        ``is_stuck``.
+
+        :returns: an event that ends the reports when it is set.
         """
         ended = threading.Event()
         if self.address:
@@ -60,6 +62,7 @@ class Watchdog:
             ended.wait(self.seconds / TIMES)
 
     def say(self) -> None:
+        """Report once that the process is well."""
         # An address that begins with @ is in the abstract namespace.
         address = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
         try:

@@ -1,3 +1,3 @@
-"""What pages, the API, reports and notices show of things: read for somebody, with labels and badges in the
-language of whoever looks.
+"""Data for pages, the API, reports and notices: read with a user's rights, with labels and badges in the
+viewer's language.
 """

@@ -1,5 +1,5 @@
-"""How states are shown. Of what is a row with a machine, word and look stand beside its statuses (``SHOWN`` of the
-model); of everything else here.
+"""Badges: how states are shown. Models with a state machine define words and looks beside their statuses
+(``SHOWN``); all others are defined here.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from hadash.stateful import Stateful
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import StageRecord, Switch
 
-#: Looks that are missed before what was seen last counts as unknown.
+#: Looks that may be missed before the last one no longer counts and the state is unknown.
 _LOOKS_MISSED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """``look`` is a CSS class, ``icon`` the id of a symbol in ``parts/icons.html``."""
+    """A state as a badge. ``look`` is a CSS class, ``icon`` the id of a symbol in ``parts/icons.html``."""
 
     look: str
     icon: str
     word: str
 
 
-#: Not the model's own words: a switch that is running and a mirror that is running are two words in Chinese.
+#: The words have their own context: "running" of a switch and of a mirror are two words in Chinese.
 MIRRORS: dict[str, Shown] = {
     Mirror.State.RUNNING: Shown(pgettext_lazy("mirror", "running"), Look.FINE, "fine"),
     Mirror.State.STOPPED: Shown(pgettext_lazy("mirror", "stopped"), Look.BAD, "bad"),
@@ -48,7 +48,7 @@ MIRRORS: dict[str, Shown] = {
     Mirror.State.TURNING: Shown(pgettext_lazy("mirror", "turning round"), Look.WAITING, "running"),
 }
 
-#: The states of a connector's task, as Connect names them, and hadash's word for one that it could not ask about.
+#: The states of a connector's task, as Connect names them, and ``UNKNOWN`` for a task that hadash could not ask about.
 TASKS: dict[str, Shown] = {
     "RUNNING": Shown(pgettext_lazy("task", "running"), Look.FINE, "fine"),
     "PAUSED": Shown(pgettext_lazy("task", "paused"), Look.WAITING, "waiting"),
@@ -66,7 +66,7 @@ BINDINGS: dict[BindingState, Shown] = {
     BindingState.BLOCK: Shown(gettext_lazy("blocked"), Look.WAITING, "waiting"),
 }
 
-#: What nobody has declared waits for somebody who does; what was never seen is no fault by itself.
+#: An undeclared relation waits for a person to declare it; a declared one that was never seen is no fault.
 DECLARATIONS: dict[differences.State, Shown] = {
     differences.State.UNDECLARED: Shown(gettext_lazy("seen, not declared"), Look.WAITING, "waiting"),
     differences.State.UNSEEN: Shown(gettext_lazy("declared, never seen"), Look.OFF, "pending"),
@@ -81,34 +81,40 @@ SEVERITIES: dict[Severity, Shown] = {
 
 
 def of(shown: Shown) -> State:
+    """Return the badge of a shown state."""
     return State(shown.look, shown.icon, str(shown.label))
 
 
 def of_row(row: Stateful) -> State:
+    """Return the badge of a row's status."""
     return of(row.shown)
 
 
 def all_of(shown: Mapping[Any, Shown]) -> dict[str, State]:
-    """By its value each of the states of something, for filters."""
+    """Return all states of a kind by their values, for filters."""
     return {value.value: of(each) for value, each in shown.items()}
 
 
 def of_waiting(switch: Switch) -> State:
-    """Of a switch that waits for somebody, why it does: one that has succeeded waits because of its old Topics."""
+    """Return why a switch waits for a person: a migration that has succeeded waits because of its old Topics."""
     if switch.the_kind.spec.removes_old_topics and switch.current is Status.SUCCEEDED:
         return State("bad", "bad", _("old Topics not removed"))
     return of_row(switch)
 
 
 def of_result(result: str, over: bool = False) -> State:
-    """``""`` is a stage that has not begun. :param over: the switch has ended: what has not begun never will."""
+    """Return the badge of a stage's result.
+
+    :param result: empty for a stage that has not begun.
+    :param over: whether the switch has ended: a stage that has not begun then never will.
+    """
     if not result:
         return State(Look.OFF, "pending", _("not run") if over else _("waiting"))
     return of(StageRecord.SHOWN[StageRecord.Result(result)])
 
 
 def _limit(every: float) -> timedelta:
-    """How long what was seen counts, of what is looked at so often (seconds)."""
+    """Return how long a look counts. :param every: seconds between two looks."""
     return timedelta(seconds=max(10.0, _LOOKS_MISSED * every))
 
 
@@ -117,12 +123,12 @@ def _old(looked_at: datetime | None, every: float) -> bool:
 
 
 def mirrors_seen_since() -> datetime:
-    """Mirrors that were looked at before are not known."""
+    """Return the time since which a look at a mirror counts; the state of others is unknown."""
     return timezone.now() - _limit(settings.LAG_SAMPLE_SECONDS)
 
 
 def mirror_holds(state: str, is_seen: bool) -> bool | None:
-    """Whether all is well with a mirror, as :func:`of_mirror` shows it; ``None`` when nobody knows.
+    """Whether all is well with a mirror, as :func:`of_mirror` shows it; ``None`` when that is unknown.
 
     :param is_seen: whether it was looked at since :func:`mirrors_seen_since`.
     """
@@ -131,7 +137,7 @@ def mirror_holds(state: str, is_seen: bool) -> bool | None:
 
 
 def of_mirror(mirror: Mirror) -> State:
-    """What was seen too long ago is unknown, whatever it was."""
+    """Return the badge of a mirror: unknown when the last look was too long ago, whatever it found."""
     if mirror.looked_at is None:
         return State("unknown", "unknown", _("not looked at yet"))
     if _old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
@@ -140,7 +146,7 @@ def of_mirror(mirror: Mirror) -> State:
 
 
 def of_task(value: str) -> State:
-    """A state that this version does not know is shown as Connect says it."""
+    """Return the badge of a connector's task; a state that hadash does not know is shown as Connect names it."""
     return of(TASKS.get(value) or Shown(value, Look.UNKNOWN, "unknown"))
 
 
@@ -151,6 +157,7 @@ def of_worker(worker: Worker, now: datetime) -> State:
 
 
 def of_cluster(cluster: Cluster) -> State:
+    """Return the badge of a cluster: unknown when the last look was too long ago."""
     if cluster.generated:
         return State("unknown", "unknown", _("generated"))
     if cluster.looked_at is None:
@@ -163,6 +170,10 @@ def of_cluster(cluster: Cluster) -> State:
 
 
 def of_gateway(member: GatewayMember, epoch: int | None) -> State:
+    """Return the badge of a Gateway.
+
+    :param epoch: the newest epoch; ``None`` when it is not known.
+    """
     if member.excluded:
         return State("off", "off", _("excluded"))
     if not member.live:
@@ -179,7 +190,7 @@ def of_binding(state: BindingState) -> State:
 
 
 def of_declaration(state: differences.State) -> State:
-    """Of a relation that was declared, seen, or both."""
+    """Return the badge of a relation that was declared, seen, or both."""
     return of(DECLARATIONS[state])
 
 
@@ -192,7 +203,7 @@ def of_severity(severity: Severity) -> State:
 
 
 def of_finding(finding: Finding, accepted: bool) -> State:
-    """Open, accepted by somebody, or resolved."""
+    """Return the badge of a finding: open, accepted, or resolved."""
     if finding.state == Finding.State.RESOLVED:
         return State("fine", "fine", str(Finding.State.RESOLVED.label))
     if accepted:

@@ -1,4 +1,4 @@
-"""Reads about batches, for pages and for the API. Nothing here changes anything."""
+"""Reads of batches, for pages and for the API. Nothing here changes anything."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from hadash.switching.batches.plans import LEFT_OUT
 from hadash.switching.machines.batches import ItemStatus, Status
 from hadash.switching.models.batches import Batch, BatchApproval, BatchItem
 
-#: The order in which counts are told, and in which they stand in a bar.
+#: The order of the counts, also in a progress bar.
 TOLD = (ItemStatus.DONE, ItemStatus.RUNNING, ItemStatus.FAILED, ItemStatus.DROPPED, ItemStatus.WAITING)
 
 
 def batches(user: Any) -> QuerySet[Batch]:
-    """Those that ``user`` may see, with everything that a line about a batch shows."""
+    """Return the batches that ``user`` may see, with all relations that a line about a batch shows."""
     visible = Batch.objects.filter(pair__in=pairs_where(user))
     return visible.select_related("source", "target", "pair", "requested_by", "decided_by")
 
 
 def waiting_for(user: User) -> QuerySet[Batch]:
-    """Batches that ``user`` can do something about: decide on, or say how they go on."""
+    """Return the batches that wait for ``user``: to decide on, or stopped ones to continue or to end."""
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=BatchApproval.objects.filter(user=user).values("batch"))
     return batches(user).filter(
@@ -42,11 +42,15 @@ def waiting_for(user: User) -> QuerySet[Batch]:
 
 
 def running(user: Any) -> QuerySet[Batch]:
+    """Return the running batches that ``user`` may see."""
     return batches(user).filter(status=Status.RUNNING.value)
 
 
 def the_batch(user: Any, key: str) -> Batch:
-    """:raises Http404: with a sentence that helps; also for what ``user`` may not see."""
+    """Return the batch with this key.
+
+    :raises Http404: there is none, or ``user`` may not see it.
+    """
     found = batches(user).filter(key=key).first()
     if found is None:
         raise Http404(_("There is no batch %(key)s.") % {"key": key})
@@ -55,7 +59,7 @@ def the_batch(user: Any, key: str) -> Batch:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a batch, or one wave of it, is. What was left out when it was asked for does not count."""
+    """The progress of a batch, or of one of its waves. Radii that the request left out do not count."""
 
     wave: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -66,12 +70,12 @@ class Progress:
 
     @property
     def settled(self) -> int:
-        """Items that nobody waits for any more."""
+        """The number of items that are done or dropped."""
         return self.counts[ItemStatus.DONE] + self.counts[ItemStatus.DROPPED]
 
     @property
     def bar(self) -> list[tuple[str, int, float, float]]:
-        """(status, how many, where it begins and how wide it is in percent) of what is not waiting."""
+        """The parts of a progress bar, without waiting items: (status, count, begin and width in percent)."""
         found, before = [], 0
         for status in TOLD:
             count = self.counts[status]
@@ -83,12 +87,12 @@ class Progress:
 
     @property
     def told(self) -> dict[str, int]:
-        """Every status with its count."""
+        """The count of every status."""
         return {status.value: self.counts[status] for status in TOLD}
 
     @property
     def look(self) -> ItemStatus:
-        """What the whole of it is, in one word."""
+        """The status that stands for the whole: failed and running ones come first."""
         for status in (ItemStatus.FAILED, ItemStatus.RUNNING):
             if self.counts[status]:
                 return status
@@ -98,7 +102,7 @@ class Progress:
 
 
 def progress_of(found: Iterable[Batch]) -> dict[int, list[Progress]]:
-    """By key of the row: the waves of each batch, in order. One query."""
+    """Return the waves of each batch in order, by the batch's primary key. One query."""
     rows = (
         BatchItem.objects.filter(batch__in=[batch.pk for batch in found], wave__gt=LEFT_OUT)
         .order_by("batch", "wave")
@@ -112,7 +116,7 @@ def progress_of(found: Iterable[Batch]) -> dict[int, list[Progress]]:
 
 
 def whole(waves: Iterable[Progress]) -> Progress:
-    """All waves as one."""
+    """Return the progress of all waves together."""
     return Progress(0, sum((wave.counts for wave in waves), Counter()))
 
 
@@ -127,7 +131,7 @@ class Row:
 
 
 def rows(found: Iterable[Batch]) -> list[Row]:
-    """Two queries, however many."""
+    """Return batches as lines of a table. Two queries for any number."""
     listed = list(found)
     waves = progress_of(listed)
     return [
@@ -137,7 +141,7 @@ def rows(found: Iterable[Batch]) -> list[Row]:
 
 
 def took(batch: Batch) -> float | None:
-    """Seconds from its start until its end, or until now; ``None`` before it has started."""
+    """Return the seconds from the batch's start to its end, or to now; ``None`` before it has started."""
     if batch.started_at is None:
         return None
     until: datetime = batch.ended_at or timezone.now()

@@ -22,20 +22,20 @@ from hadash.switching.models.switches import Switch
 
 
 def changes(user: Any) -> QuerySet[BindingChange]:
-    """Those that ``user`` may see, newest first."""
+    """Return the changes that ``user`` may see, newest first."""
     visible = BindingChange.objects.filter(pair__in=pairs_where(user))
     return visible.select_related("pair", "requested_by", "decided_by")
 
 
 def waiting_for(user: User) -> QuerySet[BindingChange]:
-    """Changes that ``user`` can decide on."""
+    """Return the changes that ``user`` can decide on."""
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=BindingApproval.objects.filter(user=user).values("change"))
     return changes(user).filter(undecided, pair__in=pairs_where(user, DECIDE))
 
 
 def in_inbox(user: User, inbox: str) -> QuerySet[BindingChange]:
-    """Those that stand beside the switches of an inbox: all, waiting (for ``user``) or mine."""
+    """Return the changes of an inbox: ``all``, ``waiting`` (for ``user``) or ``mine``."""
     if inbox == "waiting":
         return waiting_for(user)
     found = changes(user)
@@ -43,14 +43,17 @@ def in_inbox(user: User, inbox: str) -> QuerySet[BindingChange]:
 
 
 def open_changes(user: Any, appid: AppID) -> QuerySet[BindingChange]:
-    """Those of an AppID of which something can still come."""
+    """Return an AppID's changes that are still open."""
     return changes(user).filter(
         pair=appid.pair, appid=appid.name, status__in=[status.value for status in OPEN]
     )
 
 
 def the_change(user: Any, key: str) -> BindingChange:
-    """:raises Http404: with a sentence that helps; also for what ``user`` may not see."""
+    """Return the change with this key.
+
+    :raises Http404: there is none, or ``user`` may not see it.
+    """
     found = changes(user).filter(key=key).first()
     if found is None:
         raise Http404(_("There is no change %(key)s.") % {"key": key})
@@ -59,7 +62,7 @@ def the_change(user: Any, key: str) -> BindingChange:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One binding of an AppID, and who put it there: a switch, a change by hand, or neither that is known here."""
+    """One binding of an AppID, and the switch or the change by hand that wrote it, if one is known here."""
 
     identity: Identity
     kind: str
@@ -70,13 +73,13 @@ class Bound:
 
     @property
     def at(self) -> datetime | None:
-        """When it was written last, as far as that is known here."""
+        """When it was last written; ``None`` when that is not known here."""
         by = self.change or self.switch
         return by.ended_at if by is not None else None
 
 
 def bindings_of(document: BindingDocument, user: Any) -> list[Bound]:
-    """Every binding of a document, the widest identity first. Two queries."""
+    """Return every binding of a document, the widest identity first. Two queries."""
     appid = document.appid
     found: list[tuple[Identity, Binding]] = []
     if document.default is not None:
@@ -102,7 +105,7 @@ def bindings_of(document: BindingDocument, user: Any) -> list[Bound]:
 
 
 def kind_of(identity: Identity) -> str:
-    """The word for what is bound."""
+    """Return the word for the kind of an identity."""
     if identity.instance_id is not None:
         return _("InstanceID")
     if identity.group is not None:

@@ -1,7 +1,7 @@
-"""Who is connected through the Gateways, for pages about one pair.
+"""The clients that are connected through the Gateways, for pages about one pair.
 
-Gateways serve all pairs, and AppIDs are unique only in theirs: what a Gateway says of an AppID may be about
-another pair's.
+Gateways serve all pairs, and AppIDs are unique only within a pair: a Gateway's answer about an AppID may
+concern another pair's AppID of the same name.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hadash.switching.execution.connections import ask_about, connected
 from hadash.switching.plan import Plan
 from hadash.switching.planning.connected import Name
 
-#: Connections, and the ids of the Gateways that did not answer.
+#: (connections, ids of the Gateways that did not answer).
 Answer = tuple[list[dict[str, Any]], list[str]]
 
 
 def of_appid(pair: Pair, appid: str, gateways: Iterable[GatewayMember]) -> Answer:
-    """The connections of an AppID of ``pair``."""
+    """Return the connections of an AppID of ``pair``."""
     found, silent = engines.ask_each(gateways, "/clients", "clients", appid=appid)
     return _of_pair(pair, found), silent
 
 
 def of_plan(pair: Pair, plan: Plan, gateways: Iterable[GatewayMember]) -> Answer:
-    """The connections of all AppIDs of a plan of ``pair``, also of those clients that stay."""
+    """Return the connections of all AppIDs of a plan of ``pair``, also those of clients that stay."""
     ask = _Asking(gateways)
     return _of_pair(pair, ask_about(plan, ask, "/clients", "clients")), sorted(ask.silent)
 
@@ -36,13 +36,13 @@ def of_plan(pair: Pair, plan: Plan, gateways: Iterable[GatewayMember]) -> Answer
 def moving(
     pair: Pair, plan: Plan, gateways: Iterable[GatewayMember]
 ) -> tuple[dict[Name, set[str]], list[str]]:
-    """The connected clients that a plan of ``pair`` moves, with their clusters; and the ids of the silent Gateways."""
+    """Return (the connected clients that a plan moves → their clusters, ids of the Gateways that did not answer)."""
     ask = _Asking(gateways)
     return connected(plan, ask), sorted(ask.silent)
 
 
 class _Asking:
-    """Asks each Gateway, and remembers which of them were silent."""
+    """Asks each Gateway, and remembers which of them did not answer."""
 
     def __init__(self, gateways: Iterable[GatewayMember]) -> None:
         self._gateways = tuple(gateways)
@@ -55,12 +55,11 @@ class _Asking:
 
 
 def by_cluster(connections: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[str, int]]:
-    """(where a client is, with how many connections; where it has left some open that it does not use any
-    more since it has moved).
+    """Count one client's connections by cluster: (those in use, those left open on the cluster that it moved from).
 
-    One that has not come anywhere else yet is where it was.
+    A client that has only left-open connections has not arrived anywhere else yet: they count as in use.
 
-    :param connections: of one client.
+    :param connections: the connections of one client.
     """
     here: Counter[str] = Counter()
     left_open: Counter[str] = Counter()
@@ -70,6 +69,6 @@ def by_cluster(connections: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int]
 
 
 def _of_pair(pair: Pair, connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those on clusters of ``pair``."""
+    """Return the connections to clusters of ``pair``."""
     names = {cluster.name for cluster in pair.clusters}
     return [each for each in connections if each["cluster"] in names]

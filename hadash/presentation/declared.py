@@ -1,4 +1,4 @@
-"""What is declared beside what was seen, as pages show it. Nothing here changes anything."""
+"""Declared relations beside those that were seen, as pages show them. Nothing here changes anything."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hadash.inventory.relations import Relation
 from hadash.inventory.relations_csv import written
 from hadash.presentation import badges
 
-#: Rows of each group on an AppID's page; the pair's page has all of them.
+#: Most rows of each group on an AppID's page; the pair's page has all of them.
 SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One relation. ``declaration`` is ``None`` for what is not declared, and where it is not asked for."""
+    """One relation. ``declaration`` is ``None`` when it is not declared, or when it was not queried."""
 
     relation: Relation
     state: badges.State
@@ -32,13 +32,13 @@ class Row:
 
     @property
     def key(self) -> str:
-        """The relation within its AppID, as a form carries it; see :func:`chosen`."""
+        """The relation within its AppID as the value of a form's field; see :func:`chosen`."""
         _appid, *rest = self.relation
         return json.dumps(rest, ensure_ascii=False)
 
 
 def chosen(appid: AppID, keys: Iterable[str]) -> list[Relation]:
-    """The relations that a form names; what no page has made is left out."""
+    """Return the relations that a form names; values that no page has made are left out."""
     found = []
     for key in keys:
         try:
@@ -52,7 +52,7 @@ def chosen(appid: AppID, keys: Iterable[str]) -> list[Relation]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The relations of one state: how many there are, and the first of them."""
+    """The relations of one state: their number, and the first of them."""
 
     state: badges.State
     count: int
@@ -60,7 +60,7 @@ class Group:
 
 
 def section(appid: AppID) -> dict[str, Any]:
-    """What an AppID's page shows of it, by state. Two queries."""
+    """Return the values for an AppID's page: its relations by state. Two queries."""
     held = Declaration.objects.filter(appid=appid).select_related("appid", "declared_by")
     by_relation = {row.relation: row for row in held}
     found = differences(by_relation, selectors.seen(appid.pair, appid))
@@ -73,13 +73,13 @@ def section(appid: AppID) -> dict[str, Any]:
 
 
 def of_pair(pair: Pair, query: str = "") -> list[Difference]:
-    """Everything that was declared or seen in a pair, of AppIDs that have ``query`` in their names. Two queries."""
+    """Return all relations declared or seen in a pair, of AppIDs with ``query`` in their names. Two queries."""
     return differences(selectors.declared(pair, query=query), selectors.seen(pair, query=query))
 
 
 def file_of(pair: Pair, query: str = "", state: str = "") -> str:
-    """What is declared, as the file that can be imported; with a ``state`` the relations of that one, also
-    seen ones.
+    """Return the declared relations as the file that can be imported; with a ``state`` the relations in that
+    state, even if they were only seen.
     """
     notes = selectors.declared(pair, query=query)
     found = [d.relation for d in of_pair(pair, query) if d.state == state] if state else sorted(notes)

@@ -1,7 +1,7 @@
-"""What ZooKeeper and the Gateways say, for pages: never waits long, and says what it could not learn.
+"""Reads of ZooKeeper and the Gateways for pages. They never wait long, and report what they could not read.
 
-A page that refreshes itself must not hang because ZooKeeper is away. One look is taken at a time; whoever asks
-meanwhile shares it, and gives up after :data:`PATIENCE_SECONDS` while the look goes on.
+A page that refreshes itself must not hang because ZooKeeper is away. Only one look runs at a time; concurrent
+callers share it, and each stops waiting after :data:`PATIENCE_SECONDS` while the look continues.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from hadash.inventory.gateways import ask, gateway_members, zookeeper
 
 log = logging.getLogger(__name__)
 
-#: Seconds that a page waits for ZooKeeper before it says that it does not answer.
+#: Seconds that a page waits for ZooKeeper before it reports that ZooKeeper does not answer.
 PATIENCE_SECONDS = 1.5
 #: Seconds for which pages share one look.
 SHARED_SECONDS = 0.25
-#: Seconds for which those who look at an overview share who is connected, and that one waits for it: Gateways
-#: with thousands of clients are asked for all of them.
+#: Seconds for which overviews share one look at the connected clients, and seconds that each waits for it: Gateways
+#: are asked for all of their clients, which may be thousands.
 CONNECTED_SECONDS = 1.0
 CONNECTED_PATIENCE_SECONDS = 5.0
 
@@ -38,12 +38,12 @@ T = TypeVar("T")
 
 
 class Unanswered(Exception):
-    """ZooKeeper did not answer, or not in time. The message says how."""
+    """ZooKeeper did not answer. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """One look at ZooKeeper. With a ``fault`` the rest is empty: nothing is known, nothing is wrong."""
+    """One look at ZooKeeper. With a ``fault`` the rest is empty, because nothing is known."""
 
     documents: dict[str, BindingDocument] = field(default_factory=dict)
     epoch: int | None = None
@@ -52,7 +52,7 @@ class Engines:
 
     @property
     def answering(self) -> tuple[GatewayMember, ...]:
-        """Gateways that can be asked."""
+        """The Gateways that can be asked."""
         return tuple(g for g in self.gateways if g.live and not g.excluded and g.admin_url)
 
 
@@ -74,7 +74,10 @@ class SharedLook(Generic[T]):
             self._done_at = time.monotonic()
 
     def get(self, patience: float = PATIENCE_SECONDS) -> T:
-        """:raises TimeoutError: the look takes longer than ``patience``; and whatever ``read`` raises."""
+        """Return the shared result, or wait for a new one.
+
+        :raises TimeoutError: the look takes longer than ``patience`` seconds. Errors of ``read`` are raised, too.
+        """
         with self._lock:
             future = self._future
             if future is None or (future.done() and time.monotonic() - self._done_at > self._seconds):
@@ -117,19 +120,19 @@ def _or_fault(look: SharedLook[Engines]) -> Engines:
 
 
 def look() -> Engines:
-    """Bindings, epoch and Gateways."""
+    """Return the bindings, the epoch and the Gateways."""
     return _or_fault(_everything)
 
 
 def look_at_gateways() -> Engines:
-    """Epoch and Gateways without the bindings, for what looks several times a second."""
+    """Return the epoch and the Gateways without the bindings, for callers that look several times a second."""
     return _or_fault(_gateways)
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """Who is connected through the Gateways: the connections of each client (AppID, client.id, cluster), how
-    many of these are parked, and the ids of the Gateways that did not answer.
+    """The clients that are connected through the Gateways: (AppID, client.id, cluster) → number of connections, and
+    how many of these are parked; and the ids of the Gateways that did not answer.
     """
 
     connections: dict[tuple[str, str, str], int] = field(default_factory=dict)
@@ -153,8 +156,9 @@ _connected_now = SharedLook(_look_at_connected, CONNECTED_SECONDS)
 
 
 def look_at_connected() -> Connected:
-    """All clients of all Gateways: of everybody who looks within :data:`CONNECTED_SECONDS` one asks. Empty
-    while ZooKeeper does not tell of any Gateway.
+    """Return the connected clients of all Gateways. Callers within :data:`CONNECTED_SECONDS` share one look.
+
+    The result is empty while ZooKeeper does not answer.
     """
     try:
         return _connected_now.get(CONNECTED_PATIENCE_SECONDS)
@@ -167,7 +171,7 @@ def look_at_connected() -> Connected:
 def ask_each(
     gateways: Iterable[GatewayMember], path: str, key: str, **query: Any
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The entries under ``key`` of every Gateway, and the ids of those that did not answer."""
+    """Return (the entries under ``key`` in the answers of all Gateways, the ids of those that did not answer)."""
     found: list[dict[str, Any]] = []
     silent: list[str] = []
     for gateway in gateways:

@@ -1,4 +1,4 @@
-"""The words for phases, stages and audit verbs, in the viewer's language."""
+"""The words for phases, stages, audit verbs and other codes, in the viewer's language."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STAGE_WORDS: dict[Stage, Any] = {
     Stage.ASSESS: _("assess"),
 }
 
-#: What each stage is for, in one line: shown while it has not said anything itself.
+#: The purpose of each stage in one line, shown until the stage itself has reported something.
 STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.PRECHECK: _("Everything that must hold before a client notices anything."),
     Stage.QUIESCE: _("Consumers commit and park their rejoin; reads and writes go on."),
@@ -49,7 +49,7 @@ STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.REHEARSE: _("Measures the mirror and tries the offsets; clients notice nothing."),
 }
 
-#: The same of a read split, where it is not that of every switch.
+#: The purposes of stages that differ in a read split.
 READ_SPLIT_PURPOSES: dict[Stage, Any] = {
     Stage.QUIESCE: _("Readers commit and park their rejoin; writes go on."),
     Stage.BLOCK: _("The readers' fetches and commits wait; writes go on."),
@@ -162,7 +162,7 @@ SEVERITY_WORDS: dict[Severity, Any] = {
     Severity.LOW: pgettext_lazy("severity", "low"),
 }
 
-#: What a finding is about.
+#: The kinds of things that findings are about.
 ABOUT_WORDS: dict[About, Any] = {
     About.PAIR: _("Pair"),
     About.CLUSTER: _("Cluster"),
@@ -173,14 +173,14 @@ ABOUT_WORDS: dict[About, Any] = {
     About.CLIENT: _("InstanceID"),
 }
 
-#: What one InstanceID is used for, where that is several things (``kinds`` of that finding's evidence);
-#: libraries have their own names.
+#: The uses of an InstanceID that has several (``kinds`` in that finding's evidence); a library is shown by its name.
 CLIENT_KIND_WORDS: dict[str, Any] = {
     "produce": pgettext_lazy("kind of client", "produce"),
     "consume": pgettext_lazy("kind of client", "consume"),
 }
 
-#: Why a Gateway turns somebody away, as it counts them (``turned_away`` of :mod:`hadash.gateway.server`).
+#: The reasons for which a Gateway turns clients away, as it counts them (``turned_away`` of
+#: :mod:`hadash.gateway.server`).
 TURNED_AWAY_WORDS: dict[str, Any] = {
     "connections": _("too many connections"),
     "unauthenticated connections": _("too many that have not signed in"),
@@ -199,7 +199,7 @@ TURNED_AWAY_WORDS: dict[str, Any] = {
     "acks=0": _("wrote with acks=0 in a block"),
 }
 
-#: Why reports are put aside (:mod:`spark.transform.validity`).
+#: The reasons for which reports are put aside (:mod:`spark.transform.validity`).
 MALFORMED_WORDS: dict[str, Any] = {
     "no AppID": _("no AppID"),
     "no Topic or group": _("no Topic or group"),
@@ -213,7 +213,7 @@ MALFORMED_WORDS: dict[str, Any] = {
     "from the future": _("from the future"),
 }
 
-#: What a run does, and what it has counted: names that the jobs write.
+#: The steps of runs and the things that they count, by the names that the jobs write.
 RUN_WORDS: dict[str, Any] = {
     "starting": _("starting"),
     "reading": _("reading the lake"),
@@ -266,7 +266,7 @@ ROLE_WORDS: dict[str, Any] = {
     "administrator": pgettext_lazy("role", "administrator"),
 }
 
-#: scope of a token → its word, and what a program can do with it.
+#: scope of a token → (its word, what a program can do with it).
 SCOPE_WORDS: dict[str, tuple[Any, Any]] = {
     "read": (pgettext_lazy("scope", "read"), _("see what its owner sees")),
     "request": (
@@ -283,7 +283,7 @@ SCOPE_WORDS: dict[str, tuple[Any, Any]] = {
 }
 
 
-#: code of a finding → what it is about.
+#: code of a finding → its title.
 FINDING_WORDS: dict[Code, Any] = {
     Code.TWO_PAIRS: _("AppIDs that are used in another pair, too"),
     Code.ACKS: _("Producers with acks other than all"),
@@ -303,17 +303,17 @@ def stage_word(stage: Stage) -> str:
 
 
 def stage_purpose(stage: Stage, kind: Kind = Kind.PLANNED) -> str:
-    """What a stage is for in a switch of this kind."""
+    """Return the purpose of a stage in a switch of this kind."""
     own = READ_SPLIT_PURPOSES if kind.spec.readers_only else {}
     return str(own.get(stage, STAGE_PURPOSES[stage]))
 
 
 def verb_word(verb: str) -> str:
-    """An audit verb; one that is not known is shown as it was recorded."""
+    """Return the word for an audit verb; an unknown one is returned as it was recorded."""
     return str(VERBS.get(verb, verb))
 
 
-#: What the services say when somebody may not do something. They are raised as English text.
+#: The services' messages of PermissionDenied, for translation. The services raise them as English text.
 DENIALS = (
     _("You may not accept findings."),
     _("You may not say which AppIDs are critical."),
@@ -360,7 +360,7 @@ def denial_word(text: str) -> str:
 
 
 def run_word(name: str) -> str:
-    """What a run does or has counted. ("publishing edges" is said of each table.)"""
+    """Return the word for a step of a run, or for a thing that it counts. ("publishing edges" names a table.)"""
     table = name.removeprefix("publishing ")
     word = str(RUN_WORDS.get(table, table))
     return gettext("publishing: %(what)s") % {"what": word} if table != name else word

@@ -1,4 +1,4 @@
-"""Everything that the page of one switch shows, as values that become JSON. Read again at each call."""
+"""The state of one switch for its page, as values that become JSON. Each call reads it again."""
 
 from __future__ import annotations
 
@@ -27,28 +27,29 @@ from hadash.switching.execution.traffic import traffic_questions
 from hadash.switching.machines.switches import ABORTABLE, STAGES, Kind, Stage, Status
 from hadash.switching.models.switches import StageRecord, Switch, SwitchEvent
 
-#: Length of one traffic sample of a Gateway.
+#: Seconds of one traffic sample of a Gateway.
 SAMPLE_SECONDS: float = settings.GATEWAY_TRAFFIC_SECONDS
-#: Seconds over which the width of a client's band is taken.
+#: Seconds over which a client's rate is measured; it is the width of the client's band.
 RATE_SECONDS = 2.0
-#: Clients whose own rate is asked for; each costs one question to every Gateway.
+#: Most clients whose own rate is asked for; each costs one question to every Gateway.
 RATED_CLIENTS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One stage in the rail: its newest attempt, or none yet."""
+    """One stage in the rail, with its newest attempt if it has begun."""
 
     stage: Stage
     record: StageRecord | None
     attempts: int
     #: Whether the switch has ended.
     over: bool = False
-    #: Seconds that it usually takes; ``None`` when nobody can tell.
+    #: Seconds that it usually takes; ``None`` when that is not known.
     usual: float | None = None
 
     @property
     def result(self) -> str:
+        """The result of the newest attempt; empty before the stage has begun."""
         return self.record.result if self.record else ""
 
     @property
@@ -61,9 +62,7 @@ class Step:
 
     @property
     def expected(self) -> float:
-        """Seconds: as usual in this pair, and as the stage is meant to take while there are too few switches
-        to tell.
-        """
+        """Expected seconds: the usual ones of this pair, or the stage's default while there are too few switches."""
         return STAGES[self.stage].expected_seconds if self.usual is None else self.usual
 
     @property
@@ -77,7 +76,7 @@ def steps(
     over: bool = False,
     usual: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Step]:
-    """The way through for this kind, and the return when it was taken.
+    """Return the stages of a switch of this kind in order, and the return if there was one.
 
     :param usual: seconds that stages usually take.
     """
@@ -96,7 +95,10 @@ def phases(
     over: bool = False,
     usual: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """The rail: phases with their stages; a return stands at the end by itself. :param usual: see :func:`steps`."""
+    """Return the rail: the phases with their stages; a return is a group of its own at the end.
+
+    :param usual: see :func:`steps`.
+    """
     groups: list[dict[str, Any]] = []
     for step in steps(records, kind, over, usual):
         name = "return" if step.stage is Stage.RETURN else step.phase
@@ -108,7 +110,7 @@ def phases(
 
 
 def refused_seconds(records: list[StageRecord]) -> float | None:
-    """RTO: from the beginning of the block to the end of the forward (or of the return that undid it).
+    """Return the RTO: seconds from the beginning of the block to the end of the forward (or of the return).
 
     ``None`` when writes were never refused, or still are.
     """
@@ -125,21 +127,21 @@ def refused_seconds(records: list[StageRecord]) -> float | None:
 
 
 def proved_equal(records: list[StageRecord]) -> bool:
-    """RPO 0 is said only when drain has proved both sides equal."""
+    """Whether drain has proved both sides equal. Only then pages say RPO 0."""
     return any(r.stage == Stage.DRAIN and r.result == StageRecord.Result.DONE for r in records)
 
 
 def forwarded(records: list[StageRecord]) -> bool:
-    """Whether the clients belong to the target: going back is a switch of its own from here on."""
+    """Whether the clients belong to the target: from then on, going back is a switch of its own."""
     return any(r.stage == Stage.FORWARD and r.result == StageRecord.Result.DONE for r in records)
 
 
 def longest_pause(samples: list[dict[str, Any]], *, reading: bool = False) -> float | None:
-    """The longest time without a produced record between two windows that had some; as exact as the windows.
+    """Return the longest time, in seconds, without a produced record between two samples that had some.
+
+    It is as exact as the samples are long. A time without samples is a gap in the data, not a pause.
 
     :param reading: count the consumed records instead.
-
-    Time without samples is a gap in what is known, not a pause.
     """
     longest: float | None = None
     busy_at: float | None = None
@@ -157,7 +159,7 @@ def longest_pause(samples: list[dict[str, Any]], *, reading: bool = False) -> fl
 
 
 def title(switch: Switch) -> str:
-    """``shop › shop-carts: east → west, running``."""
+    """Return a switch's title, such as ``shop › shop-carts: east → west, running``."""
     return _("%(scope)s: %(source)s → %(target)s, %(status)s") % {
         "scope": switch.scope,
         "source": switch.source.name,
@@ -167,7 +169,7 @@ def title(switch: Switch) -> str:
 
 
 def blocked(switch: Switch) -> bool:
-    """Whether the switch's clients wait at the breaker now."""
+    """Whether the switch's clients wait at the Breaker now."""
     return (
         switch.current is Status.RUNNING
         and switch.stage in set(Stage)
@@ -176,6 +178,7 @@ def blocked(switch: Switch) -> bool:
 
 
 def abortable(switch: Switch) -> bool:
+    """Whether the switch runs and can still be aborted."""
     return switch.current is Status.RUNNING and Stage(switch.stage) in ABORTABLE
 
 
@@ -184,8 +187,9 @@ def _iso(at: datetime | None) -> str | None:
 
 
 def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
-    """The part of the snapshot that changes with the stages. ``digest``: of all the rest: the parts of the
-    page that show it have it, too.
+    """Return the part of the snapshot that changes with the stages.
+
+    Its ``digest`` is over all the other values; the parts of the page that show them carry it, too.
     """
     found = {
         "key": switch.key,
@@ -232,7 +236,7 @@ def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
 
 
 def log_line(event: SwitchEvent) -> dict[str, Any]:
-    """One line of the log, in the language of whoever looks."""
+    """Return one line of the log, in the viewer's language."""
     return {
         "id": event.pk,
         "at": _iso(event.at),
@@ -244,18 +248,19 @@ def log_line(event: SwitchEvent) -> dict[str, Any]:
 
 
 def last_line(switch: Switch) -> int:
-    """The number of the last line of the log; 0 when there is none."""
+    """Return the id of the last line of the log; 0 when there is none."""
     newest = SwitchEvent.objects.filter(switch=switch).order_by("-pk").values_list("pk", flat=True).first()
     return newest or 0
 
 
 def log_lines(switch: Switch, after: int = 0) -> list[dict[str, Any]]:
+    """Return the lines of the log after the line with the id ``after``."""
     events = SwitchEvent.objects.filter(switch=switch, pk__gt=after).select_related("actor")
     return [log_line(event) for event in events]
 
 
 def mirrors(switch: Switch) -> list[dict[str, Any]]:
-    """The mirrors of the plan. ``lag`` is ``None`` when it is not known."""
+    """Return the mirrors of the plan. ``lag`` is ``None`` when it is not known."""
     found = Mirror.objects.filter(pair=switch.pair_id, name__in=switch.plan.get("mirrors", []))
     shown = []
     for mirror in found.select_related("source", "pair__first", "pair__second"):
@@ -276,7 +281,7 @@ def mirrors(switch: Switch) -> list[dict[str, Any]]:
 
 
 def clients(switch: Switch) -> dict[str, Any]:
-    """Who is connected as the switch's AppID, through which Gateways, where, and how busy."""
+    """Return the connected clients of the plan's AppIDs with their clusters and rates, and the Gateways."""
     look = engines.look_at_gateways()
     plan = switch.the_plan()
     found_now, silent = connections.of_plan(switch.pair, plan, look.answering)
@@ -328,7 +333,7 @@ def clients(switch: Switch) -> dict[str, Any]:
 
 
 def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
-    """As ``switching.traffic.traffic_since``, but never waits for ZooKeeper."""
+    """Return the same as ``hadash.switching.execution.traffic.traffic_since``, but without waiting for ZooKeeper."""
     answering = engines.look_at_gateways().answering
     samples = [
         sample
@@ -342,7 +347,7 @@ _rate_cache: dict[tuple[str, str], tuple[float, tuple[float, float]]] = {}
 
 
 def _rates(gateways: tuple[GatewayMember, ...], entries: list[dict[str, Any]]) -> None:
-    """Add records per second. Several viewers share an answer for half a sample's length."""
+    """Add the records per second to the entries. Viewers share an answer for the length of a sample."""
     now = time.time()
     for entry in entries[:RATED_CLIENTS]:
         key = (entry["appid"], entry["client_id"])
@@ -360,7 +365,7 @@ def _rates(gateways: tuple[GatewayMember, ...], entries: list[dict[str, Any]]) -
 def _rate(
     appid: str, gateways: tuple[GatewayMember, ...], client_id: str, now: float
 ) -> tuple[float, float] | None:
-    """Records per second, summed over the Gateways; ``None`` when none answered."""
+    """Return (produced, consumed) records per second, summed over the Gateways; ``None`` when none answered."""
     produced = consumed = 0.0
     known = False
     since = str(now - RATE_SECONDS - SAMPLE_SECONDS)
@@ -380,6 +385,6 @@ def _rate(
 
 
 def snapshot(switch: Switch) -> dict[str, Any]:
-    """For scripts: where the switch stands and how it came there."""
+    """Return the switch's state and its log, for scripts."""
     records = list(switch.stages.all())
     return {**state(switch, records), "now": timezone.now().isoformat(), "log": log_lines(switch)}

@@ -1,4 +1,4 @@
-"""Stored sentences and names of stages in the language of whoever looks."""
+"""Stored sentences and names of stages in the viewer's language."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hadash.sentences import Sentence, fill
 
 
 def sentence(value: Any) -> str:
-    """A stored sentence in the viewer's language. (The value ``stage`` is the name of a stage.)"""
+    """Return a stored sentence in the viewer's language. (Its value ``stage`` is the name of a stage.)"""
     said = value if isinstance(value, Sentence) else Sentence.from_json(value)
     values = (
         {**said.values, "stage": stage_name(said.values["stage"])} if "stage" in said.values else said.values
@@ -20,6 +20,7 @@ def sentence(value: Any) -> str:
 
 
 def stage_name(value: Any) -> str:
+    """Return the word for a stage; an unknown one is returned as it is."""
     try:
         return labels.stage_word(labels.Stage(value))
     except ValueError:

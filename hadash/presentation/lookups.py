@@ -1,4 +1,4 @@
-"""What an address names, for pages and for the API. What somebody may not see is not there for them."""
+"""Looking up objects by their address, for pages and the API. Objects that the user may not see are not found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from hadash.switching.models.switches import Switch
 
 
 def the_switch(user: Any, key: str) -> Switch:
-    """:raises Http404: with a sentence that helps; also for what ``user`` may not see."""
+    """Return the switch with this key.
+
+    :raises Http404: there is none, or ``user`` may not see it.
+    """
     found = selectors.switches(user).defer(None).filter(key=key).first()
     if found is None:
         raise Http404(_("There is no switch %(key)s.") % {"key": key})
@@ -21,12 +24,18 @@ def the_switch(user: Any, key: str) -> Switch:
 
 
 def switch_with_all(key: str) -> Switch:
-    """The same without a check of rights, which the caller has made. :raises Switch.DoesNotExist: there is none."""
+    """Return the switch with this key without checking rights, which the caller has done.
+
+    :raises Switch.DoesNotExist: there is none.
+    """
     return selectors.with_relations(Switch.objects).get(key=key)
 
 
 def the_appid(user: Any, pk: int) -> AppID:
-    """:raises Http404: the same."""
+    """Return the AppID with this number.
+
+    :raises Http404: there is none, or ``user`` may not see it.
+    """
     found = selectors.appids(user).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})

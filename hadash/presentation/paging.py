@@ -1,5 +1,5 @@
-"""How rows of large tables are read: their keys first, so that the database joins the few that are shown and
-not all that fit.
+"""Reading rows of large tables: their keys first, so that the database joins only the few rows that are shown
+and not all that match.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ T = TypeVar("T", bound=Model)
 
 
 def first_of(rows: QuerySet[T], count: int) -> list[T]:
-    """The first rows in their order. Two queries."""
+    """Return the first rows in their order. Two queries."""
     return _with_keys(rows, list(rows.values_list("pk", flat=True)[:count]))
 
 
 def counted(rows: QuerySet[T], begin: int, end: int) -> tuple[list[T], int | None]:
-    """(the rows from one place to another, how many there are in all), for what has to look at every row
-    anyway: it looks once.
+    """Return (the rows from ``begin`` to ``end``, the number of all rows), for queries that have to visit every
+    row anyway: one query does both.
 
-    ``None`` in place of the number when there is no row at these places.
+    The number is ``None`` when there is no row in this range.
     """
     found = list(rows.annotate(of_all=Window(Count("*"))).values_list("pk", "of_all")[begin:end])
     if not found:

@@ -1,4 +1,4 @@
-"""What the overview shows of each pair: whether it can be switched now, and the mirrors that are furthest behind."""
+"""The overview's verdict on each pair: whether it can be switched now, and the mirrors that are furthest behind."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from hadash.switching.machines.switches import Status
 from hadash.switching.models.policies import Blackout
 from hadash.switching.models.switches import Switch
 
-#: Mirrors of a pair that the overview shows: those that are furthest behind. All of them have a page.
+#: Most mirrors of a pair on the overview: those that are furthest behind. All of them have a page.
 MIRRORS_SHOWN = 6
-#: Minutes of mirror lag in the small line beside a mirror.
+#: Minutes of lag in the sparkline beside a mirror.
 LAG_MINUTES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class PairView:
-    """``mirrors``: the worst ones, of ``mirror_count``."""
+    """A pair on the overview. ``mirrors``: those furthest behind, out of ``mirror_count``."""
 
     pair: Pair
     readiness: Readiness
@@ -52,11 +52,12 @@ class PairView:
 def pair_views(
     pairs: Sequence[Pair], engines: Engines, silent: Collection[str], standing: Standing, workers: int
 ) -> list[PairView]:
-    """Seven queries, however many mirrors there are.
+    """Return the pairs' verdicts. Seven queries for any number of mirrors.
 
-    :param pairs: with their clusters. :param silent: ids of Gateways that did not say who is connected.
-        :param standing: what runs have said of the pairs. :param workers: how many there are that carry out
-        switches.
+    :param pairs: pairs with their clusters.
+    :param silent: ids of Gateways that did not report their connected clients.
+    :param standing: the figures that runs have published about the pairs.
+    :param workers: the number of workers that carry out switches.
     """
     rpos = policy.rpos(pairs)
     facts_of, worst = _mirrors(rpos), _worst(rpos)
@@ -91,15 +92,15 @@ def pair_views(
 
 
 def _holds(state: State) -> bool | None:
-    """Whether all is well; ``None`` when nobody knows."""
+    """Whether all is well; ``None`` when that is unknown."""
     return None if state.look == "unknown" else state.look == "fine"
 
 
 def _mirrors(rpos: Mapping[int, float]) -> dict[int, list[MirrorFacts]]:
-    """What is known of the mirrors of each pair: those of which the same can be said stand together, as there
-    may be thousands, and every overview asks every two seconds.
+    """Return the facts about each pair's mirrors. Mirrors in the same condition are grouped: there may be
+    thousands, and every overview asks every two seconds.
 
-    :param rpos: of the pairs, in seconds.
+    :param rpos: the pairs' RPOs in seconds, by primary key.
     """
     facts: dict[int, list[MirrorFacts]] = defaultdict(list)
     with connection.cursor() as cursor:
@@ -118,7 +119,7 @@ def _mirrors(rpos: Mapping[int, float]) -> dict[int, list[MirrorFacts]]:
 
 
 def _worst(pairs: Iterable[int]) -> dict[int, list[int]]:
-    """By pair, the keys of the mirrors that are furthest behind: those of which nobody knows it first."""
+    """Return by pair the keys of the mirrors that are furthest behind; those with an unknown lag come first."""
     worst: dict[int, list[int]] = defaultdict(list)
     place = Window(
         RowNumber(), partition_by="pair_id", order_by=[F("lag_seconds").desc(nulls_first=True), "name"]
@@ -130,7 +131,7 @@ def _worst(pairs: Iterable[int]) -> dict[int, list[int]]:
 
 
 def _with_history(wanted: Iterable[int]) -> list[Mirror]:
-    """Mirrors with their ``lag_history`` of the last minutes: (when, records)."""
+    """Return mirrors with the ``lag_history`` of the last :data:`LAG_MINUTES`: (when, records)."""
     mirrors = list(
         Mirror.objects.filter(pk__in=list(wanted)).select_related("source", "pair__first", "pair__second")
     )
@@ -159,7 +160,7 @@ def _gateways(engines: Engines, silent: Collection[str]) -> list[GatewayFacts]:
 
 
 def _blackouts(pairs: Iterable[Pair]) -> dict[int, str]:
-    """By pair, why nothing may be switched now."""
+    """Return by pair the reason why nothing may be switched now."""
     now = timezone.now()
     found = Blackout.objects.filter(pair__in=list(pairs), begins__lte=now, ends__gt=now).order_by("ends")
     return {each.pair_id: each.reason for each in found}

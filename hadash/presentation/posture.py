@@ -1,4 +1,4 @@
-"""How the fleet stands, in figures with their last days: what the overview shows of what runs have published."""
+"""The posture of the fleet: the published figures that the overview shows, with their trends."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from hadash.inventory.models import DailyFigure
 
 #: Days of a trend.
 TREND_DAYS = 30
-#: Lags of published runs that a process remembers, each for the pairs that some user may see.
+#: Most results of :func:`_worst_of_days` that a process caches, one per run and set of visible pairs.
 REMEMBERED = 64
 
-#: Figures of :class:`Posture` that add up over pairs, and those of which the largest counts.
+#: Figures of :class:`Posture` that are summed over pairs, and those of which the largest counts.
 _SUMS = (
     "appids", "mirrored_appids", "clients", "registered", "shared_appids", "high", "medium", "low",
 )  # fmt: skip
 _LARGEST = ("largest_radius", "largest_radius_by_appid")
 
-#: A day's figures: ``None`` where nobody has said any.
+#: A day's figures; ``None`` for those that no run has published.
 Day = dict[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One figure over :data:`TREND_DAYS`: a value a day, the last one today's; ``None`` is a gap."""
+    """One figure over :data:`TREND_DAYS`: a value per day, the last one today's; ``None`` is a gap."""
 
     values: Sequence[float | None]
 
     @property
     def now(self) -> float | None:
-        """The last known one."""
+        """The last known value."""
         return next((value for value in reversed(self.values) if value is not None), None)
 
     @property
     def today(self) -> float | None:
-        """The value of the last day; ``None`` when nobody has said any yet."""
+        """Today's value; ``None`` when there is none yet."""
         return self.values[-1] if self.values else None
 
     @property
     def change(self) -> float | None:
-        """By how much it differs from the first known one; ``None`` when there are no two."""
+        """The last known value minus the first; ``None`` when fewer than two are known."""
         known = [value for value in self.values if value is not None]
         return known[-1] - known[0] if len(known) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The figures of the pairs ``names`` together. ``newest``: each pair's last ones."""
+    """The figures of the pairs ``names`` together. ``newest``: the last figures of each pair."""
 
     names: tuple[str, ...]
     days: dict[date, Day]
@@ -64,7 +64,7 @@ class Standing:
     today: date
 
     def without(self, *figures: str) -> list[str]:
-        """The pairs of which nobody has said these: what is added up is without them."""
+        """Return the pairs for which any of these figures is unknown: sums are without them."""
         return [
             name
             for name in self.names
@@ -72,14 +72,14 @@ class Standing:
         ]
 
     def trend(self, figure: Callable[[Day], float | None]) -> Trend:
-        """What ``figure`` makes of each day's figures."""
+        """Return the trend of a value that ``figure`` computes from each day's figures."""
         first = self.today - timedelta(days=TREND_DAYS - 1)
         every = (first + timedelta(days=number) for number in range(TREND_DAYS))
         return Trend([figure(self.days[day]) if day in self.days else None for day in every])
 
 
 def share(part: str, whole: str) -> Callable[[Day], float | None]:
-    """Percent. Of nothing there is no share.
+    """Return a function for the percentage of ``part`` in ``whole``; ``None`` when ``whole`` is zero or unknown.
 
     >>> share("registered", "clients")({"registered": 3, "clients": 4}), share("registered", "clients")({"registered": 0, "clients": 0})
     (75.0, None)
@@ -93,7 +93,7 @@ def share(part: str, whole: str) -> Callable[[Day], float | None]:
 
 
 def total(*names: str) -> Callable[[Day], float | None]:
-    """
+    """Return a function for the sum of these figures; ``None`` when any of them is unknown.
     >>> total("high", "medium")({"high": 1, "medium": 2}), total("high")({"high": None})
     (3, None)
     """
@@ -106,7 +106,7 @@ def total(*names: str) -> Callable[[Day], float | None]:
 
 
 def standing(pairs: Iterable[str]) -> Standing:
-    """One query."""
+    """Return the figures of some pairs. One query."""
     names = tuple(pairs)
     today = timezone.now().astimezone(UTC).date()
     since = today - timedelta(days=TREND_DAYS - 1)
@@ -115,7 +115,7 @@ def standing(pairs: Iterable[str]) -> Standing:
 
 
 def _by_day(rows: Iterable[Posture]) -> dict[date, Day]:
-    """All pairs together. A pair of which nobody has said anything on a day counts with what was said of it last."""
+    """Return the figures of all pairs together. A pair without figures on a day counts with its last ones."""
     found: dict[date, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     last: dict[str, Posture] = {}
     for row in rows:
@@ -136,8 +136,8 @@ def _by_day(rows: Iterable[Posture]) -> dict[date, Day]:
 
 
 def daily(pairs: Iterable[str]) -> dict[str, Trend]:
-    """What was counted day by day (:mod:`hadash.inventory.daily`), by name: of these pairs together, or of
-    the installation. One query.
+    """Return the trends of the daily figures (:mod:`hadash.inventory.daily`) by name: the sums over these pairs,
+    and figures of the whole installation. One query.
     """
     today = timezone.now().astimezone(UTC).date()
     first = today - timedelta(days=TREND_DAYS - 1)
@@ -148,7 +148,10 @@ def daily(pairs: Iterable[str]) -> dict[str, Trend]:
 
 
 def lag_trend(pairs: Iterable[str]) -> Trend:
-    """The most seconds that any mirror was late in 19 of 20 samples, by day. Two queries."""
+    """Return the trend of the mirrors' lag: by day, the largest 95th percentile of any mirror, in seconds.
+
+    Two queries.
+    """
     today = timezone.now().astimezone(UTC).date()
     since = today - timedelta(days=TREND_DAYS - 1)
     run = selectors.published(Run.Job.LAG)
@@ -158,16 +161,20 @@ def lag_trend(pairs: Iterable[str]) -> Trend:
 
 @lru_cache(maxsize=REMEMBERED)
 def _worst_of_days(run: Run, pairs: tuple[str, ...]) -> dict[date, Any]:
-    """Remembered: a published run does not change, and has a row for each mirror and day."""
+    """Return the largest lag of each day. Cached: a published run does not change, and has a row per mirror and day."""
     rows = selectors.rows(LagDay, run, pairs).order_by()
     return dict(rows.values_list("date").annotate(Max("seconds_p95")))
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One figure. ``value``: as it stands there; empty when it is not known. ``of``: what it is a part of.
-    ``says``: what it counts, in a few words; ``without``: pairs of which it is not known, while it is of
-    others. ``better``: whether a larger figure is ``"up"``, a smaller one ``"down"``, or neither.
+    """One figure on the overview.
+
+    :param value: the text that is shown; empty when it is not known.
+    :param of: what the figure is a part of.
+    :param says: what it counts, in a few words.
+    :param without: pairs for which it is not known, while it is for others.
+    :param better: ``"up"`` if a larger figure is better, ``"down"`` if a smaller one is, or empty.
     """
 
     word: Any
@@ -178,17 +185,18 @@ class Tile:
     of: str = ""
     unit: str = ""
     better: str = ""
-    #: Of the trend, where it is another than that of the figure.
+    #: The unit of the change.
     trend_unit: str = ""
     without: Sequence[str] = ()
 
     @property
     def change(self) -> str:
-        """With its sign; empty when it has not changed."""
+        """The change over the trend with its sign and unit; empty when it is less than half a unit."""
         change = self.trend.change if self.trend is not None else None
         return f"{change:+.0f}{self.trend_unit}" if change is not None and abs(change) >= 0.5 else ""
 
     @property
     def is_worse(self) -> bool:
+        """Whether the change is for the worse; never when neither direction is better."""
         change = (self.trend.change if self.trend is not None else None) or 0
         return change > 0 if self.better == "down" else change < 0 if self.better == "up" else False

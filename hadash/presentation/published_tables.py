@@ -1,4 +1,4 @@
-"""What jobs have published, searched and ordered: for pages and for the API."""
+"""Reads of what jobs have published, searched and ordered, for pages and for the API."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from hadash.presentation.labels import CLIENT_KIND_WORDS, RUN_WORDS
 from hadash.presentation.tables import Table
 from hadash.sentences import Sentence, say
 
-#: Counts of published tables that a process remembers.
+#: Most counts of published tables that a process caches.
 REMEMBERED = 256
 
-#: What findings can be shown by: their states, with those that somebody has accepted apart, and those that got worse.
+#: The filters for findings: open (not accepted) ones, those of them that got worse, accepted, resolved, and all.
 SHOWS = ("open", "worse", "accepted", "resolved", "all")
 
 
 def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "") -> QuerySet[Any]:
-    """The rows of the last published run.
+    """Return the rows of the last published run.
 
-    :param query: a part of a name. :param sort: a column, or "-" and a column. What is not known comes last either way.
+    :param query: a part of a name.
+    :param sort: a column, or "-" and a column. Unknown values come last in both directions.
     """
     rows = selectors.rows(table.model, selectors.published(table.job), pairs)
     if query:
@@ -48,8 +49,8 @@ def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "")
 
 @lru_cache(maxsize=REMEMBERED)
 def count_of(model: Any, run: Run | None, pairs: tuple[str, ...]) -> int:
-    """How many rows the run has published for these pairs. Remembered: a published run does not change, and
-    may have a million.
+    """Return how many rows the run has published for these pairs. Cached: a published run does not change, and
+    may have a million rows.
     """
     return int(selectors.rows(model, run, pairs).count())
 
@@ -69,9 +70,10 @@ def _looked_for(rows: QuerySet[Any], table: Table, query: str) -> QuerySet[Any]:
 def filtered_findings(
     pairs: Iterable[str], severity: str = "", code: str = "", show: str = "open", query: str = ""
 ) -> QuerySet[Finding]:
-    """Findings of some pairs. What is empty does not narrow it down.
+    """Return the findings of some pairs. Empty parameters do not filter.
 
-    :param show: one of :data:`SHOWS`. :param query: a part of an AppID, or of what it is about.
+    :param show: one of :data:`SHOWS`.
+    :param query: a part of an AppID, or of the name that the finding is about.
     """
     found: Any = selectors.findings(pairs)
     if severity:
@@ -92,7 +94,10 @@ def filtered_findings(
 
 
 def the_finding(user: Any, pk: int) -> Finding:
-    """:raises Http404: there is none, or ``user`` may not see its pair."""
+    """Return the finding with this number.
+
+    :raises Http404: there is none, or ``user`` may not see its pair.
+    """
     found = selectors.findings(selectors.pair_names(user)).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no finding with number %(pk)s.") % {"pk": pk})
@@ -100,17 +105,17 @@ def the_finding(user: Any, pk: int) -> Finding:
 
 
 def runs_for(user: Any) -> QuerySet[Run]:
-    """The newest first. Whoever may see a pair may see them: as :func:`seen_by` them."""
+    """Return all runs, the newest first; none for a user who may see no pair. Show them through :func:`seen_by`."""
     return Run.objects.order_by("-pk") if may_somewhere(user, VIEW) else Run.objects.none()
 
 
-#: What runs say of clusters, files and people, whose names only those may see who may see every pair.
+#: Values of a run's ``quality`` that name clusters, files or people: only users who may see every pair see them.
 _NAMING = ("of_no_pair", "lacking", "broken", "lines_reasons", "unreadable_reasons")
 
 
 def seen_by(user: Any) -> Callable[[Run], Run]:
-    """What shows a run as a user may see it: to whoever may see some pairs only it names no clusters of
-    others. (It is not to be saved.)
+    """Return a function that returns a run as ``user`` may see it: for a user who may see only some pairs, without
+    the names of other pairs' clusters. (Do not save the result.)
     """
     if may(user, VIEW):
         return lambda run: run
@@ -132,7 +137,7 @@ def _without_names(run: Run, own: Container[str]) -> Run:
 
 
 def jobs_for(user: Any) -> list[Scheduled]:
-    """All jobs, as a user may see them."""
+    """Return all jobs, as ``user`` may see them."""
     found = schedules.overview()
     if may(user, VIEW):
         return found
@@ -150,7 +155,10 @@ def jobs_for(user: Any) -> list[Scheduled]:
 
 
 def the_run(user: Any, pk: int) -> Run:
-    """:raises Http404: there is none (any more), or ``user`` may see no pair."""
+    """Return the run with this number, as ``user`` may see it.
+
+    :raises Http404: there is none (any more), or ``user`` may see no pair.
+    """
     found = runs_for(user).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no run with number %(pk)s. Old ones are removed.") % {"pk": pk})
@@ -158,7 +166,10 @@ def the_run(user: Any, pk: int) -> Run:
 
 
 def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
-    """(the earlier, the later) of two published runs of one job. :raises Http404: they are not that."""
+    """Return (the earlier, the later) of two published runs of one job.
+
+    :raises Http404: they are not two published runs of one job.
+    """
     before = Run.objects.filter(pk=earlier).first() if earlier is not None else None
     if (
         before is None
@@ -171,7 +182,7 @@ def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
 
 
 def sentence_of(finding: Finding) -> Sentence:
-    """What was found, with the words of the viewer's language in it."""
+    """Return a finding's sentence, with its evidence in the viewer's language."""
     text = finding.entry.evidence.text if finding.entry else "%(code)s"
     values = dict(finding.evidence)
     if finding.code == Code.SEVERAL_KINDS and "kinds" in values:

@@ -1,4 +1,4 @@
-"""What a plan says to people: its members with the reasons, how long writes will wait, what would be lost by force."""
+"""A plan for people to read: its members with the reasons, the expected pause, and the records at risk."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from hadash.switching.machines.switches import KINDS, STAGES, WAY, Kind, Status
 from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 
-#: Members that a page lists; a radius can hold thousands.
+#: Most members that a page lists; a radius can have thousands.
 SHOWN_MEMBERS = 200
 
 
-#: Names that a form carries back, at most (a few hundred kilobytes); of a larger radius the page says only
-#: that it has changed.
+#: Most names that a form carries back (a few hundred kilobytes); for a larger radius the page only says that it
+#: has changed.
 CARRIED_NAMES = 2000
 
 
-#: Of what has changed, how many names a sentence has.
+#: Most names in a sentence about what has changed.
 NAMED_CHANGES = 20
 
 
-#: Switches of a pair whose pauses say what the next one's will be.
+#: A pair's last switches whose pauses predict the next one's.
 RECENT_SWITCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One member, and the way from what was asked for to it."""
+    """One member of a plan, and the chain of names from what was asked for to it."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class Row:
 
 
 def rows(plan: Plan) -> list[Row]:
-    """The members of a plan, nearest first; at most :data:`SHOWN_MEMBERS`."""
+    """Return the members of a plan, nearest first; at most :data:`SHOWN_MEMBERS`."""
     return [
         Row(
             kind_of(member.key),
@@ -62,8 +62,11 @@ def rows(plan: Plan) -> list[Row]:
 
 
 def kind_of(key: str) -> str:
-    """What kind of node a member is, in the reader's language."""
-    # (One after the other: a radius has thousands of members, and each word is looked up.)
+    """Return the word for the kind of a member's node, in the viewer's language.
+
+    :raises ValueError: the key names no kind of node.
+    """
+    # (Not a dictionary: a radius has thousands of members, and it would translate every word for each of them.)
     match key.partition(":")[0]:
         case "topic":
             return _("Topic")
@@ -82,16 +85,18 @@ def kind_of(key: str) -> str:
 
 
 def name_of(key: str) -> str:
+    """Return the name of a member's node."""
     kind, _colon, rest = key.partition(":")
     return rest if kind in (TOPIC, GROUP) else str(parse(rest))
 
 
 def why_it_moves(member: Member) -> str:
+    """Return why a member moves, in the viewer's language."""
     if not member.because:
         return _("asked for")
     name = name_of(member.because)
     belongs = member.because.partition(":")[0] in (TOPIC, GROUP)
-    if belongs:  # a user of something that moves
+    if belongs:  # the member uses something that moves
         texts = {
             "produce": _("writes to %(name)s"),
             "consume": _("reads %(name)s"),
@@ -111,6 +116,7 @@ def why_it_moves(member: Member) -> str:
 
 
 def chain_to(member: Member, by_key: Mapping[str, Member]) -> tuple[str, ...]:
+    """Return the names from what was asked for to a member."""
     found = [member]
     while found[-1].because and found[-1].because in by_key:
         found.append(by_key[found[-1].because])
@@ -118,15 +124,15 @@ def chain_to(member: Member, by_key: Mapping[str, Member]) -> tuple[str, ...]:
 
 
 def carried(plan: Plan) -> str:
-    """What a plan moves, one node a line, for the form that asks for it: when it has changed by then, the
-    page says how.
+    """Return what a plan moves, one node per line, for the request form to carry: if it has changed when the form
+    is sent, the page says how. Empty for more than :data:`CARRIED_NAMES`.
     """
     names = sorted(_moved(plan))
     return "\n".join(names) if len(names) <= CARRIED_NAMES else ""
 
 
 def changes(shown: str, plan: Plan) -> list[Sentence]:
-    """How ``plan`` differs from the one of which :func:`carried` was ``shown``; nothing when that is not known."""
+    """Return how ``plan`` differs from the earlier one whose :func:`carried` is ``shown``; nothing without one."""
     if not shown:
         return []
     return _changes(
@@ -135,7 +141,7 @@ def changes(shown: str, plan: Plan) -> list[Sentence]:
 
 
 def changed(before: Plan, now: Plan) -> list[Sentence]:
-    """How one plan differs from an earlier one of the same; nothing when an approval of the one is one of the other."""
+    """Return how a plan differs from an earlier one; nothing when an approval of the one also holds for the other."""
     return _changes(_moved(before), _moved(now))
 
 
@@ -148,7 +154,7 @@ def _changes(before: set[str], now: set[str]) -> list[Sentence]:
 
 
 def _moved(plan: Plan) -> set[str]:
-    """What is approved of a plan, each with its kind before its name."""
+    """Return what an approval of a plan covers, each name with its kind before it."""
     return {
         *(f"identity:{identity}" for identity in plan.identities),
         *(f"topic:{name}" for name in plan.topics),
@@ -163,12 +169,12 @@ def _some(keys: set[str]) -> list[str]:
 
 
 def expected_pause(pair: Pair, kind: Kind = Kind.PLANNED) -> float:
-    """Seconds for which clients will wait: the median of the pair's last switches that went the same way,
-    else what a healthy stack takes.
+    """Return the seconds for which clients will wait: the median of the pair's last switches with the same stages,
+    or the stages' default times when there are none.
     """
     way = (
         WAY if kind.spec.changes_nothing else kind.spec.way
-    )  # a rehearsal tells what the switch itself would take
+    )  # a rehearsal predicts the pause of the real switch
     alike = [other.value for other, spec in KINDS.items() if spec.way == way]
     done = Switch.objects.filter(pair=pair, kind__in=alike, status=Status.SUCCEEDED.value).order_by(
         "-ended_at"
@@ -187,8 +193,8 @@ STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.ite
 
 
 def reads_from_mirrors(plan: Plan) -> bool:
-    """Whether it is a read split whose readers are on mirrors when it is done; else they come home, to where
-    is written.
+    """Whether the plan is a read split after which readers are on the mirrors; otherwise a read split brings them
+    home, to the cluster with the writers.
     """
     return (
         plan.kind.spec.readers_only
@@ -199,7 +205,7 @@ def reads_from_mirrors(plan: Plan) -> bool:
 
 
 def records_at_risk(mirrors: Iterable[Mirror]) -> int | None:
-    """Records that only the source has now; ``None`` when a mirror's lag is not known, or it does not run."""
+    """Return how many records only the source has now; ``None`` when a mirror does not run or its lag is unknown."""
     total = 0
     for mirror in mirrors:
         if badges.of_mirror(mirror).look != "fine" or mirror.lag_records is None:

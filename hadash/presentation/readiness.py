@@ -1,7 +1,7 @@
 """Whether clients of a pair can be switched now, in one sentence with its reasons. Pure.
 
-This is what every plan is checked for whatever it moves; what concerns some clients only (a Topic without a
-mirror, a finding) is said besides. What is not known is never taken for good.
+These are the checks that every plan has to pass, whatever it moves; reasons that concern only some clients (a Topic
+without a mirror, a finding) are notices. Unknown facts never count as good.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from hadash.sentences import Sentence, say
 
 
 class Grade(IntEnum):
-    """How much a reason weighs, the gravest last. A ``NOTICE`` concerns some clients; ``UNKNOWN`` is what
-    nobody could find out.
+    """The weight of a reason, the gravest last. ``NOTICE``: look at it first, a switch is not refused; ``UNKNOWN``:
+    it could not be found out.
     """
 
     READY = 0
@@ -33,7 +33,9 @@ class Grade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """``page``: the name of the page that shows more, with its ``arguments``, and ``query`` behind its address."""
+    """One reason. ``page``: the name of the page that shows more, with its ``arguments``; ``query`` is appended to
+    the page's address.
+    """
 
     grade: Grade
     sentence: Sentence
@@ -44,7 +46,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """``answers``: ``None`` when nobody has looked lately."""
+    """The facts about a cluster. ``answers``: ``None`` when no worker has looked lately."""
 
     name: str
     answers: bool | None
@@ -52,7 +54,9 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class GatewayFacts:
-    """``applied``: whether it has the newest bindings in effect. One that is excluded is not among them."""
+    """The facts about a Gateway that is not excluded. ``applied``: whether it has the newest bindings in effect.
+    ``silent``: whether it did not report its connected clients.
+    """
 
     id: str
     live: bool
@@ -62,9 +66,13 @@ class GatewayFacts:
 
 @dataclass(frozen=True, slots=True)
 class MirrorFacts:
-    """``fine``: ``None`` when nobody has looked lately. ``seconds``: how late it is; ``None`` when nobody
-    knows. ``turning``: a switch is turning it round. ``count``: so many mirrors of which the same can be said
-    (on which side of the RPO they are, too); it is the one furthest behind.
+    """The facts about mirrors in the same condition, which are also on the same side of the RPO.
+
+    :param name: the mirror of them that is furthest behind.
+    :param fine: ``None`` when no worker has looked lately.
+    :param seconds: how late that mirror is; ``None`` when that is not known.
+    :param turning: a switch is turning them round.
+    :param count: how many mirrors there are in this condition.
     """
 
     name: str
@@ -76,10 +84,15 @@ class MirrorFacts:
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """What is known of a pair now. ``zookeeper_fault``: why ZooKeeper does not answer; empty when it does.
-    ``blackout``: why nothing may be switched now. ``workers``: how many are there that carry out switches.
-    ``switching``: how many switches run. ``unmirrored``: AppIDs that use a Topic which no mirror copies, of
-    ``appids``; ``None`` when no run has counted them. ``high``: findings of high severity that count.
+    """The facts about a pair now.
+
+    :param zookeeper_fault: why ZooKeeper does not answer; empty when it does.
+    :param workers: the number of workers that carry out switches.
+    :param blackout: why nothing may be switched now; ``None`` without a blackout.
+    :param switching: the number of running switches.
+    :param unmirrored: AppIDs out of ``appids`` that use a Topic which no mirror copies; ``None`` when no run has
+        counted them.
+    :param high: the number of open findings of high severity that nobody has accepted.
     """
 
     pair: str
@@ -98,7 +111,7 @@ class PairFacts:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """``grade``: that of the gravest reason."""
+    """The verdict on a pair. ``grade``: that of the gravest reason."""
 
     grade: Grade
     sentence: Sentence
@@ -106,7 +119,7 @@ class Readiness:
 
 
 def readiness(facts: PairFacts) -> Readiness:
-    """The gravest reasons first."""
+    """Return the verdict on a pair, the gravest reasons first."""
     found = [
         *_engine(facts),
         *_workers(facts),

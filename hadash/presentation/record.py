@@ -1,6 +1,4 @@
-"""A switch that has ended as a record: what was asked, who agreed, what was done when, and what proves that
-nothing was lost.
-"""
+"""The record of an ended switch: request, approvals, what was done when, and the proof that nothing was lost."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.stages.context import StageContext
 
-#: Rows of the proof that stand on the page; the CSV has all of them.
+#: Most rows of the proof, and of the pauses, on the page; the CSV has all of them.
 PROOF_SHOWN = 200
 
 #: Columns of the proof as CSV.
@@ -33,10 +31,10 @@ PROOF_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """One partition when its writers stood still and the mirror had caught up: both sides ended at the same record.
+    """One partition after its writers had stopped and the mirror had caught up: both sides ended at the same record.
 
-    The source ends at ``source_end`` (its next offset), the target at ``target_end``: what clients wrote
-    after the switch begins there.
+    The source ends at ``source_end`` (its next offset), the target at ``target_end``: records that clients wrote
+    after the switch begin there.
     """
 
     topic: str
@@ -46,17 +44,17 @@ class Proved:
 
     @property
     def last_on_source(self) -> int | None:
-        """The offset of the last record that was written there; ``None`` for a partition that never had one."""
+        """The offset of the source's last record; ``None`` for a partition that never had one."""
         return self.source_end - 1 if self.source_end else None
 
     @property
     def copy_on_target(self) -> int | None:
-        """Where its copy is."""
+        """The offset of that record's copy on the target; ``None`` for a partition that never had a record."""
         return self.target_end - 1 if self.target_end else None
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """As :data:`PROOF_COLUMNS`."""
+        """The values of :data:`PROOF_COLUMNS`."""
         return (
             self.topic,
             self.partition,
@@ -69,7 +67,7 @@ class Proved:
 
 
 def proof_of(facts: Mapping[str, Any], records: Iterable[StageRecord]) -> list[Proved]:
-    """By partition, in order; empty where no drain has proved both sides equal
+    """Return the proof by partition, in order; empty when no drain has proved both sides equal
     (:func:`hadash.presentation.live.proved_equal`).
     """
     if not live.proved_equal(list(records)):
@@ -79,7 +77,7 @@ def proof_of(facts: Mapping[str, Any], records: Iterable[StageRecord]) -> list[P
 
 
 def record_of(switch: Switch) -> dict[str, Any]:
-    """What the record shows. Seven queries."""
+    """Return the values for a switch's record. Seven queries."""
     records = list(switch.stages.all())
     proof = proof_of(switch.facts, records)
     entries = Entry.objects.filter(subject=switch.subject)
@@ -102,5 +100,5 @@ def record_of(switch: Switch) -> dict[str, Any]:
 
 
 def moment(seconds: float | None) -> datetime | None:
-    """A moment that a Gateway has told."""
+    """Return a Gateway's time (seconds since 1970) as a datetime in UTC."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""Reads for pages. Nothing here changes anything."""
+"""Reads for pages and the API. Nothing here changes anything."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Approval, Switch
 from hadash.switching.retirement.services import open_of
 
-#: Minutes of mirror lag in the small line beside a mirror.
+#: Minutes of lag in the sparkline beside a mirror.
 LAG_MINUTES = 5
-#: Seconds after which a client that was seen is not said to be there now. Access is collected every few seconds.
+#: Seconds after which a client that was seen no longer counts as present. Access is collected every few seconds.
 SEEN_NOW_SECONDS = 60
 
 
 def hues() -> dict[str, str]:
-    """Cluster name → ``first`` or ``second``: the one thing that blue and orange say."""
+    """Return cluster name → ``first`` or ``second``: the only meaning of blue and orange."""
     found: dict[str, str] = {}
     for first, second in Pair.objects.values_list("first__name", "second__name"):
         found.setdefault(first, "first")
@@ -45,7 +45,7 @@ def hues() -> dict[str, str]:
 
 
 def generated_pairs(user: Any) -> list[str]:
-    """Of the pairs that ``user`` may see, those that are made up."""
+    """Return the names of the generated pairs that ``user`` may see."""
     return list(pairs_where(user).filter(first__generated=True).values_list("name", flat=True))
 
 
@@ -53,7 +53,7 @@ def generated_pairs(user: Any) -> list[str]:
 
 
 def switches(user: Any) -> QuerySet[Switch]:
-    """Those that ``user`` may see, with everything that a line about a switch shows; without the bulky columns."""
+    """Return the switches that ``user`` may see, with all that a line about a switch shows; without bulky columns."""
     return with_relations(Switch.objects.filter(pair__in=pairs_where(user))).defer(
         "traffic",
         "facts",
@@ -67,7 +67,7 @@ def switches(user: Any) -> QuerySet[Switch]:
 
 
 def with_relations(found: Any) -> QuerySet[Switch]:
-    """With everything beside the row itself that a page about a switch shows."""
+    """Return switches with the related rows that a page about a switch shows."""
     shown: QuerySet[Switch] = found.select_related(
         "source", "target", "pair", "requested_by", "decided_by", "restores"
     )
@@ -75,7 +75,7 @@ def with_relations(found: Any) -> QuerySet[Switch]:
 
 
 def waiting_for(user: User) -> QuerySet[Switch]:
-    """Switches that ``user`` can do something about: decide on, review, let go on, or run again."""
+    """Return the switches that wait for ``user``: to decide on, review, give a go, or run again."""
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
     reviewed = [kind.value for kind in Kind if kind.spec.reviewed]
@@ -90,15 +90,20 @@ def waiting_for(user: User) -> QuerySet[Switch]:
 
 
 def running(user: Any) -> QuerySet[Switch]:
+    """Return the switches that are approved or running and that ``user`` may see."""
     return switches(user).filter(status__in=[Status.APPROVED.value, Status.RUNNING.value])
 
 
 def recent(user: Any, count: int = 6) -> QuerySet[Switch]:
+    """Return the last ended switches that ``user`` may see."""
     return switches(user).filter(status__in=[s.value for s in ENDED]).order_by("-ended_at")[:count]
 
 
 def people_who(permission: str, pair: Pair | None, *besides: User | None) -> list[str]:
-    """Names of those who hold a permission on a pair, for a sentence that says whom to ask."""
+    """Return names of people with a permission on a pair, for a sentence that says whom to ask; at most 12.
+
+    :param besides: people to leave out.
+    """
     people = roles.people_who(permission, pair).exclude(
         pk__in=[user.pk for user in besides if user is not None]
     )
@@ -106,15 +111,15 @@ def people_who(permission: str, pair: Pair | None, *besides: User | None) -> lis
 
 
 def name_of(user: Any) -> str:
-    """What people call somebody; the program itself has no name."""
+    """Return a user's full name, or user name; ``hadash`` for hadash itself (``None``)."""
     if user is None:
         return "hadash"
     return user.get_full_name() or user.get_username()
 
 
 def retirements(user: Any, appid: AppID | None = None) -> list[Retirement]:
-    """Old Topics whose removal has not come to its end, the next one first; of one AppID those that it was
-    moved with.
+    """Return the retirements that are not finished, the next one first; with ``appid`` only of switches that
+    moved it.
     """
     found = open_of(pairs_where(user) if appid is None else [appid.pair_id])
     return [one for one in found if appid is None or appid.name in one.switch.the_plan().appids]
@@ -123,12 +128,12 @@ def retirements(user: Any, appid: AppID | None = None) -> list[Retirement]:
 # -- what the overview shows -------------------------------------------------------------------------------------
 
 
-#: Mirrors that a list of pairs has of each; all of them have a list of their own.
+#: Most mirrors of each pair in a list of pairs; all of them have a list of their own.
 LISTED_MIRRORS = 20
 
 
 def pairs(user: Any) -> Sequence[Pair]:
-    """The pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS`
+    """Return the pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS`
     by name) and ``mirror_count``. Two queries.
     """
     found = list(
@@ -145,13 +150,13 @@ def pairs(user: Any) -> Sequence[Pair]:
 
 
 def mirrors(pairs: Sequence[Pair]) -> QuerySet[Mirror]:
-    """The mirrors of some pairs, with all that a line about one says."""
+    """Return the mirrors of some pairs, with all that a line about a mirror shows."""
     return Mirror.objects.filter(pair__in=pairs).select_related("source", "pair__first", "pair__second")
 
 
 @dataclass(slots=True)
 class Seen:
-    """Where one client.id was seen: cluster → when last."""
+    """The clusters on which one client.id was seen: cluster → when last."""
 
     clusters: dict[str, datetime] = field(default_factory=dict)
 
@@ -165,11 +170,12 @@ class Seen:
 
     @property
     def cluster(self) -> str:
-        """The cluster that it was seen on last."""
+        """The cluster on which it was seen last; empty for none."""
         return max(self.clusters, key=lambda name: self.clusters[name], default="")
 
     @property
     def now(self) -> bool:
+        """Whether it was seen within the last :data:`SEEN_NOW_SECONDS`."""
         return self.last is not None and timezone.now() - self.last < timedelta(seconds=SEEN_NOW_SECONDS)
 
 
@@ -185,7 +191,7 @@ class BoundInstance:
 
     @property
     def astray(self) -> bool:
-        """Seen lately, and last on another cluster than the one that it is bound to."""
+        """Whether it was seen lately, and last on another cluster than the one that it is bound to."""
         return bool(
             self.binding
             and self.binding.state == "forward"
@@ -196,7 +202,7 @@ class BoundInstance:
 
 @dataclass(slots=True)
 class BoundAppID:
-    """An AppID with where it is bound, and its client.ids. ``binding`` is ``None`` when ZooKeeper is silent."""
+    """An AppID with its binding and its client.ids. ``binding`` is ``None`` when ZooKeeper does not answer."""
 
     appid: AppID
     binding: Binding | None
@@ -212,7 +218,7 @@ class BoundAppID:
 
 
 def bound_appids(appids: Iterable[AppID], engines: Engines) -> list[BoundAppID]:
-    """Join registered and observed client.ids of ``appids`` with their bindings. Two queries."""
+    """Return AppIDs with their registered and observed client.ids and the bindings. Two queries."""
     wanted = list(appids)
     seen: dict[tuple[int, str], dict[str, Seen]] = defaultdict(lambda: defaultdict(Seen))
     facts = (
@@ -256,7 +262,7 @@ def _bound(appid: AppID, engines: Engines, seen: dict[str, Seen]) -> BoundAppID:
 
 
 def appids(user: Any) -> QuerySet[AppID]:
-    """Those that ``user`` may see."""
+    """Return the AppIDs that ``user`` may see."""
     return (
         AppID.objects.filter(pair__in=pairs_where(user))
         .select_related("pair__first", "pair__second", "pair__default")
@@ -265,9 +271,9 @@ def appids(user: Any) -> QuerySet[AppID]:
 
 
 def fleet_coverage(user: Any) -> tuple[int, int]:
-    """(client.ids observed, those of them that are registered) over all AppIDs that ``user`` may see.
+    """Return (observed client.ids, how many of them are registered) over all AppIDs that ``user`` may see.
 
-    Counted by PostgreSQL: every viewer's overview asks every two seconds, and there may be many thousands.
+    PostgreSQL counts them: every viewer's overview asks every two seconds, and there may be many thousands.
     """
     observed = (
         Access.objects.filter(pair__in=pairs_where(user), last_seen__gte=access_since())
@@ -287,7 +293,7 @@ def fleet_coverage(user: Any) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class ObservedClient:
-    """What one client.id was observed to do."""
+    """The observed uses of one client.id."""
 
     client_id: str
     registered: bool
@@ -304,9 +310,9 @@ class ObservedClient:
 
 
 def observed_uses(appid: AppID, query: str = "") -> QuerySet[Access]:
-    """What its clients were observed to do, by client.id (those without one last).
+    """Return the observed uses of an AppID's clients, by client.id (those without one last).
 
-    :param query: only of client.ids that have it in their names.
+    :param query: a part of the client.id; empty for all.
     """
     found = Access.objects.filter(pair=appid.pair, appid=appid.name, last_seen__gte=access_since())
     if query:
@@ -317,7 +323,7 @@ def observed_uses(appid: AppID, query: str = "") -> QuerySet[Access]:
 
 
 def by_client(appid: AppID, uses: Iterable[Access]) -> list[ObservedClient]:
-    """The same by client.id, in the order in which they come. No query besides the registered InstanceIDs."""
+    """Group observed uses by client.id, in their order. No query besides the registered InstanceIDs."""
     registered = {instance.name for instance in appid.instances.all()}
     grouped: dict[str, list[Access]] = defaultdict(list)
     for use in uses:
@@ -326,16 +332,16 @@ def by_client(appid: AppID, uses: Iterable[Access]) -> list[ObservedClient]:
 
 
 def observed_clients(appid: AppID) -> list[ObservedClient]:
-    """All of them. One query besides the registered InstanceIDs."""
+    """Return all observed clients of an AppID. One query besides the registered InstanceIDs."""
     return by_client(appid, observed_uses(appid))
 
 
-#: client.ids and InstanceIDs that a field suggests; whoever has more types the name.
+#: Most client.ids and InstanceIDs that a field suggests; other names have to be typed.
 SUGGESTED_NAMES = 200
 
 
 def unregistered(appid: AppID) -> list[str]:
-    """client.ids that were observed and are not registered, the first by name."""
+    """Return the observed client.ids that are not registered: the first :data:`SUGGESTED_NAMES` by name."""
     names = (
         observed_uses(appid).exclude(client_id="").order_by("client_id").values_list("client_id", flat=True)
     )
@@ -344,20 +350,22 @@ def unregistered(appid: AppID) -> list[str]:
 
 
 def history_of(user: Any, appid: AppID, count: int = 20) -> QuerySet[Switch]:
-    """The switches that were asked for it, and those of something else that it came along with."""
+    """Return the switches that were requested for an AppID, and others that it moved along with."""
     key = Identity(appid.name).key
-    # (A key ends there, or goes on with what it is within its AppID: hadash.identity.identity.)
+    # (A key ends after the AppID, or + or # and a name within the AppID follow: hadash.identity.identity.)
     moved = Q(moved__contains=f'"{key}"') | Q(moved__contains=f'"{key}+') | Q(moved__contains=f'"{key}#')
     found = switches(user).filter(pair=appid.pair).annotate(moved=KeyTextTransform("identities", "plan"))
     return found.filter(Q(appid=appid.name) | moved)[:count]
 
 
-#: Topics that a field suggests; whoever has more types the name.
+#: Most Topics that a field suggests; other names have to be typed.
 SUGGESTED_TOPICS = 300
 
 
 def topics(pair: Pair, appid: AppID | None = None) -> list[str]:
-    """The Topics of a pair to choose from: those that an AppID has used, or that any mirror carries."""
+    """Return the Topics that a field suggests: those that an AppID has used; without one those that the pair's
+    clients have used or its mirrors carry.
+    """
     used = Access.objects.filter(pair=pair, last_seen__gte=access_since()).exclude(kind=Access.Kind.GROUP)
     if appid is not None:
         used = used.filter(appid=appid.name)
@@ -370,7 +378,7 @@ def topics(pair: Pair, appid: AppID | None = None) -> list[str]:
 
 
 def target_of(appid: AppID, instance_id: str | None, engines: Engines) -> tuple[Cluster, Cluster] | None:
-    """(from, to) of a switch asked for now; ``None`` when ZooKeeper does not say where the scope is bound."""
+    """Return (source, target) of a switch requested now; ``None`` when it is not known where the scope is bound."""
     if engines.fault:
         return None
     document = engines.documents.get(appid.name, BindingDocument(appid.name))

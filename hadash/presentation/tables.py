@@ -1,6 +1,4 @@
-"""The tables that jobs publish, as pages show them: columns with their words, how they can be sorted and what
-is looked for.
-"""
+"""The tables that jobs publish, as pages show them: their columns with words, their order, and the searched columns."""
 
 from __future__ import annotations
 
@@ -15,9 +13,12 @@ from hadash.governance.models import AdviceStep, Coverage, Edge, Island, LagDay,
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``kind``: text, name (of an AppID, with a link), number, percent (a share, 0 to 1), time, day, cluster,
-    names, seconds, kind (of a thing) or use. ``hint`` says what is counted; ``none`` stands where there is
-    nothing to be counted.
+    """A column of a table.
+
+    :param kind: text, name (of an AppID, with a link), number, percent (a share, 0 to 1), time, day, cluster,
+        names, seconds, kind (of a thing) or use.
+    :param hint: what is counted.
+    :param none: the text for a missing value.
     """
 
     name: str
@@ -28,19 +29,19 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether its values stand below each other digit by digit."""
+        """Whether its values are aligned as numbers."""
         return self.kind in ("number", "seconds", "percent")
 
     @property
     def classes(self) -> str:
-        """Of its head."""
+        """The CSS classes of the column's head."""
         return "num" if self.is_number else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table. ``sort``: columns that order it at first, "-" before one turns it round. ``searched``:
-    columns of names.
+    """One table. ``sort``: the columns of its default order, "-" before one reverses it. ``searched``: the columns
+    that are searched for a part of a name.
     """
 
     name: str
@@ -245,7 +246,7 @@ TABLES: dict[str, Table] = {
     )
 }
 
-#: The kinds of things that move (:mod:`hadash.radius.nodes`).
+#: The words for the kinds of things that move (:mod:`hadash.radius.nodes`).
 THING_WORDS: dict[str, Any] = {
     "topic": _("Topic"),
     "group": _("group"),
@@ -257,7 +258,7 @@ THING_WORDS: dict[str, Any] = {
 
 
 def column_words() -> dict[str, str]:
-    """What the columns of all tables are called, by name."""
+    """Return the words for the columns of all tables, by name."""
     return {column.name: str(column.word) for table in TABLES.values() for column in table.columns} | {
         "code": str(_("Rule")),
         "name": str(_("What")),

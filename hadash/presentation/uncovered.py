@@ -1,4 +1,4 @@
-"""The clients that are not registered, AppID by AppID, with what to tell their owner."""
+"""The clients that are not registered, AppID by AppID, with a text for their owner."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hadash.governance import selectors
 from hadash.governance.models import AdviceStep, Coverage, Edge, Run
 from hadash.inventory.models import AppID, InstanceID
 
-#: Names of clients that a text has; who has more is told how many.
+#: Most names of clients in a text; of the others it has the number.
 NAMED = 20
 
-#: Characters of a mailto: address that every mail program takes.
+#: Most characters of a mailto: address that every mail program accepts.
 MAX_MAILTO = 1800
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One that is not registered. ``name`` is empty for those without a client.id."""
+    """A client that is not registered. ``name`` is empty for those without a client.id."""
 
     name: str
     hosts: int
@@ -32,9 +32,9 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Uncovered:
-    """An AppID with clients that are not registered. ``before`` and ``after``: how many things move together
-    at most, as the work list counts registering them; ``None``: it is not on the list, as it would break up
-    nothing.
+    """An AppID with clients that are not registered. ``before`` and ``after``: how many things move together at
+    most, before and after they are registered, by the work list; ``None`` when the AppID is not on that list, as
+    registering them would break up nothing.
     """
 
     pair: str
@@ -53,7 +53,7 @@ class Uncovered:
 
     @property
     def nameless(self) -> bool:
-        """Whether some have no client.id at all: they have to get one before they can be registered."""
+        """Whether some clients have no client.id: they need one before they can be registered."""
         return any(not client.name for client in self.clients)
 
     @property
@@ -62,7 +62,7 @@ class Uncovered:
 
     @property
     def text(self) -> str:
-        """What to send to the owner, in the viewer's language."""
+        """The text for the owner, in the viewer's language."""
         parts = [
             ngettext(
                 "%(missing)s of %(seen)s Kafka client of AppID %(appid)s is not registered as an InstanceID.",
@@ -102,8 +102,8 @@ class Uncovered:
 
     @property
     def mailto(self) -> str:
-        """The text as a mail; to the owner, where that is an address. Empty where it is longer than mail
-        programs take.
+        """A ``mailto:`` link with the text; addressed to the owner if that is an address. Empty when it is longer
+        than mail programs accept.
         """
         to = self.owner if "@" in self.owner and " " not in self.owner else ""
         address = f"mailto:{quote(to)}?subject={quote(self.subject)}&body={quote(self.text)}"
@@ -111,7 +111,7 @@ class Uncovered:
 
 
 def rows_of(pairs: Sequence[str], query: str = "") -> QuerySet[Coverage]:
-    """The AppIDs of the last run that have such clients, those with the most first."""
+    """Return the AppIDs of the last run with unregistered clients, those with the most first."""
     rows = selectors.rows(Coverage, selectors.published(Run.Job.COVERAGE), pairs)
     rows = rows.filter(registered__lt=F("clients"))
     if query:
@@ -120,7 +120,7 @@ def rows_of(pairs: Sequence[str], query: str = "") -> QuerySet[Coverage]:
 
 
 def with_clients(rows: Iterable[Coverage]) -> list[Uncovered]:
-    """Some of these, each with its clients. Five queries, however many they are."""
+    """Return some of these AppIDs with their unregistered clients. Five queries for any number."""
     shown = list(rows)
     names = {row.appid for row in shown}
     pairs = {row.pair for row in shown}
@@ -164,15 +164,15 @@ def with_clients(rows: Iterable[Coverage]) -> list[Uncovered]:
     return found
 
 
-#: Columns of the CSV: a row a client.
+#: The columns of the CSV, which has a row per client.
 COLUMNS = ("pair", "appid", "owner", "client_id", "hosts", "moves_together_before", "moves_together_after")
 
-#: AppIDs that are read at once for the CSV.
+#: AppIDs per read for the CSV.
 _AT_ONCE = 500
 
 
 def csv_rows(rows: QuerySet[Coverage]) -> Iterator[tuple[object, ...]]:
-    """Of all of them."""
+    """Yield the rows of the CSV for all unregistered clients of these AppIDs."""
     keys = list(rows.values_list("pk", flat=True))
     for begin in range(0, len(keys), _AT_ONCE):
         part = rows.filter(pk__in=keys[begin : begin + _AT_ONCE])

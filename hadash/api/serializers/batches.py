@@ -1,4 +1,4 @@
-"""Batches."""
+"""Shapes of batches."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from hadash.radius.closure import Dimension
 from hadash.switching.batches.plans import Names
 from hadash.switching.machines.batches import ItemStatus, Status
 
-#: The largest number of a wave.
+#: The largest wave number.
 MAX_WAVE = 99_999
 
 
 class NamedShape(s.Serializer):
-    """One line of a list."""
+    """One line of the list: a name, and its wave if it has one."""
 
     name = Text(max_length=MAX_NAME_LENGTH)
     wave = s.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MAX_WAVE)
 
 
 class BatchPlanRequest(MoveRequest):
-    """Everything on the other cluster, or what ``list`` names; each name with all that moves with it."""
+    """What a batch moves: everything on the other cluster, or the names in ``list``, each with all that moves
+    with it.
+    """
 
     list = s.ListField(
         child=NamedShape(),

@@ -1,4 +1,4 @@
-"""Bindings by hand."""
+"""Shapes of bindings by hand."""
 
 from __future__ import annotations
 
@@ -28,11 +28,9 @@ _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": Tr
 
 
 class IdentityShape(s.Serializer):
-    """What is bound of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID
-    itself.
-    """
+    """An identity of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID itself."""
 
-    # Names are taken as they are: one that begins with a blank is refused with a reason, not read as another.
+    # Names are not trimmed: one that begins with a blank is refused with a reason, not read as another name.
     instance_id = Text(max_length=MAX_NAME_LENGTH, trim_whitespace=False, **_OPTIONAL)
     topics = s.ListField(
         child=Text(max_length=MAX_RESOURCE, trim_whitespace=False),
@@ -66,7 +64,7 @@ class BindingsRequest(s.Serializer):
 
 
 def wanted_of(appid: str, values: dict[str, Any]) -> Wanted:
-    """What :class:`BindingsRequest` has validated."""
+    """Return the identities to bind and to unbind from values that :class:`BindingsRequest` has validated."""
 
     def identities(named: list[dict[str, Any]]) -> tuple[Identity, ...]:
         return tuple(

@@ -1,4 +1,4 @@
-"""What the shapes of several things share."""
+"""Shapes and limits that several other shapes share."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rest_framework import serializers as s
 from hadash.api.fields import Text
 from hadash.identity.names import MAX_RESOURCE_LENGTH
 
-#: Topics of one scope: more are "everything".
+#: Most Topics of one scope: for more, "everything" is meant.
 MAX_TOPICS = 1000
 
-#: Characters of a reason or a note.
+#: Most characters of a reason or a note.
 MAX_TEXT = 2000
 
-#: Characters of a Topic or group name, as Kafka has them.
+#: Most characters of a Topic or group name, as in Kafka.
 MAX_RESOURCE = MAX_RESOURCE_LENGTH
 
 
 def words(kind: Any) -> list[str]:
-    """The values of an enumeration."""
+    """Return the values of an enumeration."""
     return [each.value for each in kind]
 
 
@@ -39,7 +39,7 @@ class NothingRequest(s.Serializer):
 
 
 class WindowRequest(s.Serializer):
-    """From when to when something may start."""
+    """The window in which it may start."""
 
     start_at = s.DateTimeField(
         required=False, help_text="From when it may start; without it as soon as it is approved."
@@ -57,12 +57,12 @@ class WindowRequest(s.Serializer):
 
 
 def window_of(values: dict[str, Any]) -> tuple[datetime, datetime] | None:
-    """What :class:`WindowRequest` has validated."""
+    """Return the window from values that :class:`WindowRequest` has validated; ``None`` without one."""
     return (values["start_at"], values["start_until"]) if "start_at" in values else None
 
 
 class SeenRequest(s.Serializer):
-    """An approval says what was seen."""
+    """An approval, which names what the approver has seen."""
 
     approvals = s.IntegerField(
         required=False,
@@ -78,14 +78,14 @@ class ApprovalShape(s.Serializer):
 
 
 class MoveRequest(s.Serializer):
-    """From where to where: the other cluster of the pair is the source."""
+    """A move within a pair: from the other cluster, the source, to the target."""
 
     pair = s.SlugField(max_length=40)
     target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
 
 
 class RequestedShape(s.Serializer):
-    """What everything says that one person asks for and others decide on."""
+    """A request that one person makes and others decide on."""
 
     key = Text()
     pair = Text()
@@ -99,7 +99,7 @@ class RequestedShape(s.Serializer):
 
 
 class MovedShape(RequestedShape):
-    """And a switch and a batch."""
+    """A request to move clients: a switch or a batch."""
 
     source = Text()
     target = Text()
@@ -110,7 +110,7 @@ class MovedShape(RequestedShape):
 
 
 class DecisionShape(s.Serializer):
-    """Who has approved it, and why it was declined or cancelled."""
+    """The approvals, and the reason if it was declined or cancelled."""
 
     approvals = ApprovalShape(many=True)
     approvals_needed = s.IntegerField()
@@ -118,7 +118,7 @@ class DecisionShape(s.Serializer):
 
 
 class ProblemShape(s.Serializer):
-    """RFC 9457."""
+    """An error as problem details (RFC 9457)."""
 
     type = Text()
     title = Text()

@@ -1,4 +1,4 @@
-"""Drafts of requests."""
+"""Shapes of drafts of requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hadash.switching.drafts.services import FIELDS
 
 
 class DraftRequest(s.Serializer):
-    """What the request form would be filled with."""
+    """The fields of the request form, as far as they are filled in."""
 
     pair = s.SlugField(max_length=40)
     appid = s.IntegerField(

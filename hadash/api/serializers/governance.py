@@ -1,4 +1,4 @@
-"""Findings, the tables that jobs publish, jobs and runs."""
+"""Shapes of findings, of the tables that jobs publish, of jobs and of runs."""
 
 from __future__ import annotations
 
@@ -173,8 +173,8 @@ class RowChangeShape(s.Serializer):
 
 
 class ChangesShape(s.Serializer):
-    """How a table has changed. Rows are told by their keys, at most some hundred of each kind; the counts are
-    of all.
+    """The changes of a table. Rows are named by their keys, at most some hundred of each kind; the counts cover
+    all of them.
     """
 
     table = Text()
@@ -187,5 +187,5 @@ class ChangesShape(s.Serializer):
     changed_count = s.IntegerField()
 
 
-#: The tables that there are.
+#: The names of all tables.
 TABLE_NAMES = tuple(TABLES)

@@ -15,7 +15,7 @@ class HandoverQuery(s.Serializer):
 
 
 class HandoverShape(s.Serializer):
-    """How often one kind of work came to a worker in one way."""
+    """How often one kind of work reached a worker in one way."""
 
     work = s.ChoiceField(Work.choices)
     way = s.ChoiceField(Way.choices, help_text="Something to look at: " + ", ".join(FAULTS) + ".")

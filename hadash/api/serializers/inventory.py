@@ -1,4 +1,4 @@
-"""Pairs, clusters, mirrors, AppIDs, access and Gateways."""
+"""Shapes of pairs, clusters, mirrors, AppIDs, access and Gateways."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClusterShape(s.Serializer):
 
 
 class DriftShape(s.Serializer):
-    """The connector's settings that were found different from what hadash gives it; never their values."""
+    """The connector's settings that differ from those that hadash sets; never their values."""
 
     keys = s.ListField(child=Text())
     since = s.DateTimeField()
@@ -36,7 +36,7 @@ class DriftShape(s.Serializer):
 
 
 class DifferenceShape(s.Serializer):
-    """Records of a partition that are not on the standby as they are on the source."""
+    """Records of a partition that differ between the standby and the source."""
 
     topic = Text()
     partition = s.IntegerField()
@@ -67,7 +67,7 @@ class GapShape(s.Serializer):
 
 
 class CopiedTwiceShape(s.Serializer):
-    """Records that are twice in one partition, because the Connect worker of the mirror died."""
+    """Records that are in one partition twice, because the mirror's Connect worker died."""
 
     cluster = Text(help_text="The cluster that holds them.")
     topic = Text()
@@ -108,7 +108,7 @@ class PairShape(s.Serializer):
 
 
 class RulesShape(s.ModelSerializer):
-    """What is null is as in the settings; ``in_effect`` has both."""
+    """The rules of a pair. A rule that is null is as in hadash's settings."""
 
     class Meta:
         model = Policy

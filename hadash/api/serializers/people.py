@@ -1,4 +1,4 @@
-"""People, their roles and tokens, and what they did."""
+"""Shapes of people, their roles and tokens, and of the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans and switches."""
+"""Shapes of plans and switches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from hadash.switching.previews import Checks
 
 
 class ScopeShape(s.Serializer):
-    """What is to move: an AppID, one InstanceID of it, some Topics, or everything that is on the other cluster."""
+    """What is to move: an AppID, one of its InstanceIDs, some Topics, several of them together, or everything that
+    is on the other cluster.
+    """
 
     kind = s.ChoiceField(words(ScopeKind))
     appid = Text(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
@@ -87,7 +89,7 @@ class ScopeShape(s.Serializer):
 
 
 def scope_of(values: dict[str, Any]) -> Scope:
-    """The scope that :class:`ScopeShape` has validated."""
+    """Return the scope from values that :class:`ScopeShape` has validated."""
     return Scope.from_json({**values, "topics": sorted(set(values["topics"]))})
 
 
@@ -292,7 +294,7 @@ class RebuildRequest(s.Serializer):
 
 
 class RetirementShape(s.Serializer):
-    """What becomes of the mirror and the old Topics after a migration."""
+    """The removal of the mirror and the old Topics after a migration."""
 
     status = s.ChoiceField(words(RetirementStatus))
     due_at = s.DateTimeField(help_text="When they are deleted by themselves, while it is waiting.")

@@ -1,1 +1,1 @@
-"""Handlers: each validates by its shape, reads through selectors, changes through services."""
+"""The API's handlers. Each validates with a shape, reads through selectors and changes through services."""

@@ -1,6 +1,4 @@
-"""What people do to something that was asked for (a switch, a batch, a change of bindings): ``POST
-/<things>/<key>/<act>/``.
-"""
+"""Acts on something that was requested (a switch, a batch, a change of bindings): ``POST /<things>/<key>/<act>/``."""
 
 from __future__ import annotations
 
@@ -18,22 +16,22 @@ from hadash.api.views.common import KEY, View, problems
 
 Held = TypeVar("Held", bound=Any)
 
-#: Carries an act out, with the values of its shape. Gives the thing as the act has left it; ``None`` when it
+#: Carries out an act, with the values of its shape. Returns the thing as the act has left it; ``None`` when it
 #: has to be looked up.
 CarryOut = Callable[[Request, Held, dict[str, Any]], Held | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Acts(Generic[Held]):
-    """The acts on one kind of thing. Each answers with the thing as it is then: 202 while workers go on with it."""
+    """The acts on one kind of thing. Each answers with the thing after the act: with 202 while workers continue it."""
 
-    #: Ends the ids of the operations: ``approve_switch``.
+    #: The end of the operations' ids, as in ``approve_switch``.
     noun: str
-    #: The thing by user and key; raises Http404 when there is none that they may see.
+    #: Returns the thing by user and key; raises Http404 when there is none that the user may see.
     look: Callable[[Any, str], Held]
     shape: type[s.Serializer]
     present: Callable[[Held], dict[str, Any]]
-    #: Statuses in which workers go on with it.
+    #: Statuses in which workers continue it.
     going_on: Collection[Any]
 
     def act(
@@ -44,9 +42,9 @@ class Acts(Generic[Held]):
         carry_out: CarryOut[Held],
         codes: Collection[int] = (200, 202, 412, 503),
     ) -> type[View]:
-        """The class of one act, that takes a body of the shape ``asked``.
+        """Return the view class of one act, which takes a body of the shape ``asked``.
 
-        :param codes: what it answers besides 400, 404, 409 and 422. With 202 and not 200 workers always go on with it.
+        :param codes: its answers besides 400, 404, 409 and 422. With 202 but not 200, workers always continue it.
         """
         acts = self
         good = {code: acts.shape for code in codes if code < 300}
@@ -64,7 +62,7 @@ class Acts(Generic[Held]):
             def post(self, request: Request, key: str) -> Response:
                 values = self.validated(asked)
                 held = carry_out(request, acts.look(request.user, key), values)
-                if held is None:  # (else not looked up again: a fast worker may have ended it already)
+                if held is None:  # (otherwise not looked up again: a fast worker may have ended it already)
                     held = acts.look(request.user, key)
                 return Response(acts.present(held), status=acts.code(held, codes))
 
@@ -74,7 +72,7 @@ class Acts(Generic[Held]):
         return OneAct
 
     def code(self, held: Held, codes: Collection[int]) -> int:
-        """202 while workers go on with ``held``, else 200, as far as both are among ``codes``."""
+        """Return 202 while workers continue ``held``, else 200, if both are among ``codes``."""
         if 200 not in codes:
             return 202
         return 202 if 202 in codes and held.current in self.going_on else 200

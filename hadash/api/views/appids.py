@@ -1,4 +1,4 @@
-"""AppIDs, their InstanceIDs, and what was observed."""
+"""Handlers for AppIDs, their InstanceIDs and bindings, and what was observed."""
 
 from __future__ import annotations
 

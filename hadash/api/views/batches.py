@@ -1,4 +1,4 @@
-"""Batches: what would move in which wave, and what people do with it."""
+"""Handlers for batches and their plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bindings by hand: what a change would write, and the changes themselves."""
+"""Handlers for bindings by hand: what a change would write, and the changes themselves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from hadash.switching.models.binding_changes import BindingChange, digest_of
 
 
 def shown(found: BindingChange) -> dict[str, Any]:
-    """``ChangeShape``."""
+    """Return a change of bindings as ``ChangeShape``."""
     names: tuple[str, ...] = (
         "key",
         "appid",
@@ -62,7 +62,10 @@ def shown(found: BindingChange) -> dict[str, Any]:
 
 
 def _the_appid(user: Any, values: dict[str, Any]) -> AppID:
-    """:raises Http404: there is none of the pair, or ``user`` may not see it."""
+    """Return the AppID that a request names.
+
+    :raises Http404: the pair has no such AppID, or ``user`` may not see it.
+    """
     pair = the_pair(user, values["pair"])
     found = selectors.appids(user).filter(pair=pair, name=values["appid"]).first()
     if found is None:

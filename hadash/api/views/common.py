@@ -1,4 +1,4 @@
-"""What the handlers share."""
+"""Base classes, look-ups and descriptions that the handlers share."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ from hadash.presentation.lookups import the_switch as the_switch
 
 
 class View(APIView):
-    """A handler's class. Whoever asks is signed in: nothing here is public."""
+    """The base of all handlers. The user is always signed in: nothing here is public."""
 
     def validated(self, shape: type[BaseSerializer], data: Any = None) -> dict[str, Any]:
-        """The body, or ``data``, as ``shape`` says. :raises ValidationError: it is not."""
+        """Return the body, or ``data``, validated by ``shape``.
+
+        :raises ValidationError: it does not fit.
+        """
         serializer = shape(data=self.request.data if data is None else data)
         serializer.is_valid(raise_exception=True)
         found: dict[str, Any] = serializer.validated_data
@@ -38,7 +41,7 @@ class View(APIView):
 
 @extend_schema(exclude=True)
 class NoSuchAddress(View):
-    """Every other address: also this answer is a problem, not a page."""
+    """All other addresses: this answer, too, is a problem and not a page."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -46,23 +49,23 @@ class NoSuchAddress(View):
 
 
 class PagedView(View):
-    """One whose lists come in pages."""
+    """A handler whose lists come in pages."""
 
     pagination_class = Pages
 
     def page(self, rows: Any, present: Any) -> Response:
-        """One page of ``rows``, each as ``present`` shows it."""
+        """Return one page of ``rows``, each represented by ``present``."""
         return self.page_together(rows, lambda found: [present(row) for row in found])
 
     def page_together(self, rows: Any, present: Callable[[list[Any]], list[Any]]) -> Response:
-        """The same, where what a row shows is asked for all of them at once."""
+        """Return one page of ``rows``; ``present`` represents all of them at once."""
         pages = Pages()
         found = pages.paginate_queryset(rows, self.request, view=self) or []
         return pages.get_paginated_response(present(found))
 
 
 def browser(request: Request) -> str:
-    """The browser of a session; of a program the one in which its token was issued."""
+    """Return the name of a session's browser; for a program, of the browser in which its token was issued."""
     if request.auth is None:
         return browser_of(request._request)
     found: str = request.auth.issued_in
@@ -70,7 +73,10 @@ def browser(request: Request) -> str:
 
 
 def the_pair(user: Any, name: str) -> Pair:
-    """:raises Http404: there is none, or ``user`` may not see it."""
+    """Return the pair of this name.
+
+    :raises Http404: there is none, or ``user`` may not see it.
+    """
     found = pairs_where(user).select_related("first", "second", "default").filter(name=name).first()
     if found is None:
         raise Http404(_("There is no pair %(name)s.") % {"name": name})
@@ -78,7 +84,10 @@ def the_pair(user: Any, name: str) -> Pair:
 
 
 def the_cluster(pair: Pair, name: str) -> Cluster:
-    """:raises Http404: it is none of the pair's."""
+    """Return the cluster of this name.
+
+    :raises Http404: the pair has no such cluster.
+    """
     for cluster in pair.clusters:
         if cluster.name == name:
             return cluster
@@ -105,8 +114,8 @@ PAGES = [_query("page", "From 1."), _query("page_size", f"At most {Pages.max_pag
 
 
 def problems(*codes: int) -> dict[Any, Any]:
-    """The answers that any handler may give, and those with ``codes``."""
-    writes = {400, 413} if 422 in codes else set()  # (a key that is none, a body that is too large)
+    """Return the description of the errors that any handler may answer, and of those with ``codes``."""
+    writes = {400, 413} if 422 in codes else set()  # (a malformed key, a body that is too large)
     return {
         (code, "application/problem+json"): OpenApiResponse(ProblemShape, description=str(TITLES[code][1]))
         for code in sorted({401, 403, *codes, *writes})

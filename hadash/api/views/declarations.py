@@ -1,4 +1,4 @@
-"""Declared relations beside what was seen: by AppID, and as a file for a pair. What is possible the services decide."""
+"""Handlers for declared relations, beside what was seen: by AppID, and as a file for a pair."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hadash.presentation import declared
 from hadash.presentation.localized import sentence
 from hadash.sentences import Sentence, say
 
-#: Faults of a file that are told at once.
+#: Most faults of a file in one answer.
 MAX_FAULTS = 100
 
 
@@ -35,7 +35,7 @@ MAX_FAULTS = 100
 
 
 class RelationShape(s.Serializer):
-    """Who uses what."""
+    """One use of a Topic or a consumer group, by an InstanceID or by the AppID as a whole."""
 
     appid = Text()
     instance_id = Text(
@@ -59,7 +59,7 @@ class DifferenceShape(RelationShape):
 
 
 class DeclareRequest(s.Serializer):
-    """Every Topic in every way of ``kinds``, and every group."""
+    """Declares every Topic with every kind of ``kinds``, and every group."""
 
     instance_id = Text(
         max_length=MAX_NAME_LENGTH,
@@ -233,7 +233,7 @@ class Declarations(PagedView):
 
 
 class _Rows:
-    """The rows of a list, of which only those of a page are made."""
+    """The rows of a list; only those of the requested page are built."""
 
     def __init__(self, pair: Pair, rows: First) -> None:
         self._pair, self._rows = pair, rows

@@ -1,5 +1,5 @@
-"""One's own drafts of requests. A program asks for one as for any request (``request_switch``), and discards
-it then.
+"""Handlers for the user's own drafts of requests. To submit a draft, a program requests the switch
+(``request_switch``) and then discards the draft.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class OneDraft(View):
     )
     def delete(self, request: Request, pk: int) -> Response:
         draft = _own(request, pk)
-        # (A token that may only read discards nothing. At a browser everybody discards their own, also who
-        # may not request any more.)
+        # (A token that may only read discards nothing. At a browser people discard their own drafts, even when
+        # they may no longer request switches.)
         if request.auth is not None and not may(request.user, REQUEST, draft.pair):
             raise PermissionDenied("You may not request switches.")
         services.discard(draft)

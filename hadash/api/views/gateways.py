@@ -1,4 +1,4 @@
-"""Gateways, and whether switches wait for them."""
+"""Handlers for Gateways, and for whether switches wait for them."""
 
 from __future__ import annotations
 

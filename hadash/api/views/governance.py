@@ -1,4 +1,4 @@
-"""Findings and their acceptances, the rules, scores, and the tables that jobs publish."""
+"""Handlers for findings and their acceptances, the rules, scores, and the tables that jobs publish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How work comes to the workers."""
+"""Handler for how work reaches the workers."""
 
 from __future__ import annotations
 

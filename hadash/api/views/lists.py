@@ -1,4 +1,4 @@
-"""Lists of what was asked for, and the log of one: what they can be asked."""
+"""Query parameters of the lists of requests, and of their logs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers as s
 
-#: Lines of a log that are answered at once; ``after`` has the next ones.
+#: Most lines of a log in one answer; ``after`` gets the next ones.
 LOG_LINES = 500
 
 
@@ -31,10 +31,11 @@ def inbox(
     waiting_for: Callable[[Any], Any],
     *same: str,
 ) -> Any:
-    """The rows that ``asked`` (an :class:`InboxQuery`) wants.
+    """Return the rows that match ``asked`` (an :class:`InboxQuery`).
 
-    :param everything: the rows that a user may see. :param waiting_for: those that wait for a user.
-    :param same: columns besides the pair that are to hold what was asked, if it was.
+    :param everything: returns the rows that a user may see.
+    :param waiting_for: returns the rows that wait for a user.
+    :param same: columns that are filtered by the values of the same name in ``asked``, where it has them.
     """
     found = waiting_for(user) if asked["inbox"] == "waiting" else everything(user)
     if asked["inbox"] == "mine":

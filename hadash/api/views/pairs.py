@@ -1,4 +1,4 @@
-"""Pairs with their clusters and mirrors, and their rules."""
+"""Handlers for pairs with their clusters and mirrors, their rules and their blackouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever asks, their tokens, the other people, and the audit log."""
+"""Handlers for the user's own account and tokens, the other people, and the audit log."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class OneToken(View):
         found = ApiToken.objects.filter(user=request.user, pk=pk).first()
         if found is None:
             raise Http404(_("You have no such token."))
-        # (What has leaked must not end the others: its owner would be locked out by a token that may only read.)
+        # (A leaked token must not revoke the others: even one that may only read could lock its owner out.)
         if request.auth is not None and request.auth.pk != found.pk:
             raise PermissionDenied("A token revokes only itself: revoke others at a browser.")
         tokens.revoke(request.user, found, address_of(request))
@@ -186,7 +186,11 @@ class Roles(View):
 
 
 def _pair(name: str | None) -> Pair | None:
-    """(Whoever manages people gives roles on every pair, also on those that they do not see.)"""
+    """Return the pair of this name, also one that the user may not see: people with this permission give roles on
+    every pair.
+
+    :raises Http404: there is no such pair.
+    """
     if not name:
         return None
     found = Pair.objects.filter(name=name).first()

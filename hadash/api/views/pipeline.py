@@ -1,4 +1,4 @@
-"""The jobs of the pipeline, their schedules and their runs."""
+"""Handlers for the jobs of the pipeline, their schedules and their runs."""
 
 from __future__ import annotations
 

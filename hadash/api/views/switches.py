@@ -1,4 +1,4 @@
-"""Plans and switches."""
+"""Handlers for plans and switches."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Switches(PagedView):
 
 
 def _asked_for(asked: requests.SwitchRequest, values: dict[str, Any]) -> Switch:
-    """The new switch, of the kind that was asked for."""
+    """Submit the request and return the new switch."""
     return requests.submit(
         asked,
         handing_over.start_switch,

@@ -1,1 +1,1 @@
-"""Charts: rows → what Plotly draws, and the table that says the same. Pure; ``static/charts.js`` draws."""
+"""Charts: functions from rows to Plotly's data and a table with the same content. Pure; ``static/charts.js`` draws."""

@@ -1,4 +1,4 @@
-"""How the partitions of a group are spread over its members, and what a change of the group would make of it. Pure."""
+"""The chart of how a group's partitions are spread over its members, now and after a change of the group. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from django.utils.translation import gettext as _
 from hadash.dashboard.charts.chart import INK, QUIET, Chart, height_of
 from hadash.presentation.tables import Column
 
-#: Members that are drawn: those with the most and the fewest partitions when there are more.
+#: Most members that are drawn: of more, those with the most and the fewest partitions.
 MEMBERS = 26
 
 
 def spread(words: Mapping[str, str], now: Mapping[str, int], then: Mapping[str, int] | None = None) -> Chart:
-    """A bar a member: how many partitions it has. :param words: what members are called, by id. :param now:
-    partitions by id.
-    :param then: the same after a change; ``None`` when none is asked about.
+    """Return a chart with a bar per member: how many partitions it has.
+
+    :param words: the members' names by id.
+    :param now: the members' numbers of partitions by id.
+    :param then: the same after a change; ``None`` without a change.
     """
     members = list(dict.fromkeys([*now, *(then or ())]))
     members.sort(

@@ -1,5 +1,5 @@
-"""What moves together and why, step by step from what was asked for; and what is other today than when it was
-asked for. Pure.
+"""The chart of a blast radius: what moves together and why, step by step from what was asked for; and what has
+changed since the request. Pure.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from hadash.dashboard.charts.chart import BAD, FINE, GREYS, INK, QUIET, Chart, h
 from hadash.dashboard.charts.island_map import Turn
 from hadash.presentation.tables import Column
 
-#: Members that are drawn; of what is beyond, how many at each step.
+#: Most members that are drawn; the others are counted by step.
 MOST_DRAWN = 120
 
-#: Members that have their name beside them, and how much of a name is shown.
+#: Most members with which names are drawn, and most characters of a name.
 NAMED, NAME_LENGTH = 40, 34
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A member. ``because``: the key of the one that pulls it in; empty for what was asked for. ``why`` says
-    so in words, ``chain`` are the names of all from what was asked for to it. ``already``: it is on the
-    target.
+    """A member.
+
+    :param because: the key of the member that pulls it in; empty for what was asked for.
+    :param why: the same in words.
+    :param chain: the names of all members from what was asked for to this one.
+    :param already: it is on the target already.
     """
 
     key: str
@@ -45,11 +48,12 @@ class Link:
 def blast_radius(
     members: Sequence[Link], beyond: Mapping[int, int], says: str = "", address: str = ""
 ) -> Chart:
-    """From left to right: each step pulls in the next.
+    """Return the chart: from left to right, each step pulls in the next.
 
-    :param members: the nearest first; beyond :data:`MOST_DRAWN` they are only rows of the table. :param
-        beyond: how many at each step are not drawn.
-    :param address: of the page that has the table as CSV, when it is not the one that shows it.
+    :param members: the nearest first; beyond :data:`MOST_DRAWN` they are only rows of the table.
+    :param beyond: step → how many members are not drawn.
+    :param says: the sentence above the chart, if it is not the default one.
+    :param address: the page that has the table as CSV, when another page shows the chart.
     """
     shown = members[:MOST_DRAWN]
     places = _places(shown)
@@ -109,7 +113,7 @@ def blast_radius(
 
 
 def _places(shown: Sequence[Link]) -> dict[str, tuple[float, float]]:
-    """Each at its step, and beside those whom it pulls in: lines do not cross."""
+    """Place each member at its step and level with the members that it pulls in, so that lines do not cross."""
     children: dict[str, list[str]] = defaultdict(list)
     known = {link.key for link in shown}
     roots = []
@@ -120,7 +124,7 @@ def _places(shown: Sequence[Link]) -> dict[str, tuple[float, float]]:
             roots.append(link.key)
     places: dict[str, tuple[float, float]] = {}
     row = 0.0
-    # (Depth first, without calling itself: a chain may be long.)
+    # (Depth first, without recursion: a chain may be long.)
     waiting: list[tuple[str, int, bool]] = [(key, 0, False) for key in reversed(roots)]
     while waiting:
         key, step, settled = waiting.pop()
@@ -146,7 +150,7 @@ def _marks(shown: Sequence[Link], places: Mapping[str, tuple[float, float]]) -> 
         "x": [places[link.key][0] for link in shown],
         "y": [places[link.key][1] for link in shown],
         "text": [_short(link) if len(shown) <= NAMED else "" for link in shown],
-        # (Where lines go on to the right a name stands above them.)
+        # (Where lines continue to the right, the name is above them.)
         "textposition": ["top center" if link.key in leading else "middle right" for link in shown],
         "textfont": {"size": 11.5},
         "cliponaxis": False,

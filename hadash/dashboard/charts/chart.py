@@ -1,4 +1,4 @@
-"""What every chart has: its table twin, what Plotly is told, and what stands there when there is nothing to draw."""
+"""The base of all charts: the data for Plotly, the table twin, and the text when there is nothing to draw."""
 
 from __future__ import annotations
 
@@ -16,25 +16,31 @@ from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Keys, Order
 from hadash.presentation.tables import Column
 
-#: Rows of a twin that stand on the page; the CSV has all of them.
+#: Most rows of a table twin on the page; the CSV has all of them.
 TWIN_ROWS = 40
 
-#: Colours by what they say. ``static/charts.js`` looks up what they are in the light and in the dark, in
-#: ``hadash.css``.
+#: Colours by their meaning. ``static/charts.js`` looks up their values for light and dark mode in ``hadash.css``.
 FIRST, SECOND = "@first", "@second"
 FINE, WAITING, BAD, UNKNOWN = "@fine", "@waiting", "@bad", "@unknown"
 INK, QUIET, LINE, SURFACE = "@ink-2", "@ink-3", "@line", "@surface"
-#: For what says neither a cluster nor a state, from strong to faint.
+#: Colours for marks that mean neither a cluster nor a state, from strong to faint.
 GREYS = ("@ink-2", "@ink-3", "@line-strong")
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart. ``name`` stands in addresses and names of files. ``says``: what can be read from it, in a
-    sentence. ``columns`` and ``rows`` are the table twin. ``traces`` and ``layout`` are Plotly's; ``layout``
-    lies over what all charts share. Moments are numbers, milliseconds since 1970, and the axis that has them
-    is of type ``date``: the browser knows the viewer's zone. A point leads to the address that stands first
-    in its ``customdata``. ``empty`` stands there when there is nothing to draw.
+    """One chart.
+
+    Times are numbers, milliseconds since 1970, on an axis of type ``date``: the browser knows the viewer's time
+    zone. A click on a point opens the first address in its ``customdata``.
+
+    :param name: the name in addresses and file names.
+    :param columns: the columns of the table twin, and ``rows`` its rows.
+    :param traces: Plotly's traces.
+    :param layout: Plotly's layout; it overrides the layout that all charts share.
+    :param says: a sentence with what can be read from the chart.
+    :param empty: the text when there is nothing to draw.
+    :param height: pixels.
     """
 
     name: str
@@ -46,21 +52,21 @@ class Chart:
     says: Any = ""
     empty: Any = ""
     height: int = 280
-    #: On a narrow screen it is moved sideways instead of being pressed together.
+    #: Whether it scrolls sideways on a narrow screen instead of shrinking.
     is_wide: bool = False
-    #: The page that has its CSV, where that is not the one that shows it.
+    #: The page that has its CSV, if it is not the page that shows the chart.
     address: str = ""
-    #: It stands in what a page loads later: the page's address does not say how its twin is ordered.
+    #: Whether it is in a part that a page loads later: then the page's address cannot set the twin's order.
     is_fragment: bool = False
 
     def twin(self, order: Order | None = None) -> list[list[tuple[Column, Any]]]:
-        """The first rows in this order, each cell with its column."""
+        """Return the first rows of the twin in this order, each cell with its column."""
         rows = self.rows if order is None else order.rows(self.rows, self._keys)
         return [list(zip(self.columns, row, strict=True)) for row in rows[:TWIN_ROWS]]
 
     @property
     def _keys(self) -> Keys:
-        """What each column is ordered by."""
+        """The sort key of each column."""
         return {column.name: partial(_comparable, number) for number, column in enumerate(self.columns)}
 
     @property
@@ -70,14 +76,12 @@ class Chart:
 
     @property
     def drawn(self) -> dict[str, Any]:
-        """What the browser is told."""
+        """The data for the browser."""
         return {"name": self.name, "traces": list(self.traces), "layout": self.layout}
 
     @cached_property
     def script(self) -> SafeString:
-        """The element that holds :attr:`drawn` as JSON. (Written once for all who look at a chart that is
-        remembered.)
-        """
+        """The script element that holds :attr:`drawn` as JSON. (Rendered once for all viewers of a cached chart.)"""
         return json_script(self.drawn, self.element)
 
     @property
@@ -87,8 +91,8 @@ class Chart:
 
 
 def _comparable(number: int, row: Sequence[Any]) -> Any:
-    """A value of a row, as values of its column are compared: a text without regard to capitals, several
-    names as one text.
+    """Return a row's value for comparison with others of its column: texts ignoring case, several names as one
+    text.
 
     >>> _comparable(0, ["West"]), _comparable(0, [("b", "a")]), _comparable(0, [None])
     ('west', 'b, a', None)
@@ -99,12 +103,12 @@ def _comparable(number: int, row: Sequence[Any]) -> Any:
     return (", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)).casefold()
 
 
-#: Heights that ``static/hadash.css`` knows, in pixels.
+#: The heights that ``static/hadash.css`` defines, in pixels.
 HEIGHTS = (220, 280, 360, 480, 640)
 
 
 def height_of(rows: int) -> int:
-    """Room for so many rows below each other, each as high as a line of text.
+    """Return the height for so many rows, each as high as a line of text.
 
     >>> height_of(3), height_of(12), height_of(200)
     (220, 360, 640)
@@ -113,7 +117,7 @@ def height_of(rows: int) -> int:
 
 
 def milliseconds(at: datetime) -> int:
-    """As charts count moments.
+    """Return a time as charts have it: milliseconds since 1970.
 
     >>> milliseconds(datetime.fromisoformat("2026-11-21T17:05:00+00:00"))
     1795280700000
@@ -122,7 +126,7 @@ def milliseconds(at: datetime) -> int:
 
 
 def asked_csv(request: HttpRequest, charts: Iterable[Chart]) -> StreamingHttpResponse | None:
-    """The table of the chart that ``?csv=`` names; ``None`` when it names none of these."""
+    """Return the table of the chart that ``?csv=`` names; ``None`` when it names none of these charts."""
     name = request.GET.get("csv", "")
     for chart in charts:
         if chart.name == name:

@@ -1,4 +1,4 @@
-"""How well clients are known, AppID by Topic. Pure."""
+"""The map of coverage: how well clients are known, AppID by Topic. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from django.utils.translation import gettext_lazy, ngettext
 from hadash.dashboard.charts.chart import Chart, height_of
 from hadash.presentation.tables import Column
 
-#: AppIDs and Topics that are drawn: as many as have room for their names.
+#: Most AppIDs and Topics that are drawn: as many as have room for their names.
 APPIDS, TOPICS = 24, 30
 
 
 class Known(IntEnum):
-    """How well the clients of a cell are known: the gravest that holds for one of them."""
+    """How well the clients of a cell are known: the worst state of any of them."""
 
     REGISTERED = 0
     UNREGISTERED = 1
@@ -33,7 +33,7 @@ class Known(IntEnum):
 
     @property
     def mark(self) -> str:
-        """What stands in the cell: colour is not the only signal."""
+        """The sign in the cell: colour is not the only signal."""
         return ("✓", "○", "↻", "×2", "⤳")[self]
 
     @property
@@ -52,7 +52,7 @@ _WORDS: dict[Known, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The clients of an AppID that use a Topic, and how many of them are how. ``href``: the AppID's page."""
+    """The clients of an AppID that use a Topic, counted by their states. ``href``: the AppID's page."""
 
     pair: str
     appid: str
@@ -76,10 +76,10 @@ class Cell:
 
 
 def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Chart:
-    """A row for each AppID, those with the most clients that are not registered first; a column for each Topic.
+    """Return the map: a row per AppID, those with the most unregistered clients first; a column per Topic.
 
-    :param query: what these cells were looked for by, in the names of AppIDs and Topics. :param appids: how
-        many there are, when these cells are not of all of them.
+    :param query: the text in names of AppIDs and Topics by which the cells were selected.
+    :param appids: the number of all AppIDs, when the cells do not cover all of them.
     """
     missing: dict[tuple[str, str], int] = defaultdict(int)
     users: dict[str, int] = defaultdict(int)
@@ -163,7 +163,7 @@ def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Cha
 
 
 def _says(rows: int, appids: int, columns: int, topics: int) -> str:
-    """What the marks mean, and how much of the map is drawn."""
+    """Return the meaning of the marks, and how much of the map is drawn."""
     marks = " · ".join(f"{known.mark} {known.word}" for known in Known)
     if rows == appids and columns == topics:
         return marks

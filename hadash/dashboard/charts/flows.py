@@ -1,4 +1,4 @@
-"""Who uses what, from left to right: AppID, InstanceID, Topic, group, cluster. Pure."""
+"""The chart of who uses what, from left to right: AppID, InstanceID, Topic, group, cluster. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from hadash.dashboard.charts.chart import FIRST, HEIGHTS, INK, LINE, QUIET, SECOND, Chart
 from hadash.presentation.tables import Column
 
-#: Names of one column; what is beyond stands there together.
+#: Most names of one column; the others are drawn as one.
 MOST_NAMED = 14
 
 #: The columns, from left to right.
@@ -25,7 +25,7 @@ GROUP_USE, PRODUCE = "group", "produce"
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A client uses a Topic or is in a group. ``is_own``: it is of what somebody looks at, and not only around it."""
+    """One use of a Topic or a group by a client. ``is_own``: a use of the focus itself, not of its surroundings."""
 
     appid: str
     client_id: str
@@ -39,9 +39,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something in a column. ``key``: what tells it from others there; ``None``: what has no name of its own
-    there, together.
-    """
+    """A node in a column. ``key``: its identity there; ``None``: all things that are not drawn by name."""
 
     column: int
     key: tuple[str, ...] | None
@@ -49,7 +47,7 @@ class Place:
 
 @dataclass
 class _Link:
-    """What leads from one place to another: how many uses, and what they are."""
+    """A link between two places: its uses, counted, and their kinds."""
 
     uses: int = 0
     records: int = 0
@@ -64,7 +62,11 @@ def flows(
     says: str,
     href: Callable[[Place], str],
 ) -> Chart:
-    """:param focus: what somebody looks at. :param href: where something is looked at by itself; empty for nowhere."""
+    """Return the chart.
+
+    :param focus: the place that the page is about.
+    :param href: returns the address of a place's own page; empty for none.
+    """
     steps = _steps(found)
     shown = _shown(steps, focus)
     links: dict[tuple[Place, Place], _Link] = defaultdict(_Link)
@@ -133,8 +135,8 @@ def flows(
 
 
 def _steps(found: Iterable[Flow]) -> dict[tuple[Place, Place], _Link]:
-    """What leads where, one column at a time. A Topic leads to the groups of those who read it; what no group
-    reads leads to its cluster itself.
+    """Return the links from column to column. A Topic leads to the groups of its readers; a Topic that no group
+    reads leads directly to its cluster.
     """
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for flow in found:
@@ -177,7 +179,7 @@ def _steps(found: Iterable[Flow]) -> dict[tuple[Place, Place], _Link]:
 
 
 def _shown(steps: Mapping[tuple[Place, Place], _Link], focus: Place) -> set[Place]:
-    """What stands there by its name: what somebody looks at, then what is its own, then whatever leads to most."""
+    """Return the places that are drawn by name: the focus first, then its own ones, then those with the most uses."""
     weights: Counter[Place] = Counter()
     own: set[Place] = set()
     for pair, link in steps.items():
@@ -189,7 +191,7 @@ def _shown(steps: Mapping[tuple[Place, Place], _Link], focus: Place) -> set[Plac
     for column in range(5):
         here = [place for place in weights if place.column == column]
         here.sort(key=lambda p: (p != focus, p not in own, -weights[p], p.key or ()))
-        # (One more than fits would be a line "1 more".)
+        # (With one too many, all are shown: the last would only become "1 more".)
         found.update(here if len(here) == MOST_NAMED + 1 else here[:MOST_NAMED])
     return found
 
@@ -199,7 +201,7 @@ def _kept(place: Place, shown: set[Place]) -> Place:
 
 
 def _beyond(steps: Iterable[tuple[Place, Place]], shown: set[Place]) -> dict[int, list[str]]:
-    """By column, the names that stand there together."""
+    """Return by column the names of the places that are drawn as one."""
     found: dict[int, set[str]] = defaultdict(set)
     for pair in steps:
         for place in pair:

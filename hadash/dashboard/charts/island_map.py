@@ -1,6 +1,4 @@
-"""The map of a fleet: its islands beside each other, and on each the things that hang together with most
-others. Pure.
-"""
+"""The map of a fleet: its islands beside each other, each with the things that have the most neighbours. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ from django.utils.translation import gettext_lazy, ngettext
 from hadash.dashboard.charts.chart import BAD, FINE, FIRST, GREYS, INK, QUIET, SECOND, WAITING, Chart
 from hadash.presentation.tables import THING_WORDS, Column
 
-#: Islands, and things of one island, that have their name on the map; names of more would lie upon each other.
+#: Most islands, and most things of one island, with a name on the map; more names would overlap.
 NAMED_ISLANDS, NAMED_THINGS = 12, 40
 
-#: Lines of one island that are drawn; and how much of a line's name is shown.
+#: Most lines of one island that are drawn, and most characters of a name.
 MOST_LINES, NAME_LENGTH = 1500, 28
 
 
-#: From so many marks on they are drawn smaller.
+#: With more marks than this, they are drawn smaller.
 CROWD = 120
 
 
 class Turn(StrEnum):
-    """What has become of a thing since an earlier run."""
+    """How a thing has changed since an earlier run."""
 
     SAME = "same"
     NEW = "new"
@@ -36,7 +34,7 @@ class Turn(StrEnum):
     MOVED = "moved"
 
 
-#: (word, colour, symbol) of what is not as it was; the symbol says the same as the colour.
+#: turn → (word, colour, symbol). The symbol has the same meaning as the colour.
 TURNS: Mapping[Turn, tuple[Any, Any, str]] = {
     Turn.SAME: (gettext_lazy("as it was"), [QUIET, 0.4], "circle"),
     Turn.NEW: (gettext_lazy("new"), FINE, "cross"),
@@ -47,8 +45,8 @@ TURNS: Mapping[Turn, tuple[Any, Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class IslandSpot:
-    """An island. ``cluster``: empty when its things are on both. ``x``, ``y``, ``r``: its circle; ``None``
-    for one that is too small for one of its own.
+    """An island. ``cluster``: empty when its things are on both. ``x``, ``y``, ``r``: its circle; ``None`` for an
+    island that is too small to be drawn.
     """
 
     word: str
@@ -66,8 +64,8 @@ class IslandSpot:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A thing on the map, where it lies in the units of the map. ``lines``: the numbers of the drawn things
-    that follow from it.
+    """A thing on the map. ``x``, ``y``: its place in the map's units. ``lines``: the numbers of the drawn things
+    that it takes along.
     """
 
     number: int
@@ -86,7 +84,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The islands that are too small for a place of their own, counted together."""
+    """The islands that are too small to be drawn, counted together."""
 
     islands: int = 0
     things: int = 0
@@ -100,9 +98,10 @@ def island_map(
     rest: Rest,
     since: str = "",
 ) -> Chart:
-    """All islands; its table has those, or what is other than in the earlier run.
+    """Return the map of all islands. Its table has the islands, or the changes since an earlier run.
 
-    :param islands: the largest first. :param since: when the earlier run was that it is compared with; empty for none.
+    :param islands: the largest first.
+    :param since: the time of the earlier run that it is compared with; empty for none.
     """
     placed = [island for island in islands if island.r is not None]
     traces = [*_circles(clusters, placed), _middles(placed)]
@@ -143,7 +142,7 @@ _TURNED_COLUMNS = (
 
 
 def _turned(spots: Sequence[Spot]) -> list[tuple[Any, ...]]:
-    """What is drawn and not as it was: new, gone and moved, of each that with which most moves first."""
+    """Return the rows of the changed spots: new, gone and moved ones, each with the largest radius first."""
     changed = sorted(
         (spot for spot in spots if spot.turn is not Turn.SAME),
         key=lambda spot: (list(Turn).index(spot.turn), -spot.radius, spot.word),
@@ -155,7 +154,10 @@ def _turned(spots: Sequence[Spot]) -> list[tuple[Any, ...]]:
 
 
 def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], things: int) -> Chart:
-    """One island with its lines. :param things: how many it has, drawn or not."""
+    """Return the chart of one island with its lines.
+
+    :param things: how many things it has, drawn or not.
+    """
     by_number = {spot.number: spot for spot in spots}
     lines = [
         (spot, by_number[number])
@@ -223,7 +225,7 @@ def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], thin
 
 
 def size_of(radius: int, among: int = 1) -> float:
-    """Pixels of a mark, by how much moves with it: ten times as much is one step more. Among many, all are smaller.
+    """Return the size of a mark in pixels, on a logarithmic scale of its radius. Among many marks, all are smaller.
 
     >>> size_of(1), size_of(1000), size_of(1000, among=CROWD + 1)
     (6.0, 18.0, 10.8)
@@ -280,13 +282,13 @@ def _layout() -> dict[str, Any]:
 
 
 def _colours(clusters: tuple[str, str]) -> dict[str, tuple[str, str]]:
-    """Of each cluster: (word, colour); what is on both is empty."""
+    """Return cluster → (word, colour); the empty name stands for both clusters."""
     return {clusters[0]: (clusters[0], FIRST), clusters[1]: (clusters[1], SECOND), "": (_("both"), QUIET)}
 
 
 def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[dict[str, Any]]:
-    """The edges of the islands. (``circles`` is for static/charts.js, which makes lines of them: a circle
-    takes many points.)
+    """Return the outlines of the islands. (static/charts.js turns ``circles`` into lines: a circle takes many
+    points, which need not be sent.)
     """
     found = []
     for cluster, (_word, colour) in _colours(clusters).items():
@@ -307,7 +309,7 @@ def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[d
 
 
 def _middles(islands: Sequence[IslandSpot]) -> dict[str, Any]:
-    """A handle at the upper edge of each island: what it is, and a click opens it."""
+    """Return a handle at the upper edge of each island: it shows what the island is, and a click opens it."""
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -374,7 +376,7 @@ def _marks(word: str, spots: Iterable[Spot], colour: Any, symbol: str = "", *, a
 
 
 def _names(spots: Sequence[Spot]) -> dict[str, Any]:
-    """The names of those with most neighbours. Where many stand close, fewer."""
+    """Return the names of the things with the most neighbours; fewer where things are close together."""
     named: list[Spot] = []
     for spot in sorted(spots, key=lambda each: (-each.neighbours, each.number)):
         if len(named) == NAMED_THINGS:
@@ -389,7 +391,7 @@ def _names(spots: Sequence[Spot]) -> dict[str, Any]:
         "text": [_short(spot.word) for spot in named],
         "textposition": "bottom center",
         "textfont": {"size": 11},
-        # (Nothing to be seen: it keeps the name off the mark.)
+        # (Invisible: it keeps the name off the mark.)
         "marker": {"size": [size_of(spot.radius, len(spots)) + 2 for spot in named], "opacity": 0},
         "hoverinfo": "skip",
         "showlegend": False,
@@ -397,7 +399,7 @@ def _names(spots: Sequence[Spot]) -> dict[str, Any]:
 
 
 def _apart(one: Spot, other: Spot) -> bool:
-    """Whether two names have room beside or below each other, on an island whose edge is at 1."""
+    """Whether two names have room beside or below each other, on an island of radius 1."""
     return abs(one.y - other.y) > 0.06 or abs(one.x - other.x) > 0.32
 
 
@@ -406,7 +408,7 @@ def _short(word: str) -> str:
 
 
 def spread(x: float, y: float, circle: tuple[float, float, float]) -> tuple[float, float]:
-    """From a place on an island whose edge is at 1 to the place on the map.
+    """Convert a place on an island of radius 1 to the place on the map.
 
     >>> spread(0.5, 0.0, (10.0, 20.0, 4.0))
     (12.0, 20.0)

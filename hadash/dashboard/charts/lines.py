@@ -1,4 +1,4 @@
-"""Plain lines on a time axis: of Gateways and clusters. Pure."""
+"""Charts with plain lines over time, for Gateways and clusters. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from hadash.dashboard.charts.chart import GREYS, INK, Chart, milliseconds
 from hadash.presentation.tables import Column
 
-#: What tells lines without a colour of their own apart.
+#: Line styles that distinguish lines without a colour of their own.
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
-#: Lines of one chart; more nobody can tell apart.
+#: Most lines of one chart; more cannot be told apart.
 MOST_LINES = 5
 
 
@@ -31,10 +31,14 @@ def lines(
     colours: Mapping[str, str] | None = None,
     digits: int = 1,
 ) -> Chart:
-    """A line a series, those with the highest values; where samples are missing there is a gap.
+    """Return a chart with a line per series, those with the highest values; missing samples are gaps.
 
-    :param at: when each value was, in order. :param every: how far samples are apart. :param unit: what
-        stands on the axis. :param colours: of series that have one (clusters).
+    :param at: the times of the values, in order.
+    :param series: name → values.
+    :param span: the time that is shown.
+    :param every: the usual time between two samples.
+    :param unit: the unit on the axis.
+    :param colours: the colours of series that have one (clusters).
     """
     own = dict(sorted(series.items(), key=lambda item: -_most(item[1])))
     shown = list(own)[:MOST_LINES]
@@ -81,7 +85,7 @@ def lines(
 
 
 def _with_gaps(at: Sequence[datetime], every: timedelta) -> list[tuple[datetime | None, datetime]]:
-    """(the sample, where it stands); ``None`` where some are missing."""
+    """Return (the sample's time, or ``None`` where samples are missing; the time on the axis)."""
     found: list[tuple[datetime | None, datetime]] = []
     for place, moment in enumerate(at):
         if place and moment - at[place - 1] > 3 * every:

@@ -1,4 +1,4 @@
-"""How far one mirror is behind: seconds above, records below, with what went wrong and when it was switched. Pure."""
+"""The chart of one mirror's lag: seconds above, records below, with its incidents and switches. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from hadash.dashboard.charts.chart import (
 from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, Kind
 from hadash.presentation.tables import Column
 
-#: Partitions that are drawn; the table has all of them.
+#: Most partitions that are drawn; the table has all of them.
 PARTITIONS = 40
 
-#: What each kind of incident looks like: the colour, and how much of the ground shows through.
+#: kind of incident → (colour, opacity) of its band.
 _BANDS: dict[Kind, tuple[str, float]] = {
     Kind.DOWN: (BAD, 0.22),
     Kind.LATE: (WAITING, 0.22),
@@ -37,7 +37,7 @@ _BANDS: dict[Kind, tuple[str, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """A switch that has used the mirror, where the time of the chart is. ``ended``: ``None`` while it runs."""
+    """A switch that used the mirror within the chart's time. ``ended``: ``None`` while it runs."""
 
     began: datetime
     ended: datetime | None
@@ -46,7 +46,7 @@ class Switched:
 
 
 def points_of(buckets: Sequence[Bucket], step: timedelta) -> dict[str, list[Any]]:
-    """The values that lines are drawn from, with gaps where nobody has looked or nobody knew."""
+    """Return the values for the lines, with gaps where samples are missing or the lag was unknown."""
     at: list[int] = []
     seconds: list[float | None] = []
     records: list[int | None] = []
@@ -69,7 +69,13 @@ def lag(
     found: Sequence[Incident],
     switched: Sequence[Switched] = (),
 ) -> Chart:
-    """:param span: from when until when. :param found: what went wrong within it."""
+    """Return the chart of a mirror's lag.
+
+    :param step: the length of a bucket.
+    :param span: the time that is shown.
+    :param rpo: seconds.
+    :param found: the incidents within that time.
+    """
     points = points_of(buckets, step)
     known = [value for value in points["seconds"] if value is not None]
     most = max(known, default=None)
@@ -154,7 +160,7 @@ def lag(
 def shapes_of(
     found: Iterable[Incident], span: tuple[datetime, datetime], rpo: float, switched: Iterable[Switched] = ()
 ) -> list[dict[str, Any]]:
-    """The RPO as a line, what went wrong as bands, switches as bands with an edge."""
+    """Return the RPO as a line, incidents as bands, and switches as bands with an outline."""
     bands = [
         {
             "type": "rect",
@@ -218,7 +224,7 @@ def _said(most: float | None, rpo: float, found: Sequence[Incident]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """``source_end``: where the source ended when it was seen last. ``None``: nobody knows."""
+    """How far a partition is behind. ``source_end``: the source's end when it was last seen. ``None`` is unknown."""
 
     topic: str
     partition: int
@@ -227,7 +233,10 @@ class PartitionLag:
 
 
 def partitions(rows: Sequence[PartitionLag]) -> Chart:
-    """Which partitions are behind. :param rows: those furthest behind first, those that nobody knows before them."""
+    """Return the chart of the partitions that are behind.
+
+    :param rows: those with an unknown lag first, then those furthest behind.
+    """
     shown = [row for row in rows if row.records][:PARTITIONS]
     names = [f"{row.topic}-{row.partition}" for row in shown]
     unknown = sum(row.records is None for row in rows)

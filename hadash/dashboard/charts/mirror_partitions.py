@@ -1,4 +1,4 @@
-"""Which partitions of a mirror were behind when: a row each, a column for each step of time. Pure."""
+"""The chart of when which partitions of a mirror were behind: a row per partition, a column per step of time. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from hadash.dashboard.mirrors.history import Moment
 from hadash.kafka.values import Partition
 from hadash.presentation.tables import Column
 
-#: Partitions that are drawn: those that were furthest behind.
+#: Most partitions that are drawn: those that were furthest behind.
 DRAWN = 24
 
 
 def over_time(
     moments: Sequence[Moment], step: timedelta, span: tuple[datetime, datetime], topic: str = ""
 ) -> Chart:
-    """Records behind, darker where there were more; by their logarithm, as one late partition would hide all others.
+    """Return a heat map of the records behind. The scale is logarithmic, as one late partition would hide all others.
 
-    :param moments: in order; a step without one is a gap. :param span: from when until when. :param topic:
-        that alone; empty for all.
+    :param moments: in order; a step without one is a gap.
+    :param span: the time that is shown.
+    :param topic: the only Topic to show; empty for all.
     """
     most: dict[Partition, int] = defaultdict(int)
     for moment in moments:
@@ -63,7 +64,7 @@ def over_time(
                 "colorscale": [[0, [LINE, 0.35]], [1, INK]],
                 "zmin": 0,
                 "zmax": _depth(top),
-                # (Plotly's scale beside it has styles of its own, which the Content-Security-Policy refuses.)
+                # (Plotly's colour bar uses inline styles, which the Content-Security-Policy refuses.)
                 "showscale": False,
                 "hoverongaps": False,
                 "xgap": 1,
@@ -87,7 +88,7 @@ def over_time(
 
 
 def _columns(moments: Sequence[Moment], step: timedelta) -> list[datetime]:
-    """One a step, also those that nobody has looked in."""
+    """Return the beginning of every step, also of steps without samples."""
     if not moments:
         return []
     first, last = moments[0].at, moments[-1].at
@@ -95,7 +96,7 @@ def _columns(moments: Sequence[Moment], step: timedelta) -> list[datetime]:
 
 
 def _depth(records: int) -> float:
-    """
+    """Return the depth of a colour, on a logarithmic scale.
     >>> _depth(0), _depth(99), _depth(-3)
     (0.0, 2.0, 0.0)
     """

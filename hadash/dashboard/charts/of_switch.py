@@ -1,5 +1,5 @@
-"""The charts on the page of a switch that has ended: how long its stages took, beside earlier ones, and how
-long each client paused.
+"""The charts on the page of an ended switch: how long its stages took compared with earlier switches, and how long
+each client paused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from hadash.switching.models.switches import StageRecord, Switch
 
 
 def stages_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
-    """``None`` while it goes on, or when it never ran. Two queries (see :mod:`hadash.switching.execution.usual`)."""
+    """Return the chart of the stages' times; ``None`` while the switch is open, or if it never ran.
+
+    Two queries (see :mod:`hadash.switching.execution.usual`).
+    """
     own = [(record.stage, record.seconds) for record in records if record.seconds is not None]
     if switch.open or switch.started_at is None or not own:
         return None
@@ -25,7 +28,7 @@ def stages_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
 
 
 def pauses_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
-    """``None`` while it goes on, or where nobody was stopped."""
+    """Return the chart of the clients' pauses; ``None`` while the switch is open, or if no client was stopped."""
     bands = [
         pauses.Band(
             stage_word(Stage(record.stage)),

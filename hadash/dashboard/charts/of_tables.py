@@ -1,4 +1,4 @@
-"""The charts above the tables that jobs publish, from the rows of the last published run. Reads only, with as
+"""The charts above the tables that jobs publish, from the rows of the last published run. They only read, with as
 many queries for a large fleet as for a small one.
 """
 
@@ -23,15 +23,15 @@ from hadash.inventory.models import AppID, Pair
 from hadash.presentation.posture import TREND_DAYS
 from hadash.switching import policy
 
-#: Charts of published runs that a process remembers: of a few tables, for the pairs of some users, in two languages.
+#: Most cached charts of published runs: for a few tables, for the pairs of some users, in two languages.
 REMEMBERED = 64
 
 
 def charts_of(table: str, run: Run | None, pairs: Sequence[str], query: str = "") -> Sequence[Chart]:
-    """Those of a table; none for one that has no picture, or while no run has been published.
+    """Return the charts of a table; none for a table without charts, or while no run has been published.
 
-    :param pairs: the names of those that are shown: the caller has checked that the user may see them. :param
-        query: what is looked for in names. The map of coverage shows what fits; other charts are about all.
+    :param pairs: the names of the pairs to show: the caller has checked that the user may see them.
+    :param query: a part of a name. Only the map of coverage is filtered by it; other charts are about all rows.
     """
     make = _CHARTS.get(table)
     if make is None or run is None:
@@ -46,7 +46,7 @@ def _today() -> date:
 
 
 def _pages(rows: Iterable[Any]) -> dict[tuple[str, str], str]:
-    """The page of each AppID among some rows, by pair and name. One query."""
+    """Return (pair, AppID) → the AppID's page, for the AppIDs of some rows. One query."""
     names = {row.appid for row in rows}
     known = AppID.objects.filter(name__in=names).values_list("pair__name", "name", "pk")
     return {(pair, name): reverse("appid", args=[pk]) for pair, name, pk in known}
@@ -58,8 +58,8 @@ def _sharing(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _sharing_of(run: Run, advice: Run | None, pairs: tuple[str, ...], language: str) -> Sequence[Chart]:
-    """In the ``language`` that is active. Remembered: published runs do not change. (An AppID that was
-    registered since has no link.)
+    """Return the charts of sharing in the active ``language``. Cached: published runs do not change. (An AppID that
+    was registered since then has no link.)
     """
     rows = selectors.rows(Sharing, run, pairs)
     counts = dict(rows.order_by().values_list("clients").annotate(Count("pk")))
@@ -85,7 +85,7 @@ def _sharing_of(run: Run, advice: Run | None, pairs: tuple[str, ...], language: 
 
 
 def _changes(advice: Run | None, pairs: Sequence[str]) -> list[sharing.Change]:
-    """The steps of the last work list."""
+    """Return the steps of the last work list."""
     steps = list(selectors.rows(AdviceStep, advice, pairs).order_by("pair", "place"))
     pages = _pages(steps)
     return [
@@ -95,13 +95,13 @@ def _changes(advice: Run | None, pairs: Sequence[str]) -> list[sharing.Change]:
 
 
 def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharing.Crowd]:
-    """All AppIDs but those that are named, by how many clients they have and how much moves with them, each
-    to a power of the root of two.
+    """Return all AppIDs except the named ones, grouped by number of clients and by radius, each rounded to a power
+    of the square root of two.
     """
     with connection.cursor() as cursor:
-        # (To leave some hundred rows out is to compare each row with all of them; to take them off again is not.)
+        # (Excluding some hundred rows would compare each row with all of them; subtracting them afterwards does not.)
         place = (
-            # (In floating point: the logarithm of a numeric takes a hundred times as long.)
+            # (In floating point: the logarithm of a ``numeric`` takes a hundred times as long.)
             "round(2 * ln(greatest(clients, 1)::float8) / ln(2::float8)) AS many,"
             " round(2 * ln(greatest(radius, 1)::float8) / ln(2::float8)) AS wide"
         )
@@ -136,7 +136,7 @@ def _coverage(run: Run, pairs: tuple[str, ...], query: str = "") -> Sequence[Cha
 
 @lru_cache(maxsize=REMEMBERED)
 def _coverage_map_of(run: Run, pairs: tuple[str, ...], language: str) -> Chart:
-    """In the ``language`` that is active. Remembered: published runs do not change."""
+    """Return the map of coverage in the active ``language``. Cached: published runs do not change."""
     return _map_of(run, pairs, "")
 
 
@@ -206,7 +206,10 @@ def _lag(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
 def _lag_of(
     run: Run, pairs: tuple[str, ...], rpos: tuple[tuple[str, float], ...], today: date, language: str
 ) -> Sequence[Chart]:
-    """:param rpos: of each pair, in seconds."""
+    """Return the chart of the lag by day in the active ``language``. Cached: published runs do not change.
+
+    :param rpos: (pair, RPO in seconds).
+    """
     since = today - timedelta(days=TREND_DAYS - 1)
     rows = selectors.rows(LagDay, run, pairs).filter(date__gte=since)
     worst = (

@@ -1,4 +1,4 @@
-"""Figures over days: coverage of each pair, and the lag of mirrors against their RPO. Pure."""
+"""Charts over days: the coverage of each pair, and the lag of mirrors against their RPO. Pure."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from hadash.dashboard.charts.chart import BAD, GREYS, INK, QUIET, Chart, millise
 from hadash.presentation.posture import TREND_DAYS
 from hadash.presentation.tables import Column
 
-#: Lines that are told apart; of more only the worst are drawn.
+#: Most lines of coverage, and most mirrors that are drawn by name.
 LINES = 4
 
-#: Mirrors that are drawn at all: the worst of perhaps thousands.
+#: Most mirrors that are drawn: the worst of perhaps thousands.
 DRAWN = 60
 
 
 def noon(day: date) -> int:
-    """Where a day (UTC) is drawn: in its middle."""
+    """Return where a day (UTC) is drawn on the axis: at its noon."""
     return milliseconds(datetime.combine(day, time(12), UTC))
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageDay:
-    """One pair on one day, or one of its AppIDs (then ``pair`` is that one's name)."""
+    """The coverage of a pair on one day; or of an AppID, whose name is then in ``pair``."""
 
     day: date
     pair: str
@@ -38,8 +38,9 @@ class CoverageDay:
 
 
 def last_of_each_day(runs: Iterable[Mapping[str, Any]]) -> list[CoverageDay]:
-    """In the order of days. :param runs: as :func:`hadash.governance.selectors.coverage_over_time` has them,
-    the newest first.
+    """Return the last run of each day, in the order of days.
+
+    :param runs: the result of :func:`hadash.governance.selectors.coverage_over_time`, the newest first.
 
     >>> noon_of = lambda day, hour: datetime(2026, 11, day, hour, tzinfo=UTC)
     >>> runs = [{"at": noon_of(24, 9), "pair": "main", "clients": 4, "registered": 3},
@@ -56,15 +57,16 @@ def last_of_each_day(runs: Iterable[Mapping[str, Any]]) -> list[CoverageDay]:
 
 
 def _axis(today: date) -> dict[str, object]:
-    """Days up to today, as many as a trend has: a first day is one of many."""
+    """Return an axis of the last :data:`TREND_DAYS` days, also when only a few of them have data."""
     ends = [noon(today - timedelta(days=TREND_DAYS - 1)), noon(today) + 12 * 3600 * 1000]
     return {"type": "date", "range": ends, "tickformat": "%-d %b", "title": {"text": _("day")}}
 
 
 def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = None) -> Chart:
-    """The share of clients that are registered, a line a pair.
+    """Return the chart of the share of registered clients, a line per pair.
 
-    :param days: in the order of days. :param whose: the column of what has a line, where it is not the pair.
+    :param days: in the order of days.
+    :param whose: the table's column for what the lines stand for, when that is not the pair.
     """
     by_pair: dict[str, list[CoverageDay]] = defaultdict(list)
     for each in days:
@@ -126,19 +128,21 @@ def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = No
 
 
 def _without_gaps_hidden(days: Sequence[CoverageDay]) -> list[tuple[date, CoverageDay | None]]:
-    """Every day from the first to the last: one that nobody has told of is a gap."""
+    """Return every day from the first to the last; a day without data is a gap."""
     known = {each.day: each for each in days}
     first, last = days[0].day, days[-1].day
     every = (first + timedelta(days=number) for number in range((last - first).days + 1))
     return [(day, known.get(day)) for day in every]
 
 
-#: The least distance of two labels, as a part of the axis.
+#: The least distance between two labels, as a fraction of the axis.
 APART = 0.09
 
 
 def _moved_apart(labels: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
-    """Labels at the ends of lines, none on another. :param top: the upper end of the axis.
+    """Move labels at the ends of lines apart, so that none covers another.
+
+    :param top: the upper end of the axis.
 
     >>> [label["y"] for label in _moved_apart([{"y": 1.0}, {"y": 1.0}, {"y": 50.0}], 100.0)]
     [50.0, 10.0, 1.0]
@@ -151,7 +155,7 @@ def _moved_apart(labels: Sequence[dict[str, Any]], top: float) -> list[dict[str,
 
 
 def _label(x: int, y: float, text: str, colour: str) -> dict[str, Any]:
-    """At the end of a line, instead of a legend."""
+    """Return a label for the end of a line, instead of a legend."""
     return {
         "x": x,
         "y": y,
@@ -164,8 +168,8 @@ def _label(x: int, y: float, text: str, colour: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MirrorDay:
-    """One mirror on one day: how late it was in half of the samples, in 19 of 20, and at most, in seconds;
-    ``None`` when nobody knows.
+    """One mirror on one day: how late it was in half of the samples, in 19 of 20, and at most, in seconds; ``None``
+    when that is unknown.
     """
 
     day: date
@@ -180,9 +184,10 @@ class MirrorDay:
 
 
 def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date, left_out: int = 0) -> Chart:
-    """How late mirrors were, a line each: the worst few by name, the others grey.
+    """Return the chart of how late mirrors were, a line per mirror: the worst few by name, the others grey.
 
-    :param rpos: by pair, in seconds. :param left_out: how many mirrors that were less late are not among ``days``.
+    :param rpos: pair → RPO in seconds.
+    :param left_out: the number of less late mirrors that are not among ``days``.
     """
     by_mirror: dict[tuple[str, str], dict[date, MirrorDay]] = defaultdict(dict)
     for each in days:

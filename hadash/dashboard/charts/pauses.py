@@ -1,4 +1,4 @@
-"""How long each client of a switch was without a record, with the stages behind it. Pure."""
+"""The chart of how long each client of a switch was without a record, with the stages behind the bars. Pure."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of, mil
 from hadash.presentation.tables import Column
 from hadash.switching.execution.pauses import Pause
 
-#: Bars that are drawn: those of the longest pauses. The table has all.
+#: Most bars that are drawn: those of the longest pauses. The table has all of them.
 MOST_DRAWN = 40
-#: Seconds before the first and after the last of what is shown.
+#: Seconds of margin before the first and after the last moment that is shown.
 MARGIN_SECONDS = 1.0
-#: Opacity of the bands of stages, of every other one.
+#: Opacities of the stages' bands, in turn.
 BANDS = (0.10, 0.04)
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """One stage behind the bars."""
+    """The band of one stage behind the bars."""
 
     word: str
     begin: datetime
     end: datetime
-    #: Whether clients wait in it.
+    #: Whether clients wait in this stage.
     blocked: bool
 
 
 def pauses(found: Sequence[Pause], bands: Sequence[Band], several_appids: bool) -> Chart:
-    """A bar a client that writes, and one that reads.
+    """Return the chart: a bar per client for its writes, and one for its reads.
 
+    :param found: the pauses: those that have not ended, then the longest first.
     :param bands: the stages, in order.
-    :param several_appids: whether names need their AppID.
+    :param several_appids: whether clients' names need their AppID.
     """
     shown = list(found[:MOST_DRAWN])
     words = {"produce": _("writes"), "consume": _("reads")}
@@ -138,7 +139,7 @@ def _bars(
 
 
 def _name(pause: Pause, several_appids: bool) -> str:
-    """
+    """Return the name of a client's bar.
     >>> _name(Pause("shop", "", "produce", 1.0, 2.0), False), _name(Pause("shop", "web", "produce", 1.0, 2.0), True)
     ('shop', 'shop › web')
     """
@@ -175,9 +176,7 @@ def _label(band: Band) -> dict[str, Any]:
 
 
 def _span(shown: Sequence[Pause], bands: Sequence[Band]) -> tuple[datetime, datetime]:
-    """What there is to see: the pauses, and the stages in which clients wait; of a client that was silent for
-    long, not all of it.
-    """
+    """Return the time to show: the pauses, and the stages in which clients wait."""
     waits = [band for band in bands if band.blocked] or list(bands)
     moments = [band.begin.timestamp() for band in waits] + [band.end.timestamp() for band in waits]
     moments += [pause.since for pause in shown] + [p.until for p in shown if p.until is not None]

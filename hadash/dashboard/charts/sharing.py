@@ -1,4 +1,4 @@
-"""How AppIDs are shared: how many have how many clients, which most, and what moves with them. Pure."""
+"""Charts of how AppIDs are shared: how many clients they have, which have the most, and what moves with them. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from hadash.dashboard.charts.chart import INK, QUIET, SURFACE, Chart, height_of
 from hadash.presentation.tables import Column
 
-#: AppIDs of the ranking, and points of the scatter that have a name; the others are drawn together.
+#: Most AppIDs of the ranking, and most points of the scatter plot with a name; the others are drawn in groups.
 RANKED = 20
 NAMED = 300
 
@@ -33,9 +33,9 @@ class Shared:
 
 
 def bins_of(counts: Mapping[int, int]) -> list[tuple[int, int, int]]:
-    """(from, to, how many AppIDs): bins that double, from 1 to the largest.
+    """Return bins whose width doubles, from 1 to the largest: (from, to, number of AppIDs).
 
-    :param counts: how many AppIDs have so many clients.
+    :param counts: number of clients → number of AppIDs.
 
     >>> bins_of({1: 5, 2: 3, 3: 1, 9: 2})
     [(1, 1, 5), (2, 3, 4), (4, 7, 0), (8, 15, 2)]
@@ -49,7 +49,10 @@ def bins_of(counts: Mapping[int, int]) -> list[tuple[int, int, int]]:
 
 
 def distribution(counts: Mapping[int, int]) -> Chart:
-    """How many AppIDs have how many clients; the axis of AppIDs is logarithmic."""
+    """Return the chart of how many AppIDs have how many clients; the axis of AppIDs is logarithmic.
+
+    :param counts: number of clients → number of AppIDs.
+    """
     bins = bins_of(counts)
     words = [f"{low}" if low == high else f"{low}–{high}" for low, high, _appids in bins]
     sizes = [appids for _low, _high, appids in bins]
@@ -93,12 +96,15 @@ def distribution(counts: Mapping[int, int]) -> Chart:
 
 
 def _top(sizes: Sequence[int]) -> float:
-    """The upper end of a logarithmic axis, with room for a figure."""
+    """Return the upper end of a logarithmic axis, with room for a number above the bars."""
     return log10(max([*sizes, 1])) + 0.35
 
 
 def ranking(rows: Sequence[Shared]) -> Chart:
-    """The AppIDs with the most clients. :param rows: in this order."""
+    """Return the chart of the AppIDs with the most clients.
+
+    :param rows: those with the most clients first.
+    """
     rows = rows[:RANKED]
     names = _told_apart(rows)
     return Chart(
@@ -144,7 +150,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
 
 
 def _told_apart(rows: Iterable[Shared | Change]) -> list[str]:
-    """Their names; with the pair where two have the same."""
+    """Return the AppIDs' names; with the pair where two have the same name."""
     rows = list(rows)
     times = Counter(row.appid for row in rows)
     return [f"{row.appid} ({row.pair})" if times[row.appid] > 1 else row.appid for row in rows]
@@ -152,7 +158,7 @@ def _told_apart(rows: Iterable[Shared | Change]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """AppIDs that are drawn as one: so many, of about so many clients and so large a radius."""
+    """AppIDs that are drawn as one point: how many they are, with their approximate number of clients and radius."""
 
     clients: int
     radius: int
@@ -160,9 +166,10 @@ class Crowd:
 
 
 def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
-    """Sharing against blast radius.
+    """Return the chart of sharing against blast radius.
 
-    :param rows: those with a name. :param crowds: all others.
+    :param rows: the AppIDs that are drawn by themselves.
+    :param crowds: all others.
     """
     columns = (
         Column("pair", _("Pair")),
@@ -223,8 +230,8 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What registering the InstanceIDs of one AppID would change: how many things move together at most
-    around it. ``clients``: to be registered.
+    """The effect of registering the InstanceIDs of one AppID: how many things move together at most around it,
+    before and after. ``clients``: how many are to be registered.
     """
 
     pair: str
@@ -236,7 +243,8 @@ class Change:
 
 
 def before_and_after(changes: Sequence[Change]) -> Chart:
-    """A line for each AppID from how much moves together now to how much would; the largest gain first, a few by name.
+    """Return the chart with a line per AppID, from how much moves together now to how much would; the largest gains
+    only.
 
     :param changes: in the order of the work list.
     """

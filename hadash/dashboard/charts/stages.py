@@ -1,4 +1,4 @@
-"""How long each stage of a switch took, beside the last switches of its kind. Pure."""
+"""The chart of how long each stage of a switch took, compared with the last switches of its kind. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of
 from hadash.presentation.tables import Column
 from hadash.switching.execution.usual import LEAST, usual_of
 
-#: A stage was slower than usual when it took so many times as long as half of the earlier ones, and so many
-#: seconds longer: what takes hundredths of a second may well take twice as many.
+#: A stage was slower than usual when it took this many times as long as the median of earlier switches, and this
+#: many seconds longer: for hundredths of a second, twice as long means nothing.
 TIMES_SLOWER, SECONDS_SLOWER = 2.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """One stage of the switch. ``word``: what people call it. ``earlier``: the seconds that it took in
-    earlier switches.
-    """
+    """One stage of the switch. ``word``: its name for people. ``earlier``: its seconds in earlier switches."""
 
     word: str
     seconds: float
@@ -29,12 +27,12 @@ class StageTime:
 
     @property
     def usual(self) -> float | None:
-        """What half of the earlier ones took at most; ``None`` when they are too few."""
+        """The usual seconds (what half of the earlier switches took at most); ``None`` when they are too few."""
         return usual_of(self.earlier)
 
     @property
     def times(self) -> float | None:
-        """How many times as long as usual; ``None`` when it was not slower, or when nobody knows."""
+        """How many times as long as usual it took; ``None`` when it was not slower, or the usual time is unknown."""
         usual = self.usual
         if usual is None or self.seconds - usual < SECONDS_SLOWER:
             return None
@@ -43,7 +41,7 @@ class StageTime:
 
 
 def verdict(stages: Sequence[StageTime]) -> str:
-    """In a sentence: which stages were slower than usual, the slowest first."""
+    """Return a sentence with the stages that were slower than usual, the slowest first."""
     if not any(stage.usual is not None for stage in stages):
         return _("There are too few earlier switches of this kind to compare it with.")
     slower = sorted((stage for stage in stages if stage.times), key=lambda stage: -(stage.times or 0))
@@ -54,7 +52,10 @@ def verdict(stages: Sequence[StageTime]) -> str:
 
 
 def compared(stages: Sequence[StageTime]) -> Chart:
-    """A bar a stage, and a mark where it usually ends. :param stages: in the order in which they came."""
+    """Return the chart: a bar per stage, with a mark at its usual time.
+
+    :param stages: in the order in which they ran.
+    """
     words = [stage.word for stage in stages]
     many = max((len(stage.earlier) for stage in stages), default=0)
     ranges = [_range(stage.earlier) for stage in stages]
@@ -144,10 +145,11 @@ def _over(low: float | None, high: float | None) -> float:
 def times_of(
     own: Sequence[tuple[str, float]], earlier: Mapping[str, Sequence[float]], words: Mapping[str, str]
 ) -> list[StageTime]:
-    """Each stage once, its attempts added up, in the order of the first ones.
+    """Return each stage once with the sum of its attempts, in the order of the first attempts.
 
-    :param own: (stage, seconds) of each attempt. :param earlier: seconds by stage. :param words: what stages
-        are called.
+    :param own: (stage, seconds) of each attempt.
+    :param earlier: stage → seconds in earlier switches.
+    :param words: stage → its name for people.
     """
     seconds: dict[str, float] = {}
     for stage, took in own:

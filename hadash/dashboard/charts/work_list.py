@@ -1,4 +1,4 @@
-"""How a fleet falls apart as its work list is done, step by step. Pure."""
+"""The chart of how a fleet's islands shrink as its work list is done, step by step. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hadash.presentation.tables import Column
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Registering the InstanceIDs of one AppID: how many things move together at most, before and after.
-    ``href``: the AppID's page.
+    """A step: registering the InstanceIDs of one AppID. ``before`` and ``after``: how many things move together at
+    most. ``href``: the AppID's page.
     """
 
     pair: str
@@ -28,9 +28,9 @@ class Step:
 
 
 def falling_apart(steps: Sequence[Step]) -> Chart:
-    """The largest of the islands that steps are about after each step, a line a pair.
+    """Return the chart of the largest island after each step, a line per pair. Islands without a step do not count.
 
-    :param steps: by pair and place.
+    :param steps: in the order of pair and place.
     """
     by_pair: dict[str, list[Step]] = defaultdict(list)
     for step in steps:
@@ -38,7 +38,8 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
     traces, labels = [], []
     for number, (pair, own) in enumerate(sorted(by_pair.items())):
         colour = GREYS[number % len(GREYS)]
-        # A step is about one island; the largest of all is what is left of those that later steps begin with.
+        # A step is about one island. The largest island after it is this step's result, or one that a later step
+        # begins with.
         left = [
             max([own[place].after, *(later.before for later in own[place + 1 :])])
             for place in range(len(own))

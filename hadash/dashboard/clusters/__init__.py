@@ -1,3 +1,3 @@
-"""The pages of clusters: each as it was looked at last, its partitions and controller as the snapshots have
-them, and what differs from its twin.
+"""The pages of clusters: the last look at each, its partitions and controller by the snapshots, and its
+differences from its twin.
 """

@@ -1,4 +1,4 @@
-"""What the pages of clusters show from the database: how each answers, and how it was at each snapshot."""
+"""Data for the pages of clusters from the database: how each answers, and its state at each snapshot."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from hadash.inventory.models import Cluster, ClusterSample, ClusterState, Gatewa
 from hadash.presentation import badges
 from hadash.presentation.badges import State
 
-#: Days of the state of partitions that are shown, and points of a line.
+#: Days of partitions' states that are shown, and most points of a line.
 STATE_DAYS, MOST_POINTS = 30, 500
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster of a pair. ``newest``: how it was at the newest snapshot that has it; ``None``: at none yet.
-    ``reached_by``: Gateways whom it answered when they asked it last; ``missed_by``: those whom it did not;
-    both of those that have said how they are lately.
+    """A cluster of a pair.
+
+    :param newest: its state at the newest snapshot that has it; ``None`` when there is none.
+    :param milliseconds: its last time to answer; ``None`` when it did not answer or was never asked.
+    :param reached_by: the Gateways that it answered when they last asked.
+    :param missed_by: the Gateways that it did not answer. Both lists have only Gateways that reported lately.
     """
 
     cluster: Cluster
@@ -45,7 +48,7 @@ class ClusterRow:
 
 
 def rows_for(user: Any) -> list[ClusterRow]:
-    """The clusters of the pairs that a user may see. Four queries."""
+    """Return the clusters of the pairs that a user may see. Four queries."""
     pairs = list(pairs_where(user).select_related("first", "second").order_by("name"))
     newest = ClusterState.objects.filter(cluster=OuterRef("cluster")).order_by("-at").values("pk")[:1]
     known = {s.cluster_id: s for s in ClusterState.objects.filter(pk=Subquery(newest))}
@@ -67,7 +70,7 @@ def rows_for(user: Any) -> list[ClusterRow]:
 
 
 def _reached() -> dict[str, dict[str, bool]]:
-    """By Gateway, whether each cluster answers it: as it has said last, of those that have said anything lately."""
+    """Return Gateway → cluster → whether it answers, by the last report of each Gateway that reported lately."""
     since = timezone.now() - timedelta(seconds=4 * settings.GATEWAY_SAMPLE_SECONDS)
     samples = GatewaySample.objects.filter(at__gte=since).order_by("at")
     return dict(samples.values_list("gateway", "reached"))
@@ -79,7 +82,7 @@ def _those(reached: Mapping[str, Mapping[str, bool]], cluster: str, answered: bo
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """A controller that took over. ``epoch``: ``None`` where the cluster does not tell."""
+    """A change of the controller. ``epoch``: ``None`` when the cluster does not report it."""
 
     at: datetime
     before: int | None
@@ -88,9 +91,9 @@ class Controller:
 
 
 def controllers_of(known: Sequence[ClusterState]) -> list[Controller]:
-    """When the controller changed, the newest first. One that came back to the same broker is seen by its epoch.
+    """Return the changes of the controller, the newest first. A change back to the same broker shows in the epoch.
 
-    :param known: in order.
+    :param known: states in order.
     """
     found = [
         Controller(now.at, before.controller, now.controller, now.controller_epoch)
@@ -101,12 +104,13 @@ def controllers_of(known: Sequence[ClusterState]) -> list[Controller]:
 
 
 def states_of(cluster: Cluster) -> list[ClusterState]:
-    """In order."""
+    """Return a cluster's states of the last :data:`STATE_DAYS`, in order."""
     since = timezone.now() - timedelta(days=STATE_DAYS)
     return list(ClusterState.objects.filter(cluster=cluster, at__gte=since).order_by("at"))
 
 
 def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
+    """Return the charts of a cluster: its time to answer over a day, and its unhealthy partitions at each snapshot."""
     now = timezone.now()
     day = now - timedelta(hours=min(24.0, settings.SAMPLES_KEPT_HOURS))
     samples = list(
@@ -153,12 +157,12 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
 
 
 def _most(values: Iterable[int | None]) -> float | None:
-    """Of some states that are drawn as one the worst: what lasted for minutes is seen, too."""
+    """Return the worst of some states that are drawn as one point, so that short incidents are seen, too."""
     return max((value for value in values if value is not None), default=None)
 
 
 def _usually_apart(known: Sequence[ClusterState]) -> timedelta:
-    """How far snapshots are apart: what is missing between two that are much further is not known."""
+    """Return the usual time between snapshots: a much longer time between two is a gap in the data."""
     gaps = sorted(now.at - before.at for before, now in itertools.pairwise(known))
     return gaps[len(gaps) // 2] if gaps else timedelta(days=1)
 
@@ -166,7 +170,7 @@ def _usually_apart(known: Sequence[ClusterState]) -> timedelta:
 def _thinned(
     samples: Sequence[tuple[datetime, float | None]], every: int
 ) -> list[tuple[datetime, float | None]]:
-    """Of so many samples the slowest; one without an answer outweighs all."""
+    """Return the slowest of each ``every`` samples; ``None`` when one of them had no answer."""
     found = []
     for begin in range(0, len(samples), every):
         part = samples[begin : begin + every]

@@ -1,5 +1,6 @@
-"""What the newest snapshot has of one cluster: brokers, what is wrong with its partitions, and what differs
-from its twin. Read from the lake: no cluster is asked for thousands of Topics because somebody looks.
+"""The newest snapshot of one cluster: its brokers, problems of its partitions, and its differences from its twin.
+
+It is read from the lake: a page view must not ask a cluster for thousands of Topics.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from hadash.lake.store import LakeError, Store
 
 Row = Mapping[str, Any]
 
-#: Settings of brokers that name the broker itself, its addresses, its disks or its secrets: they differ, and have to.
+#: Settings that name the broker itself, its addresses, its disks or its secrets, and therefore have to differ.
 OF_ITS_OWN = ("broker.id", "node.id", "listeners", "advertised.", "log.dir", "zookeeper.", "controller.", "ssl.", "sasl.", "security.", "listener.", "process.", "control.plane", "inter.broker", "broker.rack", "early.start", "metadata.log.dir", "super.users", "password.")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerRow:
-    """A broker. ``leads`` and ``holds``: partitions; ``missing``: replicas that it should have in sync, and has not."""
+    """A broker. ``leads`` and ``holds``: numbers of partitions; ``missing``: its replicas that are not in sync."""
 
     id: int
     address: str
@@ -42,9 +43,7 @@ class BrokerRow:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A Topic with partitions that are not as they have to be. ``asked``: replicas that have to be in sync
-    for ``acks=all``.
-    """
+    """A Topic with unhealthy partitions. ``asked``: how many replicas have to be in sync for ``acks=all``."""
 
     topic: str
     partitions: int
@@ -56,8 +55,8 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A setting that differs from the twin's. ``of``: the Topic, or empty for that of the brokers. ``here``,
-    ``there``: empty where nobody has set it.
+    """A setting that differs from the twin's. ``of``: the Topic; empty for a setting of the brokers. ``here``,
+    ``there``: empty where it is not set.
     """
 
     of: str
@@ -68,7 +67,10 @@ class Differing:
 
 @dataclass(frozen=True)
 class ClusterSurvey:
-    """``at``: when the snapshot was taken; ``None``: there is none, or it lacks this cluster (``fault`` says why)."""
+    """A cluster in the newest snapshot.
+
+    :param at: when the snapshot was taken; ``None`` when there is none, or it lacks this cluster (``fault`` says why).
+    """
 
     at: datetime | None = None
     fault: str = ""
@@ -84,7 +86,10 @@ class ClusterSurvey:
 
 
 def survey_of(cluster: str, twin: str) -> ClusterSurvey:
-    """:param twin: the other cluster of its pair; empty for none."""
+    """Return a cluster as the newest snapshot has it.
+
+    :param twin: the other cluster of its pair; empty for none.
+    """
     if not settings.LAKE:
         return ClusterSurvey()
     try:
@@ -96,7 +101,7 @@ def survey_of(cluster: str, twin: str) -> ClusterSurvey:
 
 @lru_cache(maxsize=8)
 def _read(lake: str, snapshot: Snapshot, cluster: str, twin: str) -> ClusterSurvey:
-    """(A snapshot never changes.)"""
+    """Read a cluster from a snapshot. Cached: a snapshot never changes."""
     store = Store(lake)
 
     def rows(table: str, *of: str) -> list[Row]:
@@ -127,7 +132,7 @@ def _read(lake: str, snapshot: Snapshot, cluster: str, twin: str) -> ClusterSurv
 
 
 def brokers_of(brokers: Iterable[Row], partitions: Sequence[Row], controller: int | None) -> list[BrokerRow]:
-    """Those that the cluster tells of, and those that it does not tell of any more and that should have replicas."""
+    """Return the brokers that the cluster reports, and those that it no longer reports but that have replicas."""
     leads = Counter(row["leader"] for row in partitions)
     holds = Counter(broker for row in partitions for broker in row["replicas"])
     missing = Counter(broker for row in partitions for broker in set(row["replicas"]) - set(row["in_sync"]))
@@ -147,8 +152,8 @@ def brokers_of(brokers: Iterable[Row], partitions: Sequence[Row], controller: in
 
 
 def troubles_of(partitions: Iterable[Row], asked: Mapping[str, int]) -> list[Trouble]:
-    """The worst first: without a leader, then with too few replicas for ``acks=all``, then with fewer than
-    they have.
+    """Return the Topics with unhealthy partitions, the worst first: without a leader, then with too few replicas in
+    sync for ``acks=all``, then with any replica not in sync.
     """
     by_topic: dict[str, list[Row]] = defaultdict(list)
     for row in partitions:
@@ -170,8 +175,8 @@ def troubles_of(partitions: Iterable[Row], asked: Mapping[str, int]) -> list[Tro
 
 
 def differing_of(cluster: str, twin: str, topics: Iterable[Row], brokers: Iterable[Row]) -> list[Differing]:
-    """Settings of the Topics that both have, and of the brokers, where they are not the same. What a broker
-    says of itself is left out.
+    """Return the differing settings of the brokers, and of Topics that both clusters have. Settings that are a
+    broker's own (:data:`OF_ITS_OWN`) are left out.
     """
     of_brokers = {
         name: _together(row for row in brokers if row["cluster"] == name) for name in (cluster, twin)
@@ -193,7 +198,7 @@ def differing_of(cluster: str, twin: str, topics: Iterable[Row], brokers: Iterab
 
 
 def _together(brokers: Iterable[Row]) -> dict[str, str]:
-    """What is set on the brokers of a cluster; where they differ, all of it."""
+    """Return the settings of a cluster's brokers; where brokers differ, all of their values."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in brokers:
         for setting, value in dict(row["configs"]).items():
@@ -210,7 +215,7 @@ def _differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[tuple[
 
 
 def differing_quotas(here: Quotas, there: Quotas) -> list[Differing]:
-    """What is written for an entity on one of two clusters, and not as it is on the other."""
+    """Return the quotas that differ between two clusters."""
     found = []
     for entity in sorted({*here, *there}, key=str):
         mine, theirs = _texts(here.get(entity, {})), _texts(there.get(entity, {}))

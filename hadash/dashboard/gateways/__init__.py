@@ -1,1 +1,1 @@
-"""The pages of Gateways: each as it is now, and over the last day."""
+"""The pages of Gateways: the present state of each, and its history of the last day."""

@@ -1,4 +1,4 @@
-"""What the pages of Gateways show: what membership says of them now, and what they have said of themselves."""
+"""Data for the pages of Gateways: their membership now, and the samples that they have reported."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from hadash.presentation.badges import State
 from hadash.presentation.engines import Engines
 from hadash.presentation.labels import TURNED_AWAY_WORDS
 
-#: How much of the past can be shown; and how many points a line has at most.
+#: The times that can be shown, and the most points of a line.
 WINDOWS: dict[str, tuple[Any, timedelta]] = {
     "hour": (gettext_lazy("1 hour"), timedelta(hours=1)),
     "day": (gettext_lazy("24 hours"), timedelta(days=1)),
 }
 MOST_POINTS = 500
 
-#: A sample older than so many intervals says nothing of now.
+#: A sample that is older than this many intervals says nothing about now.
 OLD_AFTER = 4
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRow:
-    """A Gateway. ``rate``: what went on between its last two samples; ``None`` when nobody knows.
-    ``gateway``: ``None`` for one that is no member any more, of which there are samples.
+    """A Gateway. ``rate``: its rates between its last two samples; ``None`` when they are unknown. ``gateway``:
+    ``None`` for a former member of which only samples are left.
     """
 
     id: str
@@ -55,14 +55,14 @@ class GatewayRow:
 
     @property
     def refused(self) -> float | None:
-        """A minute."""
+        """Refused connections and requests per minute."""
         return 60 * sum(self.rate.refused.values()) if self.rate else None
 
 
 def rows_of(engines: Engines, clusters: Container[str]) -> list[GatewayRow]:
-    """All members, and what each does. One query.
+    """Return all members with their rates. One query.
 
-    :param clusters: those that the viewer may see; connections to others are left out.
+    :param clusters: the clusters that the viewer may see; connections to others are left out.
     """
     since = timezone.now() - OLD_AFTER * timedelta(seconds=settings.GATEWAY_SAMPLE_SECONDS)
     last: dict[str, list[Counted]] = {}
@@ -80,6 +80,7 @@ def rows_of(engines: Engines, clusters: Container[str]) -> list[GatewayRow]:
 
 
 def counted(sample: GatewaySample, clusters: Container[str]) -> Counted:
+    """Return a sample without the connections to clusters that the viewer may not see."""
     return Counted(
         sample.at,
         sample.started,
@@ -97,7 +98,7 @@ def counted(sample: GatewaySample, clusters: Container[str]) -> Counted:
 def history_of(
     gateway: str, window: str, clusters: Container[str]
 ) -> tuple[list[Rate], tuple[datetime, datetime]]:
-    """(what went on, from when until when). Of a long time every so manieth sample."""
+    """Return (the Gateway's rates, the time that they cover). A long time is thinned to :data:`MOST_POINTS` samples."""
     now = timezone.now()
     begin = now - WINDOWS[window][1]
     samples = [
@@ -109,7 +110,7 @@ def history_of(
 
 
 def step_of(found: Sequence[Rate]) -> timedelta:
-    """How far its points are apart, usually."""
+    """Return the usual time between two points."""
     if len(found) < 2:
         return timedelta(seconds=settings.GATEWAY_SAMPLE_SECONDS)
     apart = sorted(later.at - earlier.at for earlier, later in itertools.pairwise(found))
@@ -117,7 +118,10 @@ def step_of(found: Sequence[Rate]) -> timedelta:
 
 
 def charts_of(found: Sequence[Rate], span: tuple[datetime, datetime], hues: Mapping[str, str]) -> list[Chart]:
-    """:param hues: cluster → ``first`` or ``second``."""
+    """Return the charts of a Gateway.
+
+    :param hues: cluster → ``first`` or ``second``.
+    """
     at = [rate.at for rate in found]
     common: dict[str, Any] = {"span": span, "every": step_of(found)}
     clusters = _keys(rate.connections for rate in found)
@@ -211,7 +215,7 @@ def _keys(found: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def said_of(rows: Sequence[GatewayRow]) -> str:
-    """How many there are, and how many of them are fine."""
+    """Return a sentence with how many of the Gateways are fine."""
     fine = sum(row.state.look == "fine" for row in rows)
     return ngettext(
         "%(fine)s of %(all)s Gateway has the newest bindings in effect.",

@@ -1,4 +1,4 @@
-"""From what a Gateway has counted to how much a second. Pure."""
+"""Rates per second from a Gateway's counters. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One sample: what was so at that moment, and what has been counted since ``started``."""
+    """One sample: the values at that moment, and the counters since ``started``."""
 
     at: datetime
     started: datetime
@@ -26,9 +26,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What went on between two samples, a second. ``cpu``: the share of one core; ``None`` where the system
-    does not tell.
-    """
+    """The rates per second between two samples. ``cpu``: the share of one core; ``None`` when it is unknown."""
 
     at: datetime
     connections: Mapping[str, int]
@@ -43,7 +41,8 @@ class Rate:
 
 
 def rates(samples: Sequence[Counted]) -> list[Rate]:
-    """One a sample but the first. A restarted process counts from zero: what it has counted since is what went on.
+    """Return the rates between each two samples. A restarted process counts from zero: then its counters since the
+    start are used.
 
     :param samples: in order.
     """

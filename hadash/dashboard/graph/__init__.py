@@ -1,1 +1,1 @@
-"""The binding graph: the map of all islands, one island, and a thing with what surrounds it."""
+"""The binding graph: the map of all islands, one island, and one thing with its surroundings."""

@@ -1,4 +1,4 @@
-"""A thing with what surrounds it, as a chart whose marks lead on to each other."""
+"""The chart of a thing with its surroundings; its marks are links to each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
 
 def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
-    """What surrounds a thing, drawn."""
+    """Return the chart of a thing's surroundings."""
     own = next((flow for flow in found.flows if flow.is_own), None)
     says = [_("What is darker is its own; the rest is what others do with the same.") if own else ""]
     if found.appids_left_out:

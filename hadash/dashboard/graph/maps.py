@@ -1,4 +1,4 @@
-"""What the map shows of a published run, and what is other in it than in an earlier one."""
+"""Data for the map from a published run, and its changes since an earlier one."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from hadash.governance.selectors import published_runs
 from hadash.inventory.models import Pair
 from hadash.radius.nodes import APPID, INSTANCE
 
-#: Runs that can be chosen: all that are kept.
+#: Most runs that can be chosen: all that are kept.
 MOST_RUNS = 40
 
-#: What tells a thing from all others of its pair, over runs.
+#: The identity of a thing within its pair, across runs: (kind, AppID, names).
 Named = tuple[str, str, tuple[str, ...]]
 
 
 def runs_with_map() -> list[Run]:
-    """The published runs, the oldest first."""
+    """Return the published runs, the oldest first."""
     return list(published_runs(Run.Job.TOPOLOGY)[:MOST_RUNS])[::-1]
 
 
 def islands_of(run: Run, pair: Pair) -> tuple[list[IslandSpot], Rest]:
-    """(those that have a place on the map, the largest first; the others together)."""
+    """Return (the islands that have a place on the map, the largest first; the others, counted together)."""
     rows = Island.objects.filter(run=run, pair=pair.name)
     placed = list(rows.filter(x__isnull=False).order_by("-things", "island"))
     rest = rows.filter(x__isnull=True).aggregate(
@@ -57,9 +57,9 @@ def _island(row: Island, run: Run, pair: Pair) -> IslandSpot:
 
 
 def spots_of(run: Run, pair: Pair, since: Run | None = None) -> list[Spot]:
-    """All that is drawn, in the units of the map.
+    """Return all things that are drawn, in the map's units.
 
-    :param since: an earlier run: what it had and this one has not is there too, where it was.
+    :param since: an earlier run: things that are gone since then are included at their old places.
     """
     now, circles = _marks(run, pair), _circles(run, pair)
     spots = {
@@ -70,8 +70,8 @@ def spots_of(run: Run, pair: Pair, since: Run | None = None) -> list[Spot]:
     if since is None:
         return list(spots.values())
     before, were = _marks(since, pair), _circles(since, pair)
-    # What was not drawn may have been there nevertheless, with fewer neighbours than others; and so may what
-    # is not drawn now.
+    # A thing that was not drawn may still have existed, with too few neighbours to be drawn; the same holds for
+    # things that are not drawn now.
     clusters = {name: mark.cluster for name, mark in before.items()}
     clusters |= _clusters_of(since, pair, spots.keys() - before.keys())
     gone = [name for name, mark in before.items() if name not in now and mark.island in were]
@@ -90,7 +90,7 @@ def _turn(before: str | None, now: str) -> Turn:
 
 
 def _clusters_of(run: Run, pair: Pair, names: Collection[Named]) -> dict[Named, str]:
-    """The cluster of each of some things that a run knows, drawn or not."""
+    """Return the clusters of those things that a run knows, drawn or not."""
     if not names:
         return {}
     kinds, appids, lists = zip(*((kind, appid, json.dumps(own)) for kind, appid, own in names), strict=True)
@@ -107,7 +107,7 @@ def _clusters_of(run: Run, pair: Pair, names: Collection[Named]) -> dict[Named, 
 
 
 def spots_of_island(run: Run, pair: Pair, island: int) -> list[Spot]:
-    """What is drawn of one island, whose edge is at 1."""
+    """Return the drawn things of one island, on a circle of radius 1."""
     marks = Mark.objects.filter(run=run, pair=pair.name, island=island).order_by("number")
     return [_spot(mark, (0.0, 0.0, 1.0), pair, run) for mark in marks]
 
@@ -128,7 +128,10 @@ def _circles(run: Run, pair: Pair) -> dict[int, tuple[float, float, float]]:
 def _spot(
     mark: Mark, circle: tuple[float, float, float], pair: Pair, run: Run, turn: Turn = Turn.SAME
 ) -> Spot:
-    """:param run: that has it: a click opens it as it was there."""
+    """Return a mark as a spot on the map.
+
+    :param run: the run that has the mark: a click opens the thing as of that run.
+    """
     x, y = spread(mark.x, mark.y, circle)
     return Spot(
         mark.number,
@@ -147,14 +150,14 @@ def _spot(
 
 
 def island_of(run: Run, wanted: Focus) -> int | None:
-    """The number of the island that a thing is on; ``None`` when the run does not know it."""
+    """Return the number of the island that a thing is on; ``None`` when the run does not know the thing."""
     node = node_of(run, wanted)
     return node.island if node else None
 
 
 def node_of(run: Run, wanted: Focus) -> Node | None:
-    """The row of a thing; of an AppID that of what takes most along. An InstanceID that is not registered
-    moves with its AppID.
+    """Return the row of a thing; for an AppID the row with the largest radius. An InstanceID that is not registered
+    moves with its AppID, so it gets that row.
     """
     nodes = Node.objects.filter(run=run, pair=wanted.pair)
     own = nodes.filter(appid=wanted.appid).order_by("-radius_instance", "pk")

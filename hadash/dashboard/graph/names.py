@@ -1,6 +1,7 @@
-"""The names of all Topics, or groups, of a published run, to be searched. A large fleet has some hundred
-thousand of them: PostgreSQL would go through all rows for each question, and a run does not change once it is
-published. So a process remembers them: some twenty megabytes.
+"""The names of all Topics, or groups, of a published run, for searching.
+
+A large fleet has some hundred thousand of them. PostgreSQL would scan all rows for each search, and a published run
+does not change, so each process caches them: some twenty megabytes.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from functools import lru_cache
 
 from hadash.governance.models import Node
 
-#: Runs and kinds that are remembered: both kinds of the last run and of the one before.
+#: Runs and kinds that are cached: both kinds of the last run and of the one before.
 REMEMBERED = 4
 
 
 class Names:
-    """Names one below the other, as they are and as they are compared; ``pairs`` says whose each is."""
+    """Names joined to one text, both unchanged and case-folded, with the pair of each."""
 
     def __init__(self, names: Collection[tuple[str, str]]) -> None:
         """:param names: (pair, name).
@@ -34,7 +35,7 @@ class Names:
         self._folded, self._folded_begins = "\n".join(folded), _begins(folded)
 
     def holding(self, text: str, pairs: Collection[str]) -> Iterator[tuple[str, str]]:
-        """(pair, name) of those that have ``text`` in them, in whatever case."""
+        """Yield (pair, name) for each name that contains ``text``, ignoring case."""
         wanted = text.casefold()
         at = self._folded.find(wanted) if wanted and "\n" not in wanted else -1
         while at >= 0:
@@ -53,7 +54,7 @@ class Names:
 
 
 def _begins(lines: list[str]) -> array[int]:
-    """Where each line begins."""
+    """Return where each line begins."""
     found, at = array("L"), 0
     for line in lines:
         found.append(at)
@@ -63,6 +64,6 @@ def _begins(lines: list[str]) -> array[int]:
 
 @lru_cache(maxsize=REMEMBERED)
 def names_of(run: int, kind: str) -> Names:
-    """Those of a published run, in the order in which they were published."""
+    """Return the names of a kind in a published run, in the order of publication."""
     rows = Node.objects.filter(run=run, kind=kind).order_by("pk").values_list("pair", "names")
     return Names([(pair, names[0]) for pair, names in rows.iterator(chunk_size=10_000) if names])

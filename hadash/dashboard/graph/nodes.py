@@ -1,4 +1,4 @@
-"""How things of the graph are called, and where their pages are."""
+"""The words for things of the graph, and the addresses of their pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from hadash.radius.nodes import APPID, BOUND_GROUP, BOUND_TOPICS, GROUP, INSTANCE, TOPIC
 
-#: What can be looked at with what surrounds it, and how each is drawn on the map.
+#: kind of a thing → its symbol on the map.
 SYMBOLS: dict[str, str] = {
     APPID: "circle",
     INSTANCE: "circle",
@@ -23,8 +23,12 @@ SYMBOLS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What somebody looks at. ``kind``: appid, instance, topic or group; ``name`` is empty for a whole AppID,
-    ``appid`` for a Topic or group. ``run``: the number of the run as of which; ``None`` for the newest.
+    """The thing that a page is about.
+
+    :param kind: appid, instance, topic or group.
+    :param appid: empty for a Topic or group.
+    :param name: empty for a whole AppID.
+    :param run: the number of the run whose data is shown; ``None`` for the newest.
     """
 
     pair: str
@@ -35,7 +39,7 @@ class Focus:
 
     @property
     def word(self) -> str:
-        """
+        """The name of the thing for people.
         >>> Focus("main", "instance", "shop", "web-1").word, Focus("main", "topic", name="orders").word
         ('shop › web-1', 'orders')
         """
@@ -54,7 +58,7 @@ class Focus:
 
 
 def focus_of(pair: str, kind: str, appid: str, names: Sequence[str], run: int | None = None) -> Focus:
-    """Where a thing of a run is looked at. (What only a part of an AppID has a binding for is looked at with
+    """Return the focus for a thing of a run. (Topics or a group that an AppID has bound by themselves are shown with
     the AppID.)
     """
     if kind in (TOPIC, GROUP):
@@ -65,7 +69,7 @@ def focus_of(pair: str, kind: str, appid: str, names: Sequence[str], run: int | 
 
 
 def word_of(kind: str, appid: str, names: Sequence[str]) -> str:
-    """
+    """Return the name of a thing for people.
     >>> word_of("bound topics", "shop", ["orders", "people"]), word_of("appid", "shop", [])
     ('shop › orders, people', 'shop')
     """

@@ -1,4 +1,4 @@
-"""A thing with what surrounds it, as the last published run has seen it: who uses it, and what else they use."""
+"""The surroundings of a thing in a published run: its users, and what else they use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hadash.dashboard.graph.nodes import Focus
 from hadash.governance.models import Edge, Node, Run
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
-#: Uses of the thing itself, and of its surroundings, that are looked at; and AppIDs besides its own whose uses are.
+#: Most uses of the thing itself and of its surroundings that are read, and most other AppIDs whose uses are read.
 MOST_OWN, MOST_AROUND, MOST_APPIDS = 3000, 1500, 12
 
 _FIELDS = ("appid", "client_id", "kind", "resource", "cluster", "records", "last_seen")
@@ -22,9 +22,12 @@ _FIELDS = ("appid", "client_id", "kind", "resource", "cluster", "records", "last
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """``flows``: uses by clients, those of the thing itself first. ``appids_left_out``: others that use the
-    same, and are not among them. ``uses_left_out``: of the thing itself, beyond the limit. ``radius`` and
-    ``radius_by_appid``: how much moves with it (``None``: nobody knows it).
+    """The surroundings of a thing.
+
+    :param flows: uses by clients, those of the thing itself first.
+    :param appids_left_out: the number of other AppIDs that use the same but are not included.
+    :param uses_left_out: the number of uses of the thing itself beyond the limit.
+    :param radius: how much moves with it by InstanceIDs, and ``radius_by_appid`` by AppIDs; ``None`` when unknown.
     """
 
     flows: list[Flow]
@@ -35,7 +38,7 @@ class Surroundings:
 
 
 def surroundings_of(run: Run, focus: Focus) -> Surroundings:
-    """Its uses; then, of those who share most of what they use with it, the uses of that."""
+    """Return the uses of a thing, then those of the AppIDs that share the most with it."""
     edges = Edge.objects.filter(run=run, pair=focus.pair)
     own_rows = edges.filter(_is_own(focus))
     own = list(own_rows.order_by("-records", "pk").values(*_FIELDS)[: MOST_OWN + 1])
@@ -43,7 +46,7 @@ def surroundings_of(run: Run, focus: Focus) -> Surroundings:
     resources = {row["resource"] for row in own}
     sharing = edges.filter(resource__in=resources).exclude(_is_own(focus))
     if focus.kind in (TOPIC, GROUP):
-        # Its users are there already: what else they use is around it.
+        # Its users are included already: its surroundings are what else they use.
         sharing = edges.filter(appid__in={row["appid"] for row in own}).exclude(_is_own(focus))
     ranked = list(sharing.order_by().values("appid").annotate(uses=Count("pk")).order_by("-uses", "appid"))
     chosen = [row["appid"] for row in ranked[:MOST_APPIDS]]

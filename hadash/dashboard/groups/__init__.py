@@ -1,3 +1,3 @@
-"""Consumer groups: which there are, who reads what in one of them, how far behind, and what another member or
+"""Consumer groups: the list of all, one group with its members' partitions and lag, and what another member or
 assignor would change.
 """

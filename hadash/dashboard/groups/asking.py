@@ -1,5 +1,5 @@
-"""What would be if a group had another member, one fewer, another assignor, or a Topic more partitions: what
-is asked in an address, and the answer in sentences.
+"""What-if questions about a group: one member more or fewer, another assignor, or more partitions of a Topic. The
+question is in an address, the answer in sentences.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from hadash.assignment import (
 from hadash.dashboard.groups.looking import Look, as_assignor_sees_it
 from hadash.sentences import Sentence, say
 
-#: What can be asked, by the value of ``?change=``.
+#: The questions, by the value of ``?change=``.
 MORE, FEWER, ASSIGNOR, PARTITIONS = "more", "fewer", "assignor", "partitions"
 
-#: More partitions than Kafka's controllers like of one Topic: beyond it a number is mistyped.
+#: Most partitions of a Topic that can be asked about: a larger number is a typing error.
 MOST_PARTITIONS = 10_000
 
 __all__ = ["ASSIGNOR", "ASSIGNORS", "FEWER", "MORE", "PARTITIONS", "Answer", "answer"]
@@ -35,8 +35,8 @@ __all__ = ["ASSIGNOR", "ASSIGNORS", "FEWER", "MORE", "PARTITIONS", "Answer", "an
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``outcome``: ``None`` when nobody knows, or when the question makes no sense: ``refused`` says so, and
-    ``why`` more of it. ``said``: the answer.
+    """The answer to a question. ``outcome``: ``None`` when it is unknown or the question makes no sense: then
+    ``refused`` says so, and ``why`` gives the reason. ``said``: the answer in sentences.
     """
 
     outcome: Outcome | None = None
@@ -46,9 +46,9 @@ class Answer:
 
 
 def answer(look: Look, asked: Mapping[str, str]) -> Answer | None:
-    """``None`` when nothing is asked.
+    """Return the answer; ``None`` when nothing is asked.
 
-    :param asked: ``change``, and ``member``, ``assignor``, ``topic`` and ``count`` as it needs them.
+    :param asked: ``change``, with ``member``, ``assignor``, ``topic`` and ``count`` as that question needs them.
     """
     change = asked.get("change", "")
     if change not in (MORE, FEWER, ASSIGNOR, PARTITIONS):
@@ -100,7 +100,7 @@ def _change(
 
 
 def _model(group: Group, asked: Mapping[str, str]) -> str:
-    """The member that the new one is like: the first one, if none is named."""
+    """Return the member that the new one resembles: the first one, if none is named."""
     return asked.get("member") or min(member.id for member in group.members)
 
 
@@ -136,7 +136,9 @@ def _said(outcome: Outcome) -> list[Sentence]:
 
 
 def _by_id(group: Group, asked: Mapping[str, str]) -> list[Sentence]:
-    """A member's id has a random part, and some assignors go by its order."""
+    """Return a sentence about the new member's id, if the result depends on it: an id has a random part, and some
+    assignors sort by it.
+    """
     moved = sorted({outcome.moved for outcome in what_if_by_id(group, _model(group, asked)).values()})
     if len(moved) < 2:
         return []

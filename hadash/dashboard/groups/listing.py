@@ -1,6 +1,4 @@
-"""All groups of some clusters, as the newest snapshot has them: a cluster is not asked for thousands of
-groups because somebody looks.
-"""
+"""All groups of some clusters, from the newest snapshot: a page view must not ask a cluster for thousands of groups."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ from hadash.lake.store import LakeError, Store
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One group. ``partitions``: how many are assigned; ``fewest`` and ``most``: what a member has (``None``
-    without members).
+    """One group. ``partitions``: how many are assigned; ``fewest`` and ``most``: partitions of one member, ``None``
+    without members.
     """
 
     cluster: str
@@ -40,7 +38,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """``at``: when the snapshot was taken; ``None`` when there is none yet. ``fault``: why none can be read."""
+    """The groups. ``at``: when the snapshot was taken; ``None`` when there is none. ``fault``: why it is unreadable."""
 
     rows: tuple[GroupRow, ...] = ()
     at: datetime | None = None
@@ -48,8 +46,8 @@ class Listing:
 
 
 def listing(clusters: Container[str]) -> Listing:
-    """The groups of some clusters, by cluster and name. Without groups of hadash's own making: MirrorMaker
-    and Connect have none.
+    """Return the groups of some clusters, by cluster and name. None of them is hadash's own: MirrorMaker and Connect
+    have none.
     """
     if not settings.LAKE:
         return Listing()
@@ -66,7 +64,7 @@ def listing(clusters: Container[str]) -> Listing:
 
 @lru_cache(maxsize=2)
 def _rows(lake: str, snapshot: Snapshot) -> Mapping[str, Sequence[GroupRow]]:
-    """By cluster. (A snapshot never changes.)"""
+    """Return the groups of a snapshot by cluster. Cached: a snapshot never changes."""
     store = Store(lake)
     groups = snapshots.read(store, snapshot, "groups")
     found: dict[str, list[GroupRow]] = defaultdict(list)
@@ -76,8 +74,8 @@ def _rows(lake: str, snapshot: Snapshot) -> Mapping[str, Sequence[GroupRow]]:
 
 
 def rows_of(groups: pa.Table, members: pa.Table) -> tuple[GroupRow, ...]:
-    """The groups of a snapshot by cluster and name, each with what its members come to. (A large pair has a
-    hundred thousand: they are added up where they lie.)
+    """Return the groups of a snapshot by cluster and name, each with the sums over its members. (A large pair has a
+    hundred thousand members: they are summed within Arrow's tables.)
     """
     counted = _counted(members)
     found = [
@@ -93,7 +91,7 @@ def rows_of(groups: pa.Table, members: pa.Table) -> tuple[GroupRow, ...]:
     return tuple(sorted(found, key=lambda row: (row.cluster, row.group)))
 
 
-#: Members, hosts, Topics and partitions of a group, the fewest and the most partitions of one member.
+#: (members, hosts, Topics, partitions of a group, fewest and most partitions of one member).
 _Counts = tuple[int, int, int, int, int | None, int | None]
 
 _KEY = ["cluster", "group"]
@@ -136,7 +134,7 @@ def _counted(members: pa.Table) -> dict[tuple[str, str], _Counts]:
 
 
 def _flat(members: pa.Table, column: str) -> pa.Table:
-    """cluster, group, topic: a row for each entry of a list."""
+    """Return a table of cluster, group and topic, with a row for each entry of a list column."""
     lists = (
         members[column].combine_chunks() if isinstance(members[column], pa.ChunkedArray) else members[column]
     )

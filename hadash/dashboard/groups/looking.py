@@ -1,4 +1,4 @@
-"""One group as its cluster tells it now: members, what each has, and how far behind each partition is."""
+"""One group as its cluster reports it now: members, their partitions, and how far behind each partition is."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hadash.kafka.values import Partition as KafkaPartition
 from hadash.mirroring.services import cluster_client
 from hadash.sentences import say
 
-#: The state of a group that there is not.
+#: The state that Kafka reports for a group that does not exist.
 DEAD = "Dead"
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """One partition: who has it (empty: nobody), where it ends, and where the group stands; ``None`` where
-    nobody knows or nothing was committed.
+    """One partition: its member (empty for none), the group's committed offset (``None`` when there is none) and the
+    partition's end (``None`` when it is unknown).
     """
 
     topic: str
@@ -32,8 +32,8 @@ class Lag:
 
     @property
     def records(self) -> int | None:
-        """How many records the group has not committed. (A group that has committed more than there is stands
-        at the end of another log.)
+        """How many records the group has not committed. (A committed offset beyond the end is from another log; the
+        result is then 0.)
         """
         if self.committed is None or self.end is None:
             return None
@@ -42,7 +42,9 @@ class Lag:
 
 @dataclass(frozen=True)
 class Look:
-    """``topics``: the partitions of each Topic that a member subscribes to or has. ``racks``: of the brokers."""
+    """One look at a group. ``topics``: each Topic that it subscribes to, has or has committed → number of partitions.
+    ``racks``: the brokers' racks.
+    """
 
     info: GroupInfo
     topics: dict[str, int]
@@ -51,7 +53,7 @@ class Look:
 
     @property
     def total(self) -> int | None:
-        """Records of all partitions; ``None`` when of some nobody knows."""
+        """The lag over all partitions; ``None`` when it is unknown for one of them."""
         known = [lag.records for lag in self.lags]
         return (
             None if None in known or not known else sum(records for records in known if records is not None)
@@ -59,7 +61,10 @@ class Look:
 
 
 def look_at(cluster: Cluster, name: str) -> Look | None:
-    """``None`` when there is no such group. :raises KafkaError: the cluster does not answer."""
+    """Look at a group; ``None`` when there is no such group.
+
+    :raises KafkaError: the cluster does not answer.
+    """
     client = cluster_client(cluster)
     info = client.groups([name]).get(name)
     if info is None or (info.state == DEAD and not info.members):
@@ -94,7 +99,10 @@ def _lags(
 
 
 def as_assignor_sees_it(look: Look) -> Group:
-    """:raises NotKnown: members do not say what they subscribe to. (Every other reason is the assignor's own.)"""
+    """Return the group as an assignor's input.
+
+    :raises NotKnown: a member does not report what it subscribes to. (Assignors raise it for their own reasons, too.)
+    """
     silent = [member for member in look.info.members if member.topics is None]
     if silent:
         raise NotKnown(

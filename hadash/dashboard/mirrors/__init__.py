@@ -1,3 +1,1 @@
-"""The pages of mirrors: how far each is behind now, within the last day and over a month; its partitions and
-its tasks.
-"""
+"""The pages of mirrors: how far each is behind now, within the last day and over a month; its partitions and tasks."""

@@ -1,4 +1,4 @@
-"""The samples of a mirror, in as many steps as a chart can show. The database adds them up: a day has 43,200."""
+"""The samples of a mirror, in as many steps as a chart can show. The database aggregates them: a day has 43,200."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hadash.mirroring.models import Mirror
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How much of the past is shown, and in which steps. ``live``: it goes on while somebody looks."""
+    """How much of the past is shown, and in which steps. ``live``: whether it is updated while it is shown."""
 
     name: str
     word: Any
@@ -41,14 +41,16 @@ WINDOWS: dict[str, Window] = {
 
 
 def buckets_of(mirror: Mirror, begin: datetime, end: datetime, step: timedelta) -> list[Bucket]:
-    """Of the samples that are kept (``HADASH_LAG_KEPT_HOURS``), in order. Steps without a sample are not among them."""
+    """Return the steps of a mirror's history in order, from the samples that are kept (``HADASH_LAG_KEPT_HOURS``).
+    Steps without a sample are left out.
+    """
     return many_buckets([mirror.pk], begin, end, step).get(mirror.pk, [])
 
 
 def many_buckets(
     mirrors: Iterable[int], begin: datetime, end: datetime, step: timedelta
 ) -> dict[int, list[Bucket]]:
-    """The same of several mirrors, by their keys. One query."""
+    """Return the same as :func:`buckets_of` for several mirrors, by their primary keys. One query."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT mirror_id, date_bin(%s, at, 'epoch'::timestamptz) AS step, max(records), max(seconds), count(*),"
@@ -64,8 +66,8 @@ def many_buckets(
 
 
 def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
-    """A step a day, of what the job Lag has counted from samples that are gone: as far behind as it was at
-    its worst, as in every other window.
+    """Return a step per day from the figures of the job Lag, as samples are deleted earlier. Each has the day's
+    largest lag, as steps have in every window.
     """
     run = selectors.published(Run.Job.LAG)
     rows = selectors.rows(LagDay, run, [mirror.pair.name]).filter(mirror=mirror.name, date__gte=begin.date())
@@ -81,14 +83,14 @@ def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
     ]
 
 
-#: Columns of the picture of partitions over time: each is wide enough to point at.
+#: Columns of the chart of partitions over time: each is wide enough to point at.
 COLUMNS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """How far each partition was behind in the sample of a step in which the mirror was furthest behind.
-    ``records`` of those that somebody knew.
+    """How far each partition was behind in one sample: that of a step in which the mirror was furthest behind.
+    ``records`` has only the partitions whose lag was known.
     """
 
     at: datetime
@@ -96,7 +98,7 @@ class Moment:
 
 
 def step_of(window: Window) -> timedelta:
-    """Of one column: whole steps of the window.
+    """Return the time of one column: a multiple of the window's step.
 
     >>> step_of(WINDOWS["live"]), step_of(WINDOWS["day"])
     (datetime.timedelta(seconds=10), datetime.timedelta(seconds=1440))
@@ -105,14 +107,14 @@ def step_of(window: Window) -> timedelta:
 
 
 def last_whole(step: timedelta, now: datetime) -> datetime:
-    """The end of the last step that is over."""
+    """Return the end of the last step that is over."""
     seconds = step.total_seconds()
     return datetime.fromtimestamp(now.timestamp() // seconds * seconds, UTC)
 
 
 def moments_of(mirror: Mirror, begin: datetime, end: datetime, step: timedelta) -> list[Moment]:
-    """In order; steps without a sample are not among them. One query, which reads the partitions of no other
-    samples.
+    """Return the moments in order; steps without a sample are left out. One query, which reads the partitions only of
+    the chosen samples.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -127,7 +129,7 @@ def moments_of(mirror: Mirror, begin: datetime, end: datetime, step: timedelta) 
 
 
 def named(partitions: Mapping[str, int]) -> dict[Partition, int]:
-    """As samples keep them.
+    """Return the partitions' lags from the form in which samples keep them.
 
     >>> named({"shop-orders-3": 5})
     {Partition(topic='shop-orders', partition=3): 5}

@@ -1,4 +1,4 @@
-"""When a mirror was not as it should be, read from its history. Pure."""
+"""The incidents of a mirror, from its history. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-#: States of a mirror in which it copies nothing.
+#: The states in which a mirror copies nothing.
 DOWN = frozenset({"failed", "stopped"})
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """What was seen within one step of time. ``records`` and ``seconds``: the most; ``None`` when nobody knew
-    in any sample. ``unknown`` of ``samples`` could not be taken. ``states``: of the mirror, as far as they
-    were kept.
+    """The samples within one step of time.
+
+    :param records: the largest lag in records, and ``seconds`` in seconds; ``None`` when no sample knew it.
+    :param unknown: how many of the ``samples`` did not know the lag.
+    :param states: the mirror's states, as far as they were kept.
     """
 
     at: datetime
@@ -30,7 +32,7 @@ class Bucket:
 
 
 class Kind(StrEnum):
-    """What was wrong, the gravest last."""
+    """The kinds of incidents, the gravest last."""
 
     SILENT = "silent"
     UNKNOWN = "unknown"
@@ -48,7 +50,7 @@ KIND_WORDS: dict[Kind, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """``until``: when it was over; ``None`` while it lasts. ``worst``: seconds of lag at most, if any were known."""
+    """An incident. ``until``: its end; ``None`` while it lasts. ``worst``: the largest known lag in seconds."""
 
     kind: Kind
     since: datetime
@@ -59,11 +61,13 @@ class Incident:
 def incidents(
     buckets: Sequence[Bucket], step: timedelta, rpo: float, end: datetime, every: timedelta
 ) -> list[Incident]:
-    """The newest first.
+    """Return the incidents, the newest first.
 
-    :param buckets: in order; steps without a sample are not among them. :param step: how long each is. :param
-        end: where the history ends.
-    :param every: how far samples are apart: silence is more than three of these, and a step.
+    :param buckets: in order; steps without a sample are left out.
+    :param step: the length of each bucket.
+    :param rpo: seconds.
+    :param end: the end of the history.
+    :param every: the usual time between two samples: a gap longer than three of these and a step is an incident.
     """
     quiet = step + 3 * every
     found: list[Incident] = []

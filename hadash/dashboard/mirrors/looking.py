@@ -1,4 +1,4 @@
-"""What the pages of mirrors show, from the database."""
+"""Data for the pages of mirrors, from the database."""
 
 from __future__ import annotations
 
@@ -37,17 +37,21 @@ from hadash.presentation.badges import State
 from hadash.switching import policy
 from hadash.switching.models.switches import Switch
 
-#: How much of the past stands in the small line beside a mirror of the list, and in which steps.
+#: The time and the step of the sparkline beside a mirror of the list.
 SPARK_LENGTH, SPARK_STEP = timedelta(hours=1), timedelta(minutes=1)
 
-#: Switches that are marked in a chart.
+#: Most switches that are marked in a chart.
 MOST_SWITCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorRow:
-    """One mirror of the list. ``history``: records over the last hour. ``rpo``: of its pair, in seconds.
-    ``tasks``: how many run, of how many.
+    """One mirror of the list.
+
+    :param rpo: the RPO of its pair, in seconds.
+    :param history: (when, records behind) over the last hour.
+    :param tasks: (running tasks, all tasks).
+    :param restarts: the sum of its tasks' restarts.
     """
 
     mirror: Mirror
@@ -63,18 +67,18 @@ class MirrorRow:
 
     @property
     def is_known(self) -> bool:
-        """Whether its lag says how it is now."""
+        """Whether its lag is of now."""
         return self.state.look == "fine"
 
 
 def mirrors_for(user: Any) -> Any:
-    """Those of the pairs that a user may see, by pair and name."""
+    """Return the mirrors of the pairs that a user may see, by pair and name."""
     found = Mirror.objects.filter(pair__in=pairs_where(user))
     return found.select_related("source", "pair__first", "pair__second").order_by("pair__name", "name")
 
 
 def rows_of(mirrors: Iterable[Mirror]) -> list[MirrorRow]:
-    """Three queries, however many mirrors there are."""
+    """Return mirrors as rows of the list. Three queries for any number of mirrors."""
     shown = list(mirrors)
     rpos = policy.rpos({mirror.pair for mirror in shown})
     now = timezone.now()
@@ -94,15 +98,14 @@ def rows_of(mirrors: Iterable[Mirror]) -> list[MirrorRow]:
 
 
 def _line(buckets: Sequence[Bucket], begin: datetime, end: datetime) -> list[tuple[datetime, int | None]]:
-    """A value for each step; ``None`` where nobody has looked."""
+    """Return a value for each step; ``None`` for steps without a sample."""
     known = {bucket.at: bucket.records for bucket in buckets}
     first = begin.replace(second=0, microsecond=0) + SPARK_STEP
     steps = int((end - first) / SPARK_STEP) + 1
     return [(at, known.get(at)) for at in (first + number * SPARK_STEP for number in range(steps))]
 
 
-#: How far the runs of the job Lag are apart: a day that has just begun has not been counted yet, and that is
-#: no silence.
+#: The time between two runs of the job Lag: a day that has just begun is not counted yet, which is no silence.
 DAYS_COUNTED_EVERY = timedelta(hours=1)
 
 
@@ -119,7 +122,10 @@ class Shown:
 
 
 def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
-    """What its page shows. The time is that of the server: samples are, too."""
+    """Return a mirror within a window, for its page.
+
+    :param now: the server's time, as that of the samples.
+    """
     begin = now - window.length
     rpo = policy.rpos([mirror.pair])[mirror.pair_id]
     every = timedelta(seconds=settings.LAG_SAMPLE_SECONDS)
@@ -135,9 +141,7 @@ def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
 
 
 def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:
-    """The switches that have used it within a time, the newest first. (Which mirrors a switch uses stands in
-    its plan.)
-    """
+    """Return the switches that used the mirror within a time, the newest first. (A plan names its mirrors.)"""
     during = Switch.objects.filter(
         Q(ended_at=None) | Q(ended_at__gte=begin), pair=mirror.pair_id, started_at__lt=end
     )
@@ -150,7 +154,7 @@ def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:
 
 
 def partitions_of(mirror: Mirror) -> list[PartitionLag]:
-    """As they were in the newest sample: those that nobody knows first, then those furthest behind."""
+    """Return the partitions in the newest sample: those with an unknown lag first, then those furthest behind."""
     sample = LagSample.objects.filter(mirror=mirror).order_by("-at").first()
     ends = {Partition(topic, partition): end for topic, partition, end in mirror.sighted}
     behind = named(sample.partitions) if sample is not None else {}
@@ -161,8 +165,9 @@ def partitions_of(mirror: Mirror) -> list[PartitionLag]:
 
 
 def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "") -> Chart | None:
-    """Its partitions within a window, or those of one Topic, up to the last step that is whole; ``None`` of a
-    window that is longer than samples are kept.
+    """Return the chart of the mirror's partitions within a window, or of one Topic's, up to the last complete step.
+
+    ``None`` for a window that is longer than samples are kept.
     """
     if window.length > timedelta(hours=settings.LAG_KEPT_HOURS):
         return None
@@ -174,7 +179,7 @@ def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "")
 
 @dataclass(frozen=True, slots=True)
 class TopicLag:
-    """The partitions of one Topic together; ``records`` is ``None`` when that of one is not known."""
+    """The lag of one Topic; ``records`` is ``None`` when that of any partition is unknown."""
 
     topic: str
     partitions: int
@@ -183,7 +188,7 @@ class TopicLag:
 
 
 def topics_of(rows: Iterable[PartitionLag]) -> list[TopicLag]:
-    """
+    """Return the lag by Topic.
     >>> topics_of([PartitionLag("orders", 0, 5, 10), PartitionLag("orders", 1, None, 10)])
     [TopicLag(topic='orders', partitions=2, behind=1, records=None)]
     """
@@ -199,5 +204,5 @@ def topics_of(rows: Iterable[PartitionLag]) -> list[TopicLag]:
 
 
 def pairs_of(rows: Iterable[MirrorRow]) -> list[Pair]:
-    """Each once, in order."""
+    """Return the pairs of the rows, each once, in order."""
     return list({row.mirror.pair_id: row.mirror.pair for row in rows}.values())

@@ -29,16 +29,16 @@ register = template.Library()
 register.filter(sentence)
 register.filter(stage_name)
 
-#: Characters of an audit entry's details on the page; the export has all of them.
+#: Most characters of an audit entry's details on the page; the export has all of them.
 SHOWN_DETAILS = 4000
 
-#: Topics of a switch that its title names.
+#: Most Topics of a switch that its title names.
 SHOWN_TOPICS = 3
 
 
 @register.filter
 def told(event: Any) -> str:
-    """The sentence of a line of a log. Who did it has their full name in it, where the sentence has their user name."""
+    """Return the sentence of a line of a log, with the actor's full name in place of the user name."""
     said = Sentence.from_json(event.sentence)
     if event.actor is not None and said.values.get("user") == event.actor.get_username():
         said = Sentence(said.text, {**said.values, "user": person(event.actor)})
@@ -47,7 +47,7 @@ def told(event: Any) -> str:
 
 @register.filter
 def number(value: Any) -> str:
-    """With thousands separated; a question mark for what is not known."""
+    """Return a number with thousands separators; a question mark for an unknown one."""
     if value is None or value == "":
         return "?"
     return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
@@ -55,7 +55,7 @@ def number(value: Any) -> str:
 
 @register.filter
 def seconds(value: float | None) -> str:
-    """A duration as exact as anybody can use it.
+    """Return a duration in readable precision.
 
     >>> seconds(0.314), seconds(12.34), seconds(125)
     ('0.31 s', '12.3 s', '2 min 05 s')
@@ -80,7 +80,7 @@ def expected(value: float) -> str:
 
 @register.filter
 def double(value: float) -> float:
-    """A pause that no window shows may still last almost two windows."""
+    """Return twice a window's length: a pause that no window shows may still last almost two windows."""
     return 2 * value
 
 
@@ -93,7 +93,7 @@ def percent_of(part: int, whole: int) -> str:
 
 @register.filter
 def percent(share: float | None) -> str:
-    """Of a share from 0 to 1."""
+    """Return a share from 0 to 1 as a percentage."""
     from hadash.dashboard.figures import whole_percent
 
     return "?" if share is None else f"{whole_percent(share, 1.0)} %"
@@ -113,13 +113,13 @@ def purpose(value: Any, kind: str = "planned") -> str:
 
 @register.filter
 def does(kind: str) -> str:
-    """What a client does to a Topic or group, by the kind of use."""
+    """Return the word for what a client does to a Topic or group, by the kind of use."""
     return str(Access.Kind(kind).label) if kind in set(Access.Kind) else kind
 
 
 @register.filter
 def lookup(values: dict[str, Any], name: str) -> Any:
-    """An entry of a mapping; nothing for one that is not there."""
+    """Return an entry of a mapping; empty when it has none of that name."""
     value = values.get(name, "")
     return f"{value:g}" if isinstance(value, float) else value
 
@@ -141,17 +141,17 @@ def role_word(role: str) -> str:
 
 @register.filter
 def scope_word(scope: str) -> str:
-    """A token's scope."""
+    """Return the word for a token's scope."""
     return str(labels.SCOPE_WORDS[scope][0]) if scope in labels.SCOPE_WORDS else scope
 
 
 @register.filter
 def scope_purpose(scope: str) -> str:
-    """What a program can do with it."""
+    """Return what a program can do with a token of this scope."""
     return str(labels.SCOPE_WORDS[scope][1])
 
 
-#: What templates ask about: the word of a button → the permission behind it.
+#: The name of an act in templates → its permission.
 _ACTS = {
     "request": roles.REQUEST,
     "register": roles.REGISTER,
@@ -167,25 +167,25 @@ _ACTS = {
 
 @register.filter
 def may(user: Any, act: str) -> bool:
-    """Whether the user may do it on some pair: whether a button makes sense at all."""
+    """Whether the user may do this on at least one pair, so that a button makes sense."""
     return roles.may_somewhere(user, _ACTS[act])
 
 
 @register.simple_tag(takes_context=True)
 def may_on(context: Context, act: str, pair: Any) -> bool:
-    """Whether the user may do it on this pair."""
+    """Whether the user may do this on this pair."""
     return roles.may(context["user"], _ACTS[act], pair)
 
 
 @register.filter
 def epoch_ms(value: datetime | None) -> str:
-    """For scripts that count on."""
+    """Return a time in milliseconds since 1970, for scripts that count from it."""
     return str(int(value.timestamp() * 1000)) if value else ""
 
 
 @register.simple_tag
 def when(value: datetime | float | None, mode: str = "relative") -> SafeString:
-    """A time: the script makes it relative (``relative``), or local (``clock``, ``full``); exact on hover."""
+    """Render a time: the script makes it relative (``relative``) or local (``clock``, ``full``); exact on hover."""
     if value is None:
         return format_html('<span class="muted">{}</span>', gettext("never"))
     moment = value if isinstance(value, datetime) else datetime.fromtimestamp(value, UTC)
@@ -206,7 +206,7 @@ def icon(name: str) -> SafeString:
 def is_now(row: Any, names: str) -> bool:
     """Whether a row's state is one of these (``{% if switch|is_now:"declined expired" %}``).
 
-    :raises ValueError: there is no such state: a page must not leave something out for a wrong name.
+    :raises ValueError: there is no such state; a mistyped name must not silently hide a part of a page.
     """
     current: StrEnum = row.current
     return current in {type(current)(name) for name in names.split()}
@@ -214,7 +214,7 @@ def is_now(row: Any, names: str) -> bool:
 
 @register.simple_tag
 def state(value: State) -> SafeString:
-    """Icon and word; never colour alone."""
+    """Render a state as icon and word, never as colour alone."""
     return format_html(
         '<span class="state {}"><svg class="icon" aria-hidden="true" focusable="false"><use href="#i-{}"/></svg>'
         "{}</span>",
@@ -231,7 +231,7 @@ def _hue(context: Context, name: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def cluster(context: Context, value: Any) -> SafeString:
-    """A cluster chip: hue, shape and name."""
+    """Render a cluster as a chip: hue, shape and name."""
     name = str(value or "")
     hue = _hue(context, name)
     return format_html(
@@ -245,7 +245,7 @@ def cluster(context: Context, value: Any) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def identity(context: Context, appid: str, instance: str = "", on: Any = "") -> SafeString:
-    """``AppID › InstanceID`` with the hue of its cluster."""
+    """Render ``AppID › InstanceID`` with the hue of its cluster."""
     hue = _hue(context, str(on)) if on else "none"
     if instance:
         return format_html(
@@ -259,7 +259,7 @@ def identity(context: Context, appid: str, instance: str = "", on: Any = "") -> 
 
 @register.simple_tag(takes_context=True)
 def scope(context: Context, asked: Scope, on: Any = "") -> SafeString:
-    """What a switch was asked for: an identity, Topics, or everything."""
+    """Render what a switch was asked for: an identity, Topics, or everything."""
     if asked.appid:
         return identity(context, asked.appid, asked.instance_id, on)
     if asked.roots:
@@ -275,19 +275,19 @@ def scope(context: Context, asked: Scope, on: Any = "") -> SafeString:
 
 @register.simple_tag
 def listed(values: Iterable[Any]) -> str:
-    """Names in a row, as the viewer's language separates them."""
+    """Join names with the separator of the viewer's language."""
     return gettext(", ").join(str(value) for value in values)
 
 
 @register.simple_tag
 def people(names: list[str]) -> str:
-    """Whom to ask."""
+    """Join the names of people to ask; "nobody" when there are none."""
     return gettext(", ").join(names) if names else gettext("nobody")
 
 
 @register.simple_tag
 def sparkline(history: list[tuple[datetime, int | None]]) -> SafeString:
-    """Mirror lag over the last minutes; what is not known is a gap."""
+    """Draw mirror lag over the last minutes; unknown values are gaps."""
     from hadash.dashboard.figures import sparkline_svg
 
     return sparkline_svg(history)
@@ -295,7 +295,7 @@ def sparkline(history: list[tuple[datetime, int | None]]) -> SafeString:
 
 @register.simple_tag
 def trend(values: Sequence[float | None], word: Any) -> SafeString:
-    """A figure over the last days; nothing while fewer than two are known."""
+    """Draw a figure over the last days; nothing while fewer than two values are known."""
     from hadash.dashboard.figures import trend_svg
 
     return trend_svg(
@@ -305,7 +305,7 @@ def trend(values: Sequence[float | None], word: Any) -> SafeString:
 
 @register.filter
 def address_of_reason(reason: Reason) -> str:
-    """Where more is said of a reason."""
+    """Return the address of the page that shows more about a reason."""
     return reverse(reason.page, args=reason.arguments) + reason.query
 
 
@@ -326,13 +326,13 @@ def malformed_word(reason: Any) -> str:
 
 @register.filter
 def run_word(name: Any) -> str:
-    """What a run does or has counted."""
+    """Return the word for a step of a run, or for a thing that it counts."""
     return labels.run_word(str(name))
 
 
 @register.filter
 def column_word(name: str) -> str:
-    """A column of a published table, as its page calls it."""
+    """Return the word for a column of a published table."""
     from hadash.presentation.tables import column_words
 
     return column_words().get(name, name)
@@ -340,20 +340,20 @@ def column_word(name: str) -> str:
 
 @register.filter
 def moment(value: str) -> datetime | None:
-    """A time that was kept as text."""
+    """Parse a time that was kept as text (ISO 8601); ``None`` for anything else."""
     try:
         return datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return None
 
 
-#: Names of a cell that are shown; the others are counted.
+#: Most names of a cell that are shown; the others are counted.
 SHOWN_NAMES = 4
 
 
 @register.simple_tag
 def few_names(values: Any) -> SafeString:
-    """The first names of many; all of them on hover."""
+    """Render the first names of many; all of them on hover."""
     names = [str(value) for value in values or ()]
     shown = gettext(", ").join(names[:SHOWN_NAMES])
     if len(names) <= SHOWN_NAMES:
@@ -368,13 +368,13 @@ def few_names(values: Any) -> SafeString:
 
 @register.simple_tag
 def severity(value: Any) -> SafeString:
-    """How bad a finding is."""
+    """Render the severity of a finding."""
     return state(badges.of_severity(value))
 
 
 @register.simple_tag
 def right_mark(has: bool, known: bool) -> SafeString:
-    """Whether a cluster has a rule, in a word and a sign."""
+    """Render whether a cluster has a rule, as word and icon."""
     if not known:
         return state(State("unknown", "unknown", gettext("not known")))
     return state(State("fine", "fine", gettext("yes")) if has else State("bad", "bad", gettext("missing")))
@@ -382,19 +382,19 @@ def right_mark(has: bool, known: bool) -> SafeString:
 
 @register.simple_tag
 def task_state(value: str) -> SafeString:
-    """The state of a task of Connect's."""
+    """Render the state of a connector's task."""
     return state(badges.of_task(value))
 
 
 @register.simple_tag
 def when_text(value: str) -> SafeString:
-    """A moment that is kept as a text (ISO 8601)."""
+    """Render a time that is kept as text (ISO 8601)."""
     return when(datetime.fromisoformat(value)) if value else SafeString("")
 
 
 @register.simple_tag
 def key_cell(value: Any) -> SafeString:
-    """A value of a table, whatever it is."""
+    """Render a value of a table, of any type."""
     if value is None or value == "":
         return format_html('<span class="quiet">–</span>')
     if isinstance(value, list | tuple):
@@ -406,7 +406,11 @@ def key_cell(value: Any) -> SafeString:
 
 @register.simple_tag
 def appid_link(pages: dict[str, int], cells: list[tuple[Any, Any]], name: str) -> SafeString:
-    """An AppID, with its page if it has one. :param pages: by pair and name. :param cells: of its row."""
+    """Render an AppID with a link to its page, if it has one.
+
+    :param pages: ``"<pair> <name>"`` → the number of the AppID's page.
+    :param cells: the cells of its row.
+    """
     pair = next((value for column, value in cells if column.name == "pair"), "")
     page = pages.get(f"{pair} {name}")
     if page is None:
@@ -416,7 +420,7 @@ def appid_link(pages: dict[str, int], cells: list[tuple[Any, Any]], name: str) -
 
 @register.filter
 def day(value: Any) -> str:
-    """A day as everybody writes it down."""
+    """Return a day as 2026-11-30; empty for none."""
     return f"{value:%Y-%m-%d}" if value else ""
 
 

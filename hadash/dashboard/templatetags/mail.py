@@ -1,4 +1,4 @@
-"""Tags of reports: as pages and as mail."""
+"""Template tags for reports, as pages and as mail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @register.filter
 def in_rows(values: Sequence[T], count: int) -> list[Sequence[T]]:
-    """
+    """Split values into rows of at most ``count``.
     >>> in_rows([1, 2, 3, 4], 3)
     [[1, 2, 3], [4]]
     """
@@ -33,13 +33,13 @@ def with_columns(row: Iterable[Cell], table: Table) -> Iterator[tuple[Cell, Head
 
 @register.filter
 def svg(picture: Picture) -> SafeString:
-    """Drawn by :mod:`hadash.reports.charts`, which escapes what people have typed."""
+    """Return a picture's SVG, drawn by :mod:`hadash.reports.charts`, which escapes what people have typed."""
     return mark_safe(picture.svg)
 
 
 @register.simple_tag
 def tone(value: Any) -> SafeString:
-    """The mark of a tone, with its word for who cannot see it; nothing for what has none."""
+    """Render the mark of a tone, with its word for screen readers; nothing for a tone without a mark."""
     known = Tone(value)
     words = {
         Tone.FINE: _("good"),

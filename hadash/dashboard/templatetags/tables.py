@@ -1,4 +1,4 @@
-"""Tables of pages: heads that order them, and cells that show a value as its column says."""
+"""Template tags for tables: heads that order them, and cells that show a value by the kind of its column."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ register = template.Library()
 
 @register.simple_block_tag
 def heading(content: str, order: Order | None, column: str, kind: str = "", hint: Any = "") -> SafeString:
-    """The head of a column that orders its table when it is clicked: ``{% heading order "name" %}…{% endheading %}``.
+    """Render the head of a column, which orders its table on a click: ``{% heading order "name" %}…{% endheading %}``.
 
-    :param order: ``None`` (or nothing of that name) where the table stands on a page that has an order of its
-        own. :param kind: its classes; with ``num`` the first click puts the largest first.
+    :param order: ``None`` (or an undefined variable) where the table has a fixed order.
+    :param kind: its CSS classes; with ``num`` the first click puts the largest first.
     """
     if not order:
         return format_html(
@@ -48,7 +48,7 @@ def heading(content: str, order: Order | None, column: str, kind: str = "", hint
 
 @register.simple_tag
 def sorted_by(order: Order) -> SafeString:
-    """In a form that filters a table: what it is ordered by stays."""
+    """Render a hidden field that keeps a table's order when its filter form is sent."""
     if not order.text:
         return SafeString("")
     return format_html('<input type="hidden" name="{}" value="{}">', order.name, order.text)
@@ -56,7 +56,7 @@ def sorted_by(order: Order) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def twin_order(context: Context, chart: Chart) -> Order | None:
-    """How the table twin of a chart is ordered: as the address says. ``None``: it cannot say."""
+    """Return the order of a chart's table twin from the address; ``None`` for a chart whose twin has none."""
     if chart.is_fragment:
         return None
     columns = [column.name for column in chart.columns]
@@ -65,13 +65,13 @@ def twin_order(context: Context, chart: Chart) -> Order | None:
 
 @register.simple_tag
 def twin_rows(chart: Chart, order: Order | None) -> list[list[tuple[Column, Any]]]:
-    """The rows of the twin in this order."""
+    """Return the rows of the twin in this order."""
     return chart.twin(order)
 
 
 @register.simple_tag(takes_context=True)
 def cell(context: Context, column: Column, value: Any) -> SafeString:
-    """A value below the head of its column. (A page may have thousands: as a template of its own each would
+    """Render a value below the head of its column. (A page may have thousands of cells: a template for each would
     take ten times as long.)
     """
     if column.is_number:
@@ -80,7 +80,7 @@ def cell(context: Context, column: Column, value: Any) -> SafeString:
         classes = ' class="nowrap"'
     else:
         classes = ""
-    # (A line each: in the text of a row the cells are words apart.)
+    # (A line per cell, so that the words of a row's text are separated.)
     return format_html("<td{}>{}</td>\n", mark_safe(classes), _shown(context, column, value))
 
 
@@ -93,7 +93,7 @@ def _shown(context: Context, column: Column, value: Any) -> Any:
     return show(value) if show is not None else value or "–"
 
 
-#: By the kind of a column, how a value is shown.
+#: kind of a column → the function that renders its values.
 _SHOWN: dict[str, Any] = {
     "number": number,
     "seconds": seconds,
@@ -107,9 +107,9 @@ _SHOWN: dict[str, Any] = {
 
 @register.inclusion_tag("parts/csv.html", takes_context=True)
 def csv_link(context: Context, address: str, of: str, **query: str) -> dict[str, str]:
-    """To all rows of a table, in the order and with the search that the page has.
+    """Render a link to all rows of a table as CSV, in the page's order and with its search.
 
-    :param query: what asks for it at that address.
+    :param query: the parameters that request the CSV at that address.
     """
     request: HttpRequest = context["request"]
     return {"address": address + address_with(request, **query), "of": of}

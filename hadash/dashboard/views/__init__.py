@@ -1,1 +1,1 @@
-"""Views: each reads through selectors, changes through services, and says what came of it."""
+"""The views. Each reads through selectors, changes through services, and reports the result."""

@@ -1,5 +1,5 @@
-"""What people do to something that has a page of its own (a switch, a batch, a change of bindings): by POST,
-and back to the page.
+"""Acts on something that has a page of its own (a switch, a batch, a change of bindings): a POST that returns to the
+page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hadash.sentences import Sentence, say
 
 
 class Requested(Protocol):
-    """What acts are done to: somebody has asked for it, of a pair."""
+    """Something that a person has requested in a pair, and that acts are done to."""
 
     pair: Pair
     requested_by: User
@@ -31,7 +31,7 @@ class Requested(Protocol):
 
 Held = TypeVar("Held", bound=Any)
 
-#: Carries an act out; what the page says of it.
+#: Carries out an act and returns the message for the page.
 Act = Callable[[HttpRequest, Held], str]
 View = Callable[[HttpRequest, str], HttpResponse]
 
@@ -41,13 +41,14 @@ def acts_on(
     address: str,
     refused: Callable[[HttpRequest, Held, list[Sentence]], HttpResponse],
 ) -> Callable[[str], Callable[[Act[Held]], View]]:
-    """A decorator for acts, that takes the permission that each needs.
+    """Return a decorator for acts; it takes the permission that the act needs.
 
-    A POST goes back to the page, with what came of it. Refused: the page itself with the reasons, 409. Not
-    allowed: 403 with who may.
+    A POST redirects to the page with the act's message. A refused act answers 409 with the page and the reasons, a
+    forbidden one 403 with the people who may.
 
-    :param look: the thing by user and key. :param address: the name of its page. :param refused: that page,
-        with reasons.
+    :param look: returns the thing by user and key.
+    :param address: the name of its page.
+    :param refused: renders that page with the reasons.
     """
 
     def act(permission: str) -> Callable[[Act[Held]], View]:
@@ -76,15 +77,15 @@ def acts_on(
 
 
 def approvals_seen(request: HttpRequest) -> int | None:
-    """How many approvals the page showed (field ``approvals``); ``None`` when it does not say."""
+    """Return how many approvals the page showed (field ``approvals``); ``None`` when the form does not say."""
     shown = typed(request, "approvals")
     return int(shown) if shown.isdecimal() and len(shown) < 4 else None
 
 
 def approvals_need_zookeeper(user: User, held: Requested) -> None:
-    """An approval plans again, and planning reads ZooKeeper: say that it is away instead of waiting for it.
+    """Refuse an approval while ZooKeeper is away instead of waiting: an approval plans again, which reads ZooKeeper.
 
-    :raises Refused: it is away. (Whoever may not approve hears that instead.)
+    :raises Refused: ZooKeeper is away. (Not for users who may not approve: the approval itself tells them that.)
     """
     if not may(user, DECIDE, held.pair) or user.pk == held.requested_by.pk:
         return

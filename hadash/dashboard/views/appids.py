@@ -1,4 +1,4 @@
-"""AppIDs: which there are, what each one's clients do, what is declared of them, and registering InstanceIDs."""
+"""AppIDs: the list, the page of one with its clients and declarations, and registering InstanceIDs."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ from hadash.presentation.localized import sentence
 from hadash.presentation.tables import Column
 from hadash.sentences import Sentence
 
-#: Rows of each table on the page of an AppID; it may have thousands of clients.
+#: Rows per page of each table of an AppID; it may have thousands of clients.
 ROWS_SHOWN = 50
 
 
-#: Parts of that page that come after the rest, and their headings until then.
+#: Parts of that page that are loaded later, and their headings until then.
 PARTS = (
     ("appid-moving", _lazy("What would move with it")),
     ("appid-uses", _lazy("Topics and mirrors")),
     ("appid-rights", _lazy("Rules that name it")),
 )
 
-#: What the list can be ordered by, and the tables of one AppID.
+#: The sort keys of the list, and of the tables of one AppID.
 FIELDS: Fields = {"name": ("name",), "owner": ("owner_known", "name")}
 CONNECTED_KEYS: Keys = {
     "client": lambda client: client["client_id"] or None,
@@ -76,20 +76,20 @@ INSTANCE_KEYS: Keys = {
     "when": attrgetter("registered_at"),
 }
 
-#: AppIDs of the CSV that are read at a time.
+#: AppIDs per read for the CSV.
 CSV_CHUNK = 500
 
 
 @require_GET
 def appids(request: HttpRequest) -> HttpResponseBase:
-    """All AppIDs with their bindings, searched by name and owner with ``?q=``, of one pair with ``?pair=``;
-    ``?sort=``; ``?format=csv``.
+    """List all AppIDs with their bindings: ``?q=`` searches names and owners, ``?pair=`` filters; ``?sort=``;
+    ``?format=csv``.
     """
     return listed(request)
 
 
 def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpResponseBase:
-    """That page, also with why a file of owners was refused."""
+    """Render the list, if need be with the reasons why a file of owners was refused."""
     query, pair = searched(request, "q"), searched(request, "pair")
     pairs = governance.pair_names(user_of(request))
     found = selectors.appids(user_of(request))
@@ -145,9 +145,10 @@ def _csv_rows(found: QuerySet[AppID], look: engines.Engines) -> Iterator[tuple[A
 
 @require_GET
 def appid(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The page, or with htmx only what changes. ``?client=`` looks in InstanceIDs and client.ids; each table
-    has pages of its own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=``: all of the
-    table of that name, or of the chart's.
+    """Render the page of an AppID, or with htmx only the part that changes.
+
+    ``?client=`` searches InstanceIDs and client.ids; each table has pages of its own: ``?instances=``,
+    ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=`` returns all rows of the table, or of the chart, of that name.
     """
     found = the_appid(user_of(request), pk)
     if "csv" in request.GET and (csv := _csv(request, found)) is not None:
@@ -168,7 +169,7 @@ def page(
     refusals: Sequence[Sentence] = (),
     status: int = 200,
 ) -> HttpResponse:
-    """The page of an AppID, also with what somebody has typed and why it was refused."""
+    """Render the page of an AppID, if need be with refused forms and the reasons."""
     history = [(switch, badges.of_row(switch)) for switch in selectors.history_of(user_of(request), found)]
     live = _live(request, found)
     runs = _runs(found)
@@ -192,12 +193,12 @@ def page(
     return render(request, "appids/page.html", context, status=status)
 
 
-#: Its tables that can be had as CSV besides those of its charts.
+#: Its tables that are available as CSV, in addition to those of its charts.
 CSV_TABLES = ("connected", "bound", "seen", "instances")
 
 
 def _csv(request: HttpRequest, found: AppID) -> HttpResponseBase | None:
-    """``None``: there is no table of that name."""
+    """Return the table that ``?csv=`` names; ``None`` when there is none of that name."""
     name = request.GET["csv"]
     if name not in CSV_TABLES:
         graph = meeting.graph_of(governance.published(Run.Job.TOPOLOGY), found)
@@ -214,7 +215,7 @@ def _csv(request: HttpRequest, found: AppID) -> HttpResponseBase | None:
 
 
 def _runs(found: AppID) -> list[dict[str, Any]]:
-    """How well its clients were known, of each run that is kept."""
+    """Return the AppID's coverage in each run that is kept."""
     return governance.coverage_over_time([found.pair.name], found.name)
 
 
@@ -226,12 +227,12 @@ def _coverage(found: AppID, runs: Sequence[Mapping[str, Any]]) -> Chart:
 
 
 def _searched(request: HttpRequest) -> str:
-    """What is looked for in the names of its clients."""
+    """Return the text that the clients' names are searched for."""
     return searched(request, "client")
 
 
 def _registered(request: HttpRequest, found: AppID, live: dict[str, Any]) -> dict[str, Any]:
-    """Its InstanceIDs, and names to choose from when one is typed."""
+    """Return the context for its InstanceIDs, and the names that the form suggests."""
     user, query = user_of(request), _searched(request)
     instances = [each for each in found.instances.all() if query.casefold() in each.name.casefold()]
     address = reverse("appid", args=[found.pk])
@@ -248,7 +249,7 @@ def _registered(request: HttpRequest, found: AppID, live: dict[str, Any]) -> dic
 
 
 def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
-    """What changes by itself: where it is bound, who is connected, what was observed."""
+    """Return the context for the part that changes: bindings, connected clients, and observed uses."""
     user, query, address = user_of(request), _searched(request), reverse("appid", args=[found.pk])
     look = engines.look()
     connections, silent = connections_of_appid(found.pair, found.name, look.answering)
@@ -286,9 +287,9 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
 
 
 def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One line a client.id: its clusters with the number of connections, and what is parked.
+    """Return one entry per client.id: its clusters with the numbers of connections, and its parked requests.
 
-    :func:`~hadash.presentation.connections.by_cluster` says what is ``left_open``.
+    :func:`~hadash.presentation.connections.by_cluster` explains ``left_open``.
     """
     found: dict[str, dict[str, Any]] = {}
     for connection in connections:
@@ -316,7 +317,7 @@ def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def mark_critical(request: HttpRequest, pk: int) -> HttpResponse:
-    """Field ``critical``: yes or no."""
+    """Mark an AppID as critical or not. Field ``critical``: yes or no."""
     if request.method != "POST":
         return redirect("appid", pk=pk)
     found = the_appid(user_of(request), pk)
@@ -328,7 +329,7 @@ def mark_critical(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
-    """Fields ``name`` and ``note``."""
+    """Register an InstanceID. Fields ``name`` and ``note``."""
     if request.method != "POST":
         return redirect("appid", pk=pk)
     found = the_appid(user_of(request), pk)

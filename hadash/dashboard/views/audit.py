@@ -1,4 +1,4 @@
-"""Who did what, when, from where."""
+"""The audit log: who did what, when, from where."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from hadash.dashboard.views.common import denied, paged, searched, user_of
 from hadash.presentation.labels import VERBS
 from hadash.sentences import Sentence, say
 
-#: What the list can be ordered by.
+#: The sort keys of the list.
 FIELDS: Fields = {"when": ("at",), "who": ("actor__username",), "verb": ("verb",), "subject": ("subject",)}
 
-#: What the list can be filtered by, as the address has it.
+#: The query parameters that filter the list.
 FILTERS = ("q", "actor", "verb", "since", "until", "number")
 
 
 @require_GET
 def audit(request: HttpRequest) -> HttpResponseBase:
-    """Newest first, the oldest with ``?sort=when``; ``?q=`` looks in the subject, ``?actor=`` takes a user
-    name, ``?verb=`` as it is recorded, ``?since=`` and ``?until=`` days in UTC, ``?number=`` one entry;
-    ``?format=csv``.
+    """List the entries, the newest first (with ``?sort=when`` the oldest).
+
+    ``?q=`` searches the subject, ``?actor=`` takes a user name, ``?verb=`` a recorded verb, ``?since=`` and
+    ``?until=`` days in UTC, ``?number=`` one entry; ``?format=csv``.
     """
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
@@ -63,7 +64,7 @@ def audit(request: HttpRequest) -> HttpResponseBase:
 
 
 def _filtered(asked: Mapping[str, str]) -> tuple[QuerySet[Entry], list[Sentence]]:
-    """(the entries that fit, why some of what was asked for cannot be looked for)."""
+    """Return (the matching entries, the faults of filters that cannot be used)."""
     found, faults = Entry.objects.select_related("actor"), []
     if asked["q"]:
         found = found.filter(subject__icontains=asked["q"])
@@ -97,7 +98,7 @@ def _csv_row(entry: Entry) -> tuple[Any, ...]:
 
 @require_GET
 def export(request: HttpRequest) -> HttpResponseBase:
-    """Everything, as JSON Lines, oldest first: what ``hadash-manage verify_audit --file`` checks."""
+    """Export all entries as JSON Lines, oldest first, for ``hadash-manage verify_audit --file``."""
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
     response = StreamingHttpResponse(_lines(), content_type="application/x-ndjson")
@@ -106,7 +107,7 @@ def export(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _lines() -> AsyncIterator[str]:
-    """A chunk at a time: the log may be longer than the memory."""
+    """Yield the log in chunks: it may not fit into memory."""
     first = 1
     while lines := await sync_to_async(_chunk)(first):
         yield "".join(lines)

@@ -1,4 +1,4 @@
-"""Asking for a batch, with a preview of its waves and of what stands against them."""
+"""Requesting a batch, with a preview of its waves and their blockers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from hadash.switching.refusals import PlanChanged
 
 @require_http_methods(["GET", "POST"])
 def request_batch(request: HttpRequest) -> HttpResponse:
-    """GET: the form. POST: its fields; ``act=preview`` shows what would move, ``act=request`` asks for what
-    was shown.
+    """Request a batch. GET: the form. POST: its fields; ``act=preview`` shows what would move, ``act=request`` requests
+    what was shown.
     """
     user = user_of(request)
     if not may_somewhere(user, REQUEST):
@@ -63,7 +63,7 @@ def request_batch(request: HttpRequest) -> HttpResponse:
 
 
 def _again(form: BatchForm, refusal: Refused) -> BatchPlan | None:
-    """What would move now, when that is what the refusal was about; nothing when it cannot even be drawn up."""
+    """Return the present plan, if the refusal concerns a plan that was shown; ``None`` when it cannot be built."""
     if not isinstance(refusal, PlanChanged) and not form.cleaned_data["digest"]:
         return None
     try:

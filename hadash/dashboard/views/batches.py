@@ -1,4 +1,4 @@
-"""The list of batches, the page of one, and everything that people do to a batch."""
+"""The list of batches, the page of one, and all acts on a batch."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from hadash.switching.machines.batches import ItemStatus, Status
 from hadash.switching.models.batches import Batch, BatchItem
 from hadash.switching.policy import blackout_now
 
-#: Radii on one page of a batch, and lines of its log: the newest.
+#: Radii on one page of a batch, and its newest lines of the log.
 ITEMS_SHOWN = 25
 LINES_SHOWN = 200
 
-#: Radii that are left out, or have failed, which the head names.
+#: Most radii that the head names as left out, or as failed.
 NAMED = 20
 
 
-#: What the list can be ordered by.
+#: The sort keys of the list.
 FIELDS: Fields = {
     "way": ("source__name", "target__name"),
     "state": ("status",),
@@ -46,7 +46,7 @@ FIELDS: Fields = {
 
 @require_GET
 def list_of_batches(request: HttpRequest) -> HttpResponseBase:
-    """``?status=`` as of :class:`Status`; ``?sort=``; ``?format=csv``."""
+    """List the batches. ``?status=`` is a value of :class:`Status`; ``?sort=``; ``?format=csv``."""
     found = batches.batches(user_of(request))
     status = searched(request, "status")
     if status in set(Status):
@@ -93,9 +93,11 @@ def _csv_row(found: Batch) -> tuple[Any, ...]:
 
 @require_GET
 def batch(request: HttpRequest, key: str) -> HttpResponse:
-    """The page, or with htmx only what changes. ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` choose
-    among its radii; without them those of the wave that is on its way. ``?seen=`` is the state that the rest
-    of the page shows: when it is another one by now, the page is loaded again.
+    """Render the page of a batch, or with htmx only the part that changes.
+
+    ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` select radii; without them, a running or stopped batch shows
+    the first wave that is not settled. ``?seen=`` is the state that the rest of the page shows: if it has changed, the
+    page is reloaded.
     """
     found = the_batch(user_of(request), key)
     if not request.headers.get("HX-Request"):
@@ -107,7 +109,7 @@ def batch(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _seen(found: Batch) -> str:
-    """What decides which acts the page offers."""
+    """Return the state that decides which acts the page offers."""
     return f"{found.status}-{found.approvals.count()}"
 
 
@@ -197,7 +199,7 @@ act = acts_on(the_batch, "batch", _refused)
 
 @act(DECIDE)
 def approve(request: HttpRequest, batch: Batch) -> str:
-    """Field ``digest``: what was shown."""
+    """Field ``digest``: that of the batch that was shown."""
     user = user_of(request)
     approvals_need_zookeeper(user, batch)
     held = decisions.approve(
@@ -238,7 +240,7 @@ def stop(request: HttpRequest, batch: Batch) -> str:
 
 @act(OPERATE)
 def go_on(request: HttpRequest, batch: Batch) -> str:
-    """Fields ``without`` (what failed is left out) and ``reason``."""
+    """Fields ``without`` (leave out what has failed) and ``reason``."""
     without = bool(request.POST.get("without"))
     reason = typed(request, "reason")
     operations.go_on(user_of(request), batch, handing_over.wake, without, reason, address_of(request))

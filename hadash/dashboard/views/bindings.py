@@ -1,6 +1,4 @@
-"""Bindings by hand: asking for a change, its page, what people do to it; and InstanceIDs that are generated
-or taken back.
-"""
+"""Bindings by hand: requesting a change, its page, and the acts on it; and generating and unregistering InstanceIDs."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ from hadash.switching.handovers import handing_over
 from hadash.switching.machines.binding_changes import Status
 from hadash.switching.models.binding_changes import BindingChange, digest_of
 
-#: Uses that a page lists of each binding.
+#: Most uses of each binding that a page lists.
 SHOWN_USES = 12
 
 
@@ -59,7 +57,9 @@ SHOWN_USES = 12
 
 
 def bind(request: HttpRequest, pk: int) -> HttpResponse:
-    """The form (``?instance=``, ``?topics=``, ``?group=`` or ``?unbind=`` fill it), and the request that it sends."""
+    """Request a change of bindings. GET: the form; ``?instance=``, ``?topics=``, ``?group=`` or ``?unbind=`` fill it.
+    POST: its fields.
+    """
     found = the_appid(user_of(request), pk)
     if not may(user_of(request), REQUEST, found.pair):
         error = PermissionDenied("You may not request changes of bindings.")
@@ -97,7 +97,7 @@ def bind(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """What would be written, for the form as it stands."""
+    """Render what would be written for the form's present content."""
     found = the_appid(user_of(request), pk)
     form = BindForm(request.GET, appid=found.name, unbind=request.GET.getlist("unbind"))
     form.is_valid()
@@ -134,7 +134,7 @@ def _form_page(
 
 
 def _proposal(appid: AppID, form: BindForm) -> dict[str, Any]:
-    """What the form would write, and what stands against it."""
+    """Return the context for what the form would write, and its blockers."""
     look, wanted = engines.look(), form.wanted()
     shown: dict[str, Any] = {
         "appid": appid,
@@ -150,7 +150,7 @@ def _proposal(appid: AppID, form: BindForm) -> dict[str, Any]:
 
 
 def _looked_at(appid: AppID, wanted: Wanted, *, register: bool = False) -> dict[str, Any]:
-    """A change as it would be written now; ``reasons`` say why it cannot be."""
+    """Return a change as it would be written now; ``reasons`` say why it cannot be."""
     try:
         found = requests.look(appid, wanted, register=register)
     except Refused as refusal:
@@ -164,7 +164,7 @@ def _looked_at(appid: AppID, wanted: Wanted, *, register: bool = False) -> dict[
 
 
 def _rows(appid: AppID, found: Judgement) -> list[dict[str, Any]]:
-    """One for each identity: what becomes of it, and whose requests it decides about."""
+    """Return a row per identity: its new binding, and the uses that the binding governs."""
     uses = sorted(requests.known_of(appid).uses)
     rows = []
     for identity, cluster in found.edits.items():
@@ -184,7 +184,7 @@ def _rows(appid: AppID, found: Judgement) -> list[dict[str, Any]]:
 
 
 def _switch_instead(appid: AppID, wanted: Wanted, found: Judgement) -> str:
-    """The query of a request for the switch that this would be; empty when nobody would move."""
+    """Return the query to request a switch with the same effect; empty when no client would move."""
     if not found.moves:
         return ""
     identity = next(iter((*wanted.unbind, *wanted.bind)), Identity(appid.name))
@@ -197,7 +197,10 @@ def _switch_instead(appid: AppID, wanted: Wanted, found: Judgement) -> str:
 
 
 def refuse_without_zookeeper() -> None:
-    """Looking at bindings waits for ZooKeeper: say that it is away instead. :raises Refused: it is."""
+    """Refuse while ZooKeeper is away, instead of waiting for it.
+
+    :raises Refused: ZooKeeper does not answer.
+    """
     fault = engines.look_at_gateways().fault
     if fault:
         raise Refused(say("ZooKeeper does not answer (%(fault)s): no binding can be changed.", fault=fault))
@@ -254,8 +257,8 @@ def _page(
 
 
 def _goes_on(found: BindingChange) -> bool:
-    """Whether the page has to look again by itself: until it is written, and the engines have said something
-    or were waited for.
+    """Whether the page has to refresh itself: until the change is written, and the engines have reported it or the
+    time for their reports is over.
     """
     if found.current is not Status.APPLIED or found.ended_at is None:
         return found.current is Status.APPROVED
@@ -271,7 +274,7 @@ act = acts_on(changes.the_change, "binding-change", _refused)
 
 @act(DECIDE)
 def approve(request: HttpRequest, found: BindingChange) -> str:
-    """Fields ``digest`` and ``approvals``: what was shown."""
+    """Fields ``digest`` and ``approvals``: as they were shown."""
     user = user_of(request)
     if may(user, DECIDE, found.pair) and user.pk != found.requested_by_id:
         refuse_without_zookeeper()
@@ -307,7 +310,7 @@ def cancel(request: HttpRequest, found: BindingChange) -> str:
 
 
 def generate(request: HttpRequest, pk: int) -> HttpResponse:
-    """New InstanceIDs for the Topics of the form."""
+    """Register InstanceIDs with new names for the Topics of the form."""
     found = the_appid(user_of(request), pk)
     if request.method != "POST":
         return redirect("appid", pk=pk)
@@ -337,7 +340,7 @@ def generate(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def unregister(request: HttpRequest, pk: int, row: int) -> HttpResponse:
-    """``row`` is the number of the InstanceID; field ``typed`` its name, to confirm."""
+    """Unregister an InstanceID. ``row`` is its number; field ``typed`` its name, to confirm."""
     found = the_appid(user_of(request), pk)
     if not may(user_of(request), REGISTER, found.pair):
         error = PermissionDenied("You may not register InstanceIDs.")

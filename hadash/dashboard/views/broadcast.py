@@ -1,9 +1,9 @@
-"""One look for all viewers: what many people watch at the same time is looked at once, and told to each of
-them as server-sent events.
+"""One look for all viewers: a thing that many people watch at the same time is read once, and sent to each of them
+as server-sent events.
 
-A :class:`Broadcast` looks at one thing in one language for as long as somebody listens. A viewer gets what is
-known already, then whatever is new. Every few seconds it is asked who of them may still see it, for all of
-them at once, and before that is known nothing is told.
+A :class:`Broadcast` looks at one thing in one language for as long as it has viewers. A viewer gets what is
+known already, then all news. Every few seconds the broadcast checks, for all viewers at once, who may still see
+the thing; until the result is known, nothing is sent.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: News that wait for one viewer, at most: whose connection is slower than that is closed, and the browser
-#: opens a new one.
+#: Most news that wait for one viewer: a slower connection is closed, and the browser opens a new one.
 MOST_WAITING = 500
-#: Seconds between two questions who may see it while nobody can know.
+#: Seconds between two checks of the viewers' rights while they cannot be read.
 UNKNOWN_SECONDS = 1.0
-#: Seconds within which all viewers have been told what can wait.
+#: Seconds within which all viewers get news that can wait.
 SPREAD_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One event. ``of_viewer``: makes the events of one viewer where not all are told the same; else ``data`` is it.
+    """One event for all viewers.
 
-    ``number``: of a line that a viewer may have already; 0 for anything else. ``can_wait``: of each viewer
-    something else has to be read for it, so that it is told to one after the other within
-    :data:`SPREAD_SECONDS`, and what cannot wait goes first. ``at_once``: the same as ``of_viewer`` for one of
-    whom nothing has to be read any more, else ``None``: viewers who may do the same are told the same, and
-    the broadcast makes it once for each kind of them before it tells anybody.
+    :param data: the event, if it is the same for all.
+    :param of_viewer: makes the events for one viewer, if they differ.
+    :param number: the number of a line that a viewer may have already; 0 for anything else.
+    :param can_wait: making it needs reads for each viewer, so viewers get it one after the other within
+        :data:`SPREAD_SECONDS`, after all news that cannot wait.
+    :param at_once: the same as ``of_viewer`` without any read; returns ``None`` when it has to be made first. Viewers
+        with the same rights get the same events, and the broadcast makes them once per kind before it sends any.
     """
 
     data: bytes = b""
@@ -56,24 +57,25 @@ class News:
     at_once: Callable[[Viewer], Sequence[bytes] | None] | None = None
 
 
-#: The last of all.
+#: The last event of a stream.
 _END = News(event("end", {}))
 
-#: What is told one viewer from now on. ``None``: this stream ends here (the viewer may not see it any more,
-#: or is too slow).
+#: The news for one viewer. ``None`` ends the stream (the viewer may not see the thing any more, or is too slow).
 Queue = asyncio.Queue[News | None]
 
 
 class Broadcast(ABC):
-    """:meth:`look` and :meth:`greeting` run in a thread, in the language."""
+    """Looks at one thing for all its viewers. :meth:`look`, :meth:`look_aside`, :meth:`greeting` and :meth:`rights` run
+    in a thread, in the broadcast's language.
+    """
 
-    #: Seconds between two looks, and between two at what takes longer.
+    #: Seconds between two calls of :meth:`look`, and of :meth:`look_aside`.
     poll_seconds = 1.0
     aside_seconds = 1.0
 
     def __init__(self, language: str) -> None:
         self.language = language
-        #: What is watched is over: after ``LAST_SECONDS`` nothing more is told.
+        #: Whether the watched thing has ended: after ``LAST_SECONDS`` the streams end.
         self.ended = False
         self._viewers: dict[Queue, Viewer] = {}
         self._joining = asyncio.Lock()
@@ -81,24 +83,28 @@ class Broadcast(ABC):
 
     @abstractmethod
     def look(self) -> list[News]:
-        """What is new since the last look."""
+        """Return the news since the last look."""
 
     def look_aside(self) -> list[News]:
-        """The same of what takes longer to learn, because others are asked: meanwhile :meth:`look` goes on."""
+        """Return the news that take longer to read, because other servers are asked; :meth:`look` continues
+        meanwhile.
+        """
         return []
 
     @abstractmethod
     def greeting(self, after: int) -> list[News]:
-        """What is known, for somebody who comes now and has the lines up to number ``after``."""
+        """Return what is known already, for a new viewer who has the lines up to number ``after``."""
 
     @abstractmethod
     def rights(self, users: Collection[int]) -> Mapping[int, Hashable]:
-        """Of these users those who may see it, each with what they may do (:attr:`Viewer.rights`). A few
-        queries, however many they are.
+        """Return those of these users who may see the thing, with what they may do (:attr:`Viewer.rights`). A few
+        queries for any number of users.
         """
 
     async def join(self, viewer: Viewer) -> Queue:
-        """What is told from now on. When it returns there has been a look, of which the greeting tells."""
+        """Add a viewer and return the queue of its news. There has been a look before this returns, so that the
+        greeting is complete.
+        """
         queue: Queue = asyncio.Queue(MOST_WAITING)
         await self._in_thread(partial(self._admit, viewer))
         async with self._joining:
@@ -111,6 +117,7 @@ class Broadcast(ABC):
         return queue
 
     def leave(self, queue: Queue) -> None:
+        """Remove a viewer."""
         self._viewers.pop(queue, None)
 
     async def _go_on(self) -> None:
@@ -126,7 +133,7 @@ class Broadcast(ABC):
                 aside = asyncio.ensure_future(self._aside())
             now = time.monotonic()
             if now - asked >= streaming.RIGHTS_SECONDS:
-                viewers = dict(self._viewers)  # (some may come meanwhile, who were just asked)
+                viewers = dict(self._viewers)  # (viewers that join meanwhile have just been checked)
                 lost = await self._in_thread(partial(self._lost, viewers))
                 if lost is None:
                     await asyncio.sleep(UNKNOWN_SECONDS)
@@ -162,7 +169,7 @@ class Broadcast(ABC):
                 self._end(queue)
 
     def _end(self, queue: Queue) -> None:
-        """Nothing that waits is told any more."""
+        """End a viewer's stream; waiting news are dropped."""
         self._viewers.pop(queue, None)
         while not queue.empty():
             queue.get_nowait()
@@ -171,7 +178,9 @@ class Broadcast(ABC):
     # -- in a thread -------------------------------------------------------------------------------------------------
 
     def _safely(self, make: Callable[[], T]) -> T | None:
-        """A server that is away is no reason to end: the next look sees. ``None`` then."""
+        """Run ``make``; return ``None`` when it fails. A server that is away must not end the broadcast: the next look
+        tries again.
+        """
         close_old_connections()
         try:
             with translation.override(self.language):
@@ -184,8 +193,8 @@ class Broadcast(ABC):
 
     @staticmethod
     def _make(news: News, viewers: Iterable[Viewer]) -> None:
-        """What is made once for several: two hundred who all wait for the first of them would wait for each
-        other's threads.
+        """Make the events once per kind of viewer before sending: otherwise two hundred viewers would occupy the
+        threads while all wait for the first one.
         """
         assert news.at_once is not None and news.of_viewer is not None
         for viewer in viewers:
@@ -197,7 +206,7 @@ class Broadcast(ABC):
         viewer.rights = self.rights([user]).get(user)
 
     def _lost(self, viewers: Mapping[Queue, Viewer]) -> list[Queue]:
-        """The queues of those who may not see it any more; all others know what they may do now."""
+        """Return the queues of viewers who may not see the thing any more; update the rights of all others."""
         users = signed_in({viewer.session_key for viewer in viewers.values()})
         rights = self.rights({user.pk for user in users.values()})
         lost = []
@@ -210,7 +219,7 @@ class Broadcast(ABC):
         return lost
 
 
-#: Those that somebody listens to, by event loop (a test may have several) and by what they look at.
+#: The running broadcasts, by event loop (a test may have several) and by what they look at.
 _broadcasts: dict[Hashable, Broadcast] = {}
 
 
@@ -220,7 +229,7 @@ def _forget(broadcast: Broadcast) -> None:
 
 
 def broadcast_of(key: Hashable, make: Callable[[], Broadcast]) -> Broadcast:
-    """The one that looks at ``key`` already, or a new one."""
+    """Return the broadcast that looks at ``key`` already, or a new one."""
     full = (id(asyncio.get_running_loop()), key)
     found = _broadcasts.get(full)
     if found is None:
@@ -229,9 +238,11 @@ def broadcast_of(key: Hashable, make: Callable[[], Broadcast]) -> Broadcast:
 
 
 async def answer(viewer: Viewer, find: Callable[[], Broadcast], after: int) -> StreamingHttpResponse:
-    """:param find: the broadcast. :param after: the number of the last line that the viewer has.
+    """Return a viewer's stream.
 
-    :raises Http404: it is not there, or the viewer may not see it.
+    :param find: returns the broadcast.
+    :param after: the number of the last line that the viewer has.
+    :raises Http404: there is no such thing, or the viewer may not see it.
     """
     await streaming.give_back_connection()
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Clusters: the list, and one of them with its brokers, its partitions, its history, and what differs from its twin."""
+"""Clusters: the list, and one cluster with its brokers, partitions, history, and differences from its twin."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from hadash.dashboard.views.common import part_of, user_of
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.services import cluster_client
 
-#: Rows of each table of one cluster; the CSV has all of them.
+#: Rows per page of each table of one cluster; the CSV has all of them.
 ROWS_SHOWN = 25
 
 
 def _newest(name: str) -> Callable[[ClusterRow], Any]:
-    """That of the newest snapshot; ``None`` where there is none."""
+    """Return the sort key for a value of the newest snapshot; ``None`` where there is none."""
     return lambda row: getattr(row.newest, name, None)
 
 
-#: What the list is ordered by, and the tables of one cluster.
+#: The sort keys of the list, and of the tables of one cluster.
 KEYS: Keys = {
     "cluster": lambda row: row.cluster.name,
     "state": lambda row: str(row.state.word),
@@ -54,7 +54,7 @@ DIFFERING_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(D
 
 @require_GET
 def clusters(request: HttpRequest) -> HttpResponseBase:
-    """All of the pairs that somebody may see; ``?sort=``; ``?format=csv``. With htmx only what changes."""
+    """List the clusters of the pairs that the user may see; ``?sort=``; ``?format=csv``. With htmx only the rows."""
     order = order_of(request, KEYS)
     rows = order.rows(rows_for(user_of(request)), KEYS)
     if request.GET.get("format") == "csv":
@@ -69,7 +69,7 @@ def _csv_row(row: ClusterRow) -> tuple[Any, ...]:
 
 @require_GET
 def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
-    """``?csv=`` and the name of a chart or table. With htmx only what is so now."""
+    """Render the page of a cluster, or with htmx only its present state. ``?csv=`` names a chart or table."""
     row = next((each for each in rows_for(user_of(request)) if each.cluster.name == name), None)
     if row is None:
         raise Http404(_("There is no cluster %(name)s.") % {"name": name})
@@ -124,8 +124,8 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
 
 @require_GET
 def quotas(request: HttpRequest, name: str) -> HttpResponseBase:
-    """A part of the page of a cluster: the quotas that differ from its twin's. Both are asked, as no snapshot
-    has them.
+    """Render a part of a cluster's page: the quotas that differ from its twin's. Both clusters are asked, as snapshots
+    have no quotas.
     """
     row = next((each for each in rows_for(user_of(request)) if each.cluster.name == name), None)
     if row is None:

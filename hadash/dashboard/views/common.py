@@ -1,4 +1,4 @@
-"""What several views need: who asks from where, and how a refusal or a denial is answered."""
+"""Helpers for views: the user and their input, denials, and pages of tables."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ PAGE_SIZE = 25
 
 
 def user_of(request: HttpRequest) -> User:
-    """The signed-in user: LoginRequiredMiddleware has turned everybody else away."""
+    """Return the signed-in user: LoginRequiredMiddleware has turned everybody else away."""
     user = request.user
     assert isinstance(user, User) or getattr(user, "is_authenticated", False)
     return user  # type: ignore[return-value]
 
 
 def searched(request: HttpRequest, name: str) -> str:
-    """What the address says under ``name``, as PostgreSQL can look for it (it knows no NUL)."""
+    """Return a query parameter in a form that PostgreSQL can search for (it has no NUL)."""
     return str(stored(request.GET.get(name, ""))).strip()
 
 
 def typed(request: HttpRequest, name: str) -> str:
-    """What the form says under ``name``, as PostgreSQL can keep it."""
+    """Return a form field in a form that PostgreSQL can store."""
     return str(stored(request.POST.get(name, "")))
 
 
 def searched_for_form(request: HttpRequest) -> dict[str, Any]:
-    """All that the address says, to fill a form with."""
+    """Return all query parameters, to fill a form with."""
     return {name: stored(value) for name, value in request.GET.items()}
 
 
 def faults_of(form: Form) -> list[Sentence]:
-    """What is wrong with the fields of a form that is not valid."""
+    """Return what is wrong with the fields of an invalid form."""
     return [say("%(error)s", error=text) for texts in form.errors.values() for text in texts]
 
 
@@ -61,13 +61,19 @@ def denied(
     pair: Pair | None = None,
     besides: User | None = None,
 ) -> HttpResponse:
-    """403 with the names of those who may."""
+    """Answer 403 with the names of people who have the permission.
+
+    :param besides: a person whose name is left out.
+    """
     context = {"exception": str(error), "people": selectors.people_who(permission, pair, besides)}
     return render(request, "403.html", context, status=403)
 
 
 def the_pair(user: Any, pk: int) -> Pair:
-    """:raises Http404: the same."""
+    """Return the pair with this number.
+
+    :raises Http404: there is none, or ``user`` may not see it.
+    """
     found = pairs_where(user).select_related("first", "second", "default").filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no pair with number %(pk)s.") % {"pk": pk})
@@ -82,10 +88,10 @@ def paged(
     *,
     scans: bool = False,
 ) -> Page[Any]:
-    """A page of ``rows`` from ``?page=``; a number that does not exist is the nearest one.
+    """Return the page of ``rows`` that ``?page=`` names, or the nearest one that exists.
 
-    :param count: how many there are in all, where the caller knows. :param scans: the database has to look at
-        every row of a large table to find these.
+    :param count: the number of all rows, if the caller knows it.
+    :param scans: whether the database has to scan every row of a large table to find these.
     """
     paginator = Paginator(rows, size)
     asked = request.GET.get("page") or "1"
@@ -99,7 +105,7 @@ def paged(
         paginator.count = count
     number = request.GET.get("page")
     if count is None and number in (None, "", "1") and isinstance(rows, QuerySet):
-        # What fits on one page needs no counting.
+        # Rows that fit on one page need no counting.
         first = list(rows[: size + 1])
         if len(first) <= size:
             paginator.count = len(first)
@@ -109,7 +115,7 @@ def paged(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A page of one of several tables on a page, and the addresses of the pages beside it (empty: there is none)."""
+    """A page of one of several tables on a page, with the addresses of the next and the previous; empty for none."""
 
     page: Page[Any]
     before: str
@@ -117,14 +123,14 @@ class Part:
 
     @property
     def every_row(self) -> Any:
-        """Those of all pages."""
+        """The rows of all pages."""
         return self.page.paginator.object_list
 
 
 def part_of(request: HttpRequest, name: str, rows: Any, size: int, address: str = "") -> Part:
-    """A page of ``rows`` from ``?<name>=``: for a table that is not alone on its page.
+    """Return the page of ``rows`` that ``?<name>=`` names, for a table that is not alone on its page.
 
-    :param address: of the page that shows it, when a POST to another address may have to show it as well.
+    :param address: the page that shows the table, when a POST to another address may have to show it, too.
     """
     page = Paginator(rows, size).get_page(request.GET.get(name))
 
@@ -139,7 +145,7 @@ def part_of(request: HttpRequest, name: str, rows: Any, size: int, address: str 
 
 
 def address_with(request: HttpRequest, **values: str | None) -> str:
-    """This page's query with some values changed: filters and pages stand in the address."""
+    """Return the query of this page with some values changed: filters and pages are part of the address."""
     query = request.GET.copy()
     for name, value in values.items():
         query.pop(name, None)

@@ -1,4 +1,4 @@
-"""Declared relations: of one AppID, and of a pair with its files. What is possible the services decide."""
+"""Declared relations: of one AppID, and of a pair with its files. The services decide what is possible."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from hadash.presentation import badges, declared
 from hadash.presentation.declared import chosen
 from hadash.presentation.localized import sentence
 
-#: Rows of a page: they are short, and people look through them.
+#: Rows of a page: they are short, and people read through them.
 PAGE_SIZE = 50
 
-#: Changes and faults of a file that its preview lists; the rest are counted.
+#: Most changes and faults of a file that its preview lists; the rest are counted.
 SHOWN = 200
 
 
@@ -43,7 +43,7 @@ SHOWN = 200
 
 
 def declare(request: HttpRequest, pk: int) -> HttpResponse:
-    """The fields of :class:`DeclareForm`."""
+    """Declare relations of an AppID. The fields of :class:`DeclareForm`."""
     found = the_appid(user_of(request), pk)
     if request.method != "POST":
         return _back(found)
@@ -62,7 +62,9 @@ def declare(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def adopt(request: HttpRequest, pk: int) -> HttpResponse:
-    """Fields ``chosen`` (keys of rows; or ``all``) and ``of`` (``client`` or ``appid``)."""
+    """Declare relations that were seen. Fields ``chosen`` (keys of rows; or ``all``) and ``of`` (``client`` or
+    ``appid``).
+    """
     found = the_appid(user_of(request), pk)
     if request.method != "POST":
         return _back(found)
@@ -81,7 +83,7 @@ def adopt(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def withdraw(request: HttpRequest, pk: int, row: int) -> HttpResponse:
-    """``row`` is the declaration's number; what somebody else has withdrawn meanwhile is withdrawn all the same."""
+    """Withdraw a declaration. ``row`` is its number; one that was withdrawn meanwhile is no error."""
     found = the_appid(user_of(request), pk)
     if request.method != "POST":
         return _back(found)
@@ -113,7 +115,7 @@ def _back(appid: AppID) -> HttpResponse:
 
 @require_GET
 def of_pair(request: HttpRequest, pk: int) -> HttpResponse:
-    """``?q=`` looks in the AppIDs' names, ``?state=`` takes one of :class:`State`."""
+    """List the relations of a pair. ``?q=`` searches the AppIDs' names, ``?state=`` is a value of :class:`State`."""
     return _page(request, the_pair(user_of(request), pk))
 
 
@@ -153,10 +155,12 @@ def _filters(request: HttpRequest) -> tuple[str, str]:
 
 @require_GET
 def export(request: HttpRequest, pk: int) -> HttpResponse:
-    """What is declared, as the file that can be imported; with the filters of the page, so also what was only seen."""
+    """Export the declared relations as the file that can be imported. The page's filters apply: with a state, relations
+    that were only seen are included.
+    """
     pair = the_pair(user_of(request), pk)
     query, state = _filters(request)
-    # (Excel takes a file without the mark for one in the code page of its country.)
+    # (Excel reads a file without the byte order mark in the code page of its country.)
     text = "\ufeff" + declared.file_of(pair, query, state)
     response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     name = "-".join(filter(None, ("hadash-relations", pair.name, state, f"{timezone.now():%Y-%m-%d}")))
@@ -165,7 +169,8 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def import_file(request: HttpRequest, pk: int) -> HttpResponse:
-    """A file: what it would change. That page comes back with the file and its digest: then it is done.
+    """Preview or import a file. The preview's form sends the file again with the digest of the differences: then they
+    are applied.
 
     The fields of :class:`ImportForm`.
     """
@@ -204,7 +209,7 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _lists(found: Import) -> list[dict[str, Any]]:
-    """The changes by kind: title, number, and the first of them with the new notes."""
+    """Return the changes by kind: title, number, and the first of them with the new notes."""
     kinds = (
         (_("Newly declared"), found.changes.added),
         (_("With another note"), found.changes.noted),

@@ -1,4 +1,4 @@
-"""What was sent, whatever it told: what has not arrived, sending it again, and what somebody has unsubscribed from."""
+"""Deliveries of reports and notices: those that have not arrived, sending one again, and unsubscriptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hadash.outbox.states import State
 from hadash.presentation import badges
 from hadash.reports.models import ReportSchedule
 
-#: What is shown where nobody has chosen: all that has not come to a good end.
+#: The default filter: all deliveries that were neither accepted nor cancelled.
 _NOT_ARRIVED = frozenset(State) - {State.ACCEPTED, State.CANCELLED}
 
 
@@ -36,8 +36,8 @@ def _denied(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def deliveries(request: HttpRequest) -> HttpResponse:
-    """The newest first. ``?state=`` one of :class:`State`, or ``all``; ``?way=`` one of :class:`Transport`;
-    ``?q=`` a part of an address.
+    """List the deliveries, the newest first. ``?state=`` is a value of :class:`State`, or ``all``; ``?way=`` one of
+    :class:`Transport`; ``?q=`` a part of an address.
     """
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
@@ -67,7 +67,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def send_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """One message once more, by a person, who is told that it may arrive a second time."""
+    """Send one message again. The person is warned that it may arrive a second time."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     delivery = Delivery.objects.filter(pk=pk).first()
@@ -84,18 +84,20 @@ def send_again(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(_back(request, "deliveries"))
 
 
-# -- what somebody does not want any more ------------------------------------------------------------------------
+# -- unsubscriptions ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Without:
+    """A topic that an address has unsubscribed from."""
+
     topic: str
     word: Any
     at: datetime
 
 
 def own_unsubscriptions(user: Any) -> Sequence[Without]:
-    """What the address of a person does not get any more, because of a link in a mail."""
+    """Return what a person's address has unsubscribed from by a link in a mail."""
     try:
         address = normalised(user.email)
     except BadAddress:
@@ -108,7 +110,7 @@ def own_unsubscriptions(user: Any) -> Sequence[Without]:
 
 @require_POST
 def subscribe_again(request: HttpRequest) -> HttpResponse:
-    """Field ``topic``, of the signed-in person's own address."""
+    """Subscribe the signed-in person's own address again. Field ``topic``."""
     try:
         address = normalised(user_of(request).email)
     except BadAddress:
@@ -119,7 +121,7 @@ def subscribe_again(request: HttpRequest) -> HttpResponse:
 
 
 def _back(request: HttpRequest, otherwise: str) -> str:
-    """Where somebody has come from, if that is a page of ours."""
+    """Return the page that the user came from, if it is one of hadash's; else ``otherwise``."""
     wanted = typed(request, "next")
     is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
     return wanted if is_ours else otherwise

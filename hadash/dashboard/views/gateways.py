@@ -1,4 +1,4 @@
-"""Gateways: what they do, and what people do to them."""
+"""Gateways: the list, the page of one, and excluding one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from hadash.switching.recovery import gateways
 
 @require_http_methods(["GET", "POST"])
 def exclude(request: HttpRequest) -> HttpResponse:
-    """GET: ``?gateway=<id>``. POST: ``gateway``, ``typed`` and ``reason``; or ``include`` to take it back."""
+    """Exclude a Gateway, or include it again. GET: ``?gateway=<id>``. POST: fields ``gateway``, ``typed`` and
+    ``reason``; or ``include``.
+    """
     if not may(user_of(request), EXCLUDE_GATEWAY):
         return denied(request, PermissionDenied("You may not exclude Gateways."), EXCLUDE_GATEWAY)
     if request.method == "GET":
@@ -53,7 +55,10 @@ def exclude(request: HttpRequest) -> HttpResponse:
 def _page(
     request: HttpRequest, name: str, refusals: list[Sentence], status: int = 200, *, unknown: bool = False
 ) -> HttpResponse:
-    """:param unknown: whether switches wait for it now is not known."""
+    """Render the form.
+
+    :param unknown: whether the outcome of the change is unknown.
+    """
     context = {
         "gateway": name,
         "typed": typed(request, "typed"),
@@ -68,17 +73,17 @@ def _page(
 
 
 def _clusters(request: HttpRequest) -> set[str]:
-    """The names of those that the viewer may see."""
+    """Return the names of the clusters that the viewer may see."""
     pairs = pairs_where(user_of(request)).select_related("first", "second")
     return {cluster.name for pair in pairs for cluster in pair.clusters}
 
 
 def _rate(name: str) -> Callable[[GatewayRow], Any]:
-    """That between the last two samples; ``None`` where nobody knows."""
+    """Return the sort key for a rate between the last two samples; ``None`` where it is unknown."""
     return lambda row: getattr(row.rate, name, None)
 
 
-#: What the list is ordered by.
+#: The sort keys of the list.
 KEYS: Keys = {
     "gateway": attrgetter("id"),
     "state": lambda row: str(row.state.word),
@@ -96,7 +101,7 @@ KEYS: Keys = {
 
 @require_GET
 def list_of_gateways(request: HttpRequest) -> HttpResponseBase:
-    """All of them; ``?sort=``; ``?format=csv``. With htmx only what changes."""
+    """List all Gateways; ``?sort=``; ``?format=csv``. With htmx only the rows."""
     look = engines.look_at_gateways()
     may_see = may_somewhere(user_of(request), VIEW)
     order = order_of(request, KEYS)
@@ -144,7 +149,9 @@ def _csv_row(row: GatewayRow) -> tuple[Any, ...]:
 
 @require_GET
 def gateway(request: HttpRequest, name: str) -> HttpResponseBase:
-    """``?window=``: hour or day; ``?csv=`` and the name of a chart. With htmx only what is so now."""
+    """Render the page of a Gateway, or with htmx only its present state. ``?window=``: hour or day; ``?csv=`` names a
+    chart.
+    """
     clusters = _clusters(request)
     look = engines.look_at_gateways()
     row = next((each for each in rows_of(look, clusters) if each.id == name), None)

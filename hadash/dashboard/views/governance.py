@@ -1,4 +1,4 @@
-"""What is wrong with a fleet: findings with their acceptances, and the rules that find them."""
+"""The risks of a fleet: findings with their acceptances, and the rules that find them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from hadash.presentation.published_tables import SHOWS, filtered_findings, sente
 from hadash.radius.nodes import INSTANCE, TOPIC
 from hadash.sentences import Sentence, say
 
-#: AppIDs that stand beside the findings with their scores.
+#: AppIDs with the highest scores that are listed beside the findings.
 WORST = 8
 
-#: Days for which an acceptance is offered at first: until the next release.
+#: Days of an acceptance that the form suggests: about until the next release.
 OFFERED_DAYS = 30
 
 
-#: What the list can be ordered by.
+#: The sort keys of the list.
 FIELDS: Fields = {
     "severity": ("weight",),
     "what": ("code", "name"),
@@ -55,9 +55,7 @@ FIELDS: Fields = {
 
 @dataclass(frozen=True)
 class Shown:
-    """A finding with what a page says of it. ``entry`` is ``None`` for a rule that this version does not know
-    any more.
-    """
+    """A finding as a page shows it. ``entry`` is ``None`` for a rule that this version no longer has."""
 
     finding: Finding
     entry: Entry | None
@@ -81,14 +79,19 @@ class Shown:
 
 
 def shown(finding: Finding) -> Shown:
-    """:param finding: one of :func:`selectors.findings`."""
+    """Return a finding as a page shows it.
+
+    :param finding: a row of :func:`selectors.findings`.
+    """
     return Shown(finding, finding.entry, getattr(finding, "accepted_until", None))
 
 
 @require_GET
 def findings(request: HttpRequest) -> HttpResponseBase:
-    """The gravest first. ``?pair=``, ``?severity=``, ``?code=``, ``?show=`` (open at first, accepted,
-    resolved, all), and ``?q=`` in AppIDs and names; ``?sort=``; ``?format=csv``.
+    """List the findings, the gravest first.
+
+    ``?pair=``, ``?severity=``, ``?code=`` and ``?show=`` (open, the default; worse, accepted, resolved, all) filter,
+    ``?q=`` searches AppIDs and names; ``?sort=``; ``?format=csv``.
     """
     pairs = selectors.pair_names(user_of(request))
     pair = _chosen(searched(request, "pair"), pairs)
@@ -126,12 +129,12 @@ def findings(request: HttpRequest) -> HttpResponseBase:
 
 
 def _chosen(value: str, known: Sequence[str]) -> str:
-    """What the address says, if there is such a thing."""
+    """Return the value if it is known, else an empty string."""
     return value if value in known else ""
 
 
 def _with_pages(worst: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With the number of the page of each AppID, if it has one."""
+    """Add the number of each AppID's page; ``None`` if it has none."""
     rows = AppID.objects.filter(name__in={row["appid"] for row in worst}).values_list(
         "pair__name", "name", "pk"
     )
@@ -186,7 +189,7 @@ def finding(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def accept(request: HttpRequest, pk: int) -> HttpResponse:
-    """Fields ``until`` (a day) and ``reason``."""
+    """Accept a finding. Fields ``until`` (a day) and ``reason``."""
     found = the_finding(user_of(request), pk)
     try:
         accepting.check_may(user_of(request), found)
@@ -220,7 +223,9 @@ def _denied(request: HttpRequest, error: PermissionDenied, found: Finding) -> Ht
 
 
 def _place(found: Finding) -> str:
-    """The page of the very thing that a finding is about, where there is one; of a group where it was seen last."""
+    """Return the page of the thing that a finding is about, if it has one; for a group, on the cluster where it was
+    seen last.
+    """
     match found.entry.about if found.entry else None:
         case About.GROUP:
             seen = Access.objects.filter(pair__name=found.pair, kind=Access.Kind.GROUP, resource=found.name)
@@ -262,9 +267,7 @@ def _page(
 
 @require_GET
 def catalogue(request: HttpRequest) -> HttpResponse:
-    """Every rule: what it looks for, how bad that is, what to do, where it comes from, and how many findings
-    it has now.
-    """
+    """List every rule: what it looks for, its severity, the remedy, its source, and its number of findings now."""
     pairs = selectors.pair_names(user_of(request))
     counts = dict(selectors.counting(pairs).order_by().values_list("code").annotate(Count("pk")))
     rules = [

@@ -1,4 +1,4 @@
-"""The binding graph: the map of all islands of a pair, one island, and a thing with what surrounds it."""
+"""The binding graph: the map of all islands of a pair, one island, and one thing with its surroundings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hadash.inventory.models import AppID, Pair
 from hadash.presentation.tables import THING_WORDS
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
-#: What can be looked at with what surrounds it.
+#: The kinds of things that have a page with their surroundings.
 KINDS = (APPID, INSTANCE, TOPIC, GROUP)
 
 
@@ -36,7 +36,10 @@ def _pairs(request: HttpRequest) -> list[Pair]:
 
 
 def _pair(request: HttpRequest, pairs: list[Pair]) -> Pair | None:
-    """The one that the address names, or the first. :raises Http404: there is none of that name."""
+    """Return the pair that the address names, or the first.
+
+    :raises Http404: there is no pair of that name.
+    """
     name = searched(request, "pair")
     found = next((pair for pair in pairs if pair.name == name), None)
     if name and found is None:
@@ -45,19 +48,19 @@ def _pair(request: HttpRequest, pairs: list[Pair]) -> Pair | None:
 
 
 def _run(request: HttpRequest, name: str, runs: list[Run]) -> Run | None:
-    """A run that the address names; one that is gone is as if none was named."""
+    """Return the run that the address names; ``None`` also for a run that is gone."""
     wanted = searched(request, name)
     return next((run for run in runs if str(run.pk) == wanted), None)
 
 
-#: Maps of published runs that a process remembers, each in one language.
+#: Most cached maps of published runs, each in one language.
 REMEMBERED = 32
 
 
 @require_GET
 def graph(request: HttpRequest) -> HttpResponseBase:
-    """``?pair=``, ``?run=`` of the past, ``?since=`` an earlier run to be compared with, ``?island=`` to open
-    one, ``?csv=`` and the name of a chart.
+    """Render the map of a pair. ``?pair=``; ``?run=`` selects an earlier run, ``?since=`` a run to compare it with,
+    ``?island=`` one island; ``?csv=`` names a chart.
     """
     pairs = _pairs(request)
     pair = _pair(request, pairs)
@@ -85,7 +88,7 @@ def graph(request: HttpRequest) -> HttpResponseBase:
 
 
 def _at(request: HttpRequest, run: Run) -> str:
-    """The same page of another run. (The numbers of islands are those of one run.)"""
+    """Return the address of this page for another run. (Numbers of islands are only valid within one run.)"""
     return address_with(request, run=str(run.pk), island=None)
 
 
@@ -105,7 +108,7 @@ def _opened(request: HttpRequest, run: Run, pair: Pair) -> tuple[Chart, Island]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _map(run: Run, pair: Pair, since: Run | None, clusters: tuple[str, str], language: str) -> Chart:
-    """In the ``language`` that is active. Remembered: published runs do not change."""
+    """Return the map in the active ``language``. Cached: published runs do not change."""
     islands, rest = maps.islands_of(run, pair)
     spots = maps.spots_of(run, pair, since)
     return island_map.island_map(
@@ -119,8 +122,8 @@ def _clusters(pair: Pair) -> tuple[str, str]:
 
 @require_GET
 def focus(request: HttpRequest) -> HttpResponseBase:
-    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it, ``?run=``
-    of the past; ``?csv=`` and the name of the chart. Without them, to the map.
+    """Render a thing with its surroundings. ``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and
+    ``?name=`` name it, ``?run=`` selects an earlier run; ``?csv=`` names the chart. Without them, redirect to the map.
     """
     pairs = _pairs(request)
     pair = _pair(request, pairs)
@@ -155,6 +158,6 @@ def focus(request: HttpRequest) -> HttpResponseBase:
 
 
 def _island_of(run: Run, wanted: Focus) -> str:
-    """The address of the island that a thing is on; empty for one that the run does not know."""
+    """Return the address of the island that a thing is on; empty when the run does not know the thing."""
     island = maps.island_of(run, wanted)
     return "" if island is None else f"{reverse('graph')}?pair={wanted.pair}&run={run.pk}&island={island}"

@@ -1,4 +1,4 @@
-"""Consumer groups: the list, and one of them with what a change would make of it."""
+"""Consumer groups: the list, and one group with the effect of a change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.presentation.tables import Column
 
-#: Rows of the list, and of the tables of one group.
+#: Rows per page of the list, and of the tables of one group.
 PAGE_SIZE, ROWS_SHOWN = 50, 50
 
 COLUMNS = (
@@ -45,7 +45,7 @@ COLUMNS = (
 )
 
 
-#: What the list is ordered by, and the tables of one group.
+#: The sort keys of the list, and of the tables of one group.
 KEYS: Keys = {column.name: attrgetter(column.name) for column in COLUMNS}
 MEMBER_KEYS: Keys = {
     "client": lambda row: row["word"],
@@ -65,14 +65,14 @@ MOVE_KEYS: Keys = {"partition": itemgetter(0), "from": itemgetter(1), "to": item
 
 
 def _clusters(user: Any) -> dict[str, Cluster]:
-    """Those of the pairs that a user may see, by name."""
+    """Return the clusters of the pairs that a user may see, by name."""
     pairs = pairs_where(user).select_related("first", "second")
     return {cluster.name: cluster for pair in pairs for cluster in pair.clusters}
 
 
 @require_GET
 def groups(request: HttpRequest) -> HttpResponseBase:
-    """``?cluster=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``."""
+    """List the groups. ``?cluster=``, ``?q=`` searches names, ``?sort=column`` or ``-column``, ``?format=csv``."""
     clusters = _clusters(user_of(request))
     cluster, query = (searched(request, name) for name in ("cluster", "q"))
     cluster = cluster if cluster in clusters else ""
@@ -103,7 +103,7 @@ def groups(request: HttpRequest) -> HttpResponseBase:
 
 @require_GET
 def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
-    """One group as its cluster tells it now. ``?change=`` asks what a change would make of it
+    """Render one group as its cluster reports it now. ``?change=`` asks for the effect of a change
     (:mod:`hadash.dashboard.groups.asking`); ``?csv=`` names a chart or table.
     """
     known = _clusters(user_of(request)).get(cluster)
@@ -161,12 +161,12 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
 
 
 def _furthest_first(lag: Any) -> tuple[bool, int, str, int]:
-    """What nobody knows comes first: it may be anything."""
+    """Sort the furthest behind first; an unknown lag comes before all, as it may be anything."""
     return lag.records is not None, -(lag.records or 0), lag.topic, lag.partition
 
 
 def _words(look: Look, outcome: Outcome | None) -> dict[str, str]:
-    """What members are called: by client.id and host, and by the end of their id where that says nothing."""
+    """Return the members' names: client.id and host, with the end of the member's id where these are not unique."""
     found = {member.member_id: (member.client_id, member.host) for member in look.info.members}
     if outcome is not None:
         found |= {m.id: (m.client_id, _("new")) for m in outcome.group.members if m.id not in found}

@@ -1,5 +1,5 @@
-"""Parts of the page of an AppID that come after the rest: each reads another table of a large fleet, and
-none waits for another.
+"""Parts of an AppID's page that are loaded later: each reads another table of a large fleet, and none waits for
+another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ RIGHT_KEYS: Keys = {
 
 
 def _order(request: HttpRequest, found: AppID, part: str, keys: Keys) -> Order:
-    """Its headings lead to the page, which hands the order on to its parts."""
+    """Return the order of a part's table. Its headings lead to the whole page, which passes the order on to its
+    parts.
+    """
     return part_order(request, part, keys, reverse("appid", args=[found.pk]))
 
 
@@ -44,14 +46,14 @@ def _asks_csv(request: HttpRequest) -> bool:
 
 @require_GET
 def moving(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """What surrounds it and would move with it, which of its clients are to be registered, and its findings."""
+    """Render the AppID's surroundings, what would move with it, its clients to be registered, and its findings."""
     found = the_appid(user_of(request), pk)
     return render(request, "appids/moving.html", {"appid": found, **meeting.moving_section(found)})
 
 
 @require_GET
 def uses(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Its Topics with their mirrors, and its groups; ``?format=csv``: the Topics."""
+    """Render the AppID's Topics with their mirrors, and its groups; ``?format=csv`` returns the Topics."""
     found = the_appid(user_of(request), pk)
     topics, groups = meeting.uses_of(found)
     order = _order(request, found, "topics", TOPIC_KEYS)
@@ -69,7 +71,7 @@ def uses(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 @require_GET
 def rights(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The rules that name it on both clusters; ``?format=csv``."""
+    """Render the rules that name the AppID on both clusters; ``?format=csv``."""
     found = the_appid(user_of(request), pk)
     told = meeting.rights_of(found)
     order = _order(request, found, "rights", RIGHT_KEYS)
@@ -82,7 +84,7 @@ def rights(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 @require_GET
 def lags(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """How far its groups are behind; ``?format=csv``. Their clusters are asked."""
+    """Render how far the AppID's groups are behind, by asking their clusters; ``?format=csv``."""
     found = the_appid(user_of(request), pk)
     rows, left_out = meeting.lags_of(found)
     if _asks_csv(request):

@@ -1,4 +1,4 @@
-"""Mirrors: the list, and one of them live and over time."""
+"""Mirrors: the list, and one mirror live and over time."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges
 
-#: What the list can be ordered by, and the Topics of one. Before anybody has chosen, what nobody knows comes
-#: first: it may be anything.
+#: The sort keys of the list, and of one mirror's Topics. By default an unknown lag comes first, as it may be
+#: anything.
 FIELDS: Fields = {
     "name": ("name",),
     "way": ("source__name",),
@@ -55,14 +55,14 @@ FIELDS: Fields = {
 FURTHEST_FIRST = F("lag_seconds").desc(nulls_first=True)
 TOPIC_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(TopicLag)}
 
-#: Seconds between two looks of somebody who watches one: as often as it is sampled.
+#: Seconds between two looks for a viewer of a mirror's page.
 POLL_SECONDS = 1.0
 
 
 @require_GET
 def mirrors(request: HttpRequest) -> HttpResponseBase:
-    """``?q=`` in names and Topics, ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``. With htmx only what
-    changes.
+    """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``. With
+    htmx only the rows.
     """
     user = user_of(request)
     query, pair, state = (searched(request, name) for name in ("q", "pair", "state"))
@@ -110,7 +110,10 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
 
 
 def _mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
-    """:raises Http404: there is none, or the viewer may not see its pair."""
+    """Return the mirror of this name.
+
+    :raises Http404: there is none, or the viewer may not see its pair.
+    """
     found: Mirror | None = mirrors_for(user_of(request)).filter(pair__name=pair, name=name).first()
     if found is None:
         raise Http404(_("There is no mirror %(name)s.") % {"name": name})
@@ -122,14 +125,14 @@ def _window(request: HttpRequest) -> Window:
 
 
 def _topic(request: HttpRequest) -> str:
-    """The one whose partitions are shown over time; empty for all."""
+    """Return the Topic whose partitions are shown over time; empty for all."""
     return searched(request, "topic")
 
 
 @require_GET
 def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
-    """``?window=``: live, hour, day or month; ``?topic=``: whose partitions are shown over time; ``?csv=``
-    and the name of a chart or table.
+    """Render the page of a mirror. ``?window=``: live, hour, day or month; ``?topic=``: the Topic whose partitions are
+    shown over time; ``?csv=`` names a chart or table.
     """
     found = _mirror(request, pair, name)
     window, now = _window(request), timezone.now()
@@ -157,7 +160,7 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
 def _parts(
     request: HttpRequest, mirror: Mirror, shown: Shown, partitions: Sequence[PartitionLag]
 ) -> dict[str, Any]:
-    """What the parts of the page show that change while somebody looks. ``?topics-sort=`` orders the Topics."""
+    """Return the context for the parts of the page that the stream updates. ``?topics-sort=`` orders the Topics."""
     order = part_order(request, "topics", TOPIC_KEYS, reverse("mirror", args=[mirror.pair.name, mirror.name]))
     [row] = rows_of([mirror])
     return {
@@ -172,12 +175,12 @@ def _parts(
 
 @require_GET
 async def stream(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
-    """Events ``lag`` (new points, and what went wrong) and one for each part of the page."""
+    """Stream the events ``lag`` (new points and the incidents) and one for each part of the page."""
     return await streaming.answer(Feed(request, pair, name))
 
 
 class Feed(streaming.Feed):
-    """What one viewer of a mirror has been told."""
+    """The stream of one viewer of a mirror."""
 
     poll_seconds = POLL_SECONDS
 
@@ -185,7 +188,7 @@ class Feed(streaming.Feed):
         super().__init__(request)
         self._pair, self._name = pair, name
         self._after = 0
-        #: Until when its partitions have been shown.
+        #: The end of the partitions' history that was sent last.
         self._shown_until: datetime | None = None
 
     def find(self) -> None:
@@ -195,7 +198,7 @@ class Feed(streaming.Feed):
         found, now = _mirror(self.request, self._pair, self._name), timezone.now()
         window = WINDOWS["live"]
         shown = shown_of(found, window, now)
-        # The last step is still being filled: it is told once it is whole.
+        # The last step is still being filled: it is sent once it is complete.
         whole = [bucket for bucket in shown.buckets if bucket.at + window.step <= now]
         points = points_of(whole, window.step)
         first = next((n for n, at in enumerate(points["at"]) if at > self._after), len(points["at"]))

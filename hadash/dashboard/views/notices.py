@@ -1,4 +1,4 @@
-"""Notices: what has happened, how somebody wants to be told, and the channels that are told."""
+"""Notices: the list, the notices that a person wants, and the channels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> Http
 
 @require_http_methods(["GET", "POST"])
 def notices(request: HttpRequest) -> HttpResponse:
-    """POST: the fields of :class:`OwnNoticesForm`."""
+    """List the notices, with the user's own wishes. POST: the fields of :class:`OwnNoticesForm`."""
     user = user_of(request)
     kept = PersonalWish.objects.filter(user=user).first() or PersonalWish(user=user)
     pairs = pair_names(user)
@@ -94,7 +94,7 @@ def _the_channel(pk: int) -> Channel:
 
 
 def _edit(request: HttpRequest, found: Channel | None) -> HttpResponse:
-    """POST: the fields of :class:`ChannelForm`."""
+    """Create or change a channel. POST: the fields of :class:`ChannelForm`."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     pairs = Pair.objects.order_by("name")

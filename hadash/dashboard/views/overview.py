@@ -1,4 +1,4 @@
-"""The first page: whether it is safe to switch now, and how the fleet stands, from the running system."""
+"""The first page: whether it is safe to switch now, and the state of the fleet, from the running system."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hadash.presentation.published_tables import jobs_for
 from hadash.switching import policy
 from hadash.switching.handovers import counting as handovers
 
-#: Changes of bindings that wait; the inbox has all of them.
+#: Most waiting changes of bindings that are shown; the inbox has all of them.
 CHANGES_SHOWN = 10
 
 
 def overview(request: HttpRequest) -> HttpResponse:
-    """The page, or with htmx only what changes."""
+    """Render the page, or with htmx only the part that changes."""
     template = "overview/live.html" if request.headers.get("HX-Request") else "overview/page.html"
     return render(request, template, _context(request))
 

@@ -1,4 +1,4 @@
-"""Whose AppIDs are: said on a page of an AppID, or read from a file."""
+"""The owners of AppIDs: set on an AppID's page, or imported from a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hadash.governance.owners import OwnerRefused
 
 
 def set_owner(request: HttpRequest, pk: int) -> HttpResponse:
-    """Field ``owner``; empty: nobody's."""
+    """Set the owner of an AppID. Field ``owner``; empty for none."""
     if request.method != "POST":
         return redirect("appid", pk=pk)
     found = the_appid(user_of(request), pk)
@@ -37,10 +37,10 @@ def set_owner(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def import_owners(request: HttpRequest) -> HttpResponseBase:
-    """Field ``file``: CSV, as :func:`hadash.governance.owners.import_owners` takes it."""
+    """Import owners. Field ``file``: CSV for :func:`hadash.governance.owners.import_owners`."""
     upload = request.FILES.get("file")
     try:
-        # (One byte more than there may be says that there is more.)
+        # (One byte more than allowed shows that the file is too large.)
         content = upload.read(owners.MOST_BYTES + 1) if upload is not None else b""
         done = owners.import_owners(user_of(request), content, address_of(request))
     except PermissionDenied as error:

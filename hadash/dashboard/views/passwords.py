@@ -1,4 +1,4 @@
-"""One's own password."""
+"""The user's own password."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from hadash.sentences import Sentence
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def own_password(request: HttpRequest) -> HttpResponse:
-    """POST: the fields of :class:`PasswordForm`. The other sessions of the account end; this one goes on."""
+    """Change the user's own password. POST: the fields of :class:`PasswordForm`. All other sessions of the account
+    end.
+    """
     user = user_of(request)
     form = PasswordForm(request.POST or None)
     if request.method == "GET" or not form.is_valid() or not passwords.has_own(user):
         return _page(request, form, status=200 if request.method == "GET" else 409)
 
-    # A refusal is caught within: the transaction that counts a wrong password must not be rolled back.
+    # A refusal is caught inside: the transaction that counts a wrong password must not be rolled back.
     with limits.one_at_a_time(request, user.get_username()):
         refusal = _refusal(request, user, form)
     if refusal is not None:
@@ -38,7 +40,7 @@ def own_password(request: HttpRequest) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest, user: User, form: PasswordForm) -> Sentence | None:
-    """Change the password; why it was not, or ``None``."""
+    """Change the password; return why it was refused, or ``None``."""
 
     def is_right(password: str) -> bool:
         return authenticate(request, username=user.get_username(), password=password) is not None

@@ -21,7 +21,7 @@ from hadash.dashboard.views.common import address_of, denied, paged, searched, u
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 
-#: What the list can be ordered by.
+#: The sort keys of the list.
 FIELDS: Fields = {"username": ("username",), "name": ("first_name", "last_name")}
 
 
@@ -31,7 +31,9 @@ def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> Http
 
 @require_http_methods(["GET", "POST"])
 def everybody(request: HttpRequest) -> HttpResponse:
-    """``?q=`` looks in the names; ``?sort=``. POST: the fields of :class:`PersonForm`, a new local account."""
+    """List all people; ``?q=`` searches names; ``?sort=``. POST: create a local account, with the fields of
+    :class:`PersonForm`.
+    """
     if not may(user_of(request), MANAGE_PEOPLE):
         return _denied(request)
     form = PersonForm(request.POST or None)
@@ -72,7 +74,7 @@ def _page(
 
 
 def _roles(person: User) -> list[tuple[str, str]]:
-    """(role, pair) of somebody; the pair is empty for a role on all."""
+    """Return a person's roles as (role, pair); the pair is empty for a role on all."""
     everywhere = [(group.name, "") for group in person.groups.all() if group.name in ROLES]
     held: Any = person
     return everywhere + [(each.group.name, each.pair.name) for each in held.pair_roles.all()]
@@ -80,7 +82,7 @@ def _roles(person: User) -> list[tuple[str, str]]:
 
 @require_POST
 def change_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """Fields ``role``, ``pair`` (empty for all) and ``act``: give or take."""
+    """Give or take a role. Fields ``role``, ``pair`` (empty for all) and ``act``: give or take."""
     change = people.revoke if request.POST.get("act") == "take" else people.grant
     form = RoleForm(request.POST)
 
@@ -95,7 +97,7 @@ def change_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def let_in(request: HttpRequest, pk: int) -> HttpResponse:
-    """Field ``active``: 1 lets somebody in, anything else keeps them out."""
+    """Let a person in, or keep them out. Field ``active``: 1 lets them in, anything else keeps them out."""
     active = request.POST.get("active") == "1"
     said = (
         _("%(name)s may sign in again.")

@@ -1,4 +1,4 @@
-"""The jobs of the pipeline: when they run, how a run goes, and what has changed between two."""
+"""The jobs of the pipeline: their schedules, their runs, and the changes between two runs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from hadash.refusals import Refused
 from hadash.sentences import Sentence
 from hadash.switching.handovers import handing_over
 
-#: What the list of runs can be ordered by.
+#: The sort keys of the list of runs.
 FIELDS: Fields = {"number": ("pk",), "job": ("job",), "state": ("state",), "began": ("began_at",)}
 
 
 @require_GET
 def pipeline(request: HttpRequest) -> HttpResponse:
-    """All jobs and the last runs; ``?job=`` shows those of one; ``?sort=``. With htmx only what changes."""
+    """List all jobs and the last runs; ``?job=`` filters the runs; ``?sort=``. With htmx only the part that changes."""
     return _page(request)
 
 
@@ -42,7 +42,10 @@ def _page(
     edited: dict[str, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """:param edited: the schedule that was typed and refused, by field."""
+    """Render the page.
+
+    :param edited: the fields of a schedule that was refused.
+    """
     user = user_of(request)
     jobs = jobs_for(user)
     wanted = searched(request, "job")
@@ -68,7 +71,7 @@ def _page(
 
 @require_GET
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    """One run; with htmx only what changes."""
+    """Render one run, or with htmx only the part that changes."""
     found = the_run(user_of(request), pk)
     others = Run.objects.filter(job=found.job, state=Run.State.PUBLISHED, pk__lt=pk).order_by("-pk")
     context = {
@@ -88,8 +91,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
-    """What has changed since the run ``?with=`` of the same job; without it, back to where one is chosen.
-    With htmx one ``?table=`` of it: the database compares a million rows, and the page is there meanwhile.
+    """Show what has changed since the run ``?with=`` of the same job; without it, redirect to the run's page.
+
+    With htmx, render only one ``?table=``: the database compares up to a million rows, and the page is shown meanwhile.
     """
     if "with" not in request.GET:
         return redirect("run", pk=pk)
@@ -125,7 +129,7 @@ def run_now(request: HttpRequest, job: str) -> HttpResponse:
 
 @require_POST
 def change_schedule(request: HttpRequest, job: str) -> HttpResponse:
-    """Fields ``cron`` and ``enabled``."""
+    """Change the schedule of a job. Fields ``cron`` and ``enabled``."""
     wanted = _job(job)
     text, enabled = typed(request, "cron"), bool(request.POST.get("enabled"))
     try:

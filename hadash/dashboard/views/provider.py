@@ -1,4 +1,4 @@
-"""Signing in by OpenID Connect: to the provider, and back from there."""
+"""Signing in by OpenID Connect: the way to the provider, and back."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hadash.accounts import discovery, relying_party
 from hadash.accounts.claims import Refused
 from hadash.sentences import Sentence, say
 
-#: Characters that are shown of what the provider says against somebody.
+#: Most characters that are shown of the provider's error.
 _SHOWN_ERROR = 200
 
-#: Where a session keeps the page that whoever signs in has asked for.
+#: The session's key for the page to open after signing in.
 _NEXT = "oidc_next"
 
 
 def offer() -> dict[str, Any] | None:
-    """The sign-in page's button: its ``name``, and the ``fault`` (a Sentence) if it cannot be used; ``None``
-    without one.
+    """Return the sign-in page's button: its ``name``, and the ``fault`` (a Sentence) if it cannot be used; ``None``
+    without a provider.
     """
     if not discovery.is_configured():
         return None
@@ -39,11 +39,15 @@ def offer() -> dict[str, Any] | None:
 
 
 def refused(request: HttpRequest, sentence: Sentence, status: int) -> HttpResponse:
+    """Render the page of a sign-in that was refused, or cannot be made now."""
     return render(request, "session/refused.html", {"sentence": sentence, "status": status}, status=status)
 
 
 def configured() -> None:
-    """:raises Http404: without a provider."""
+    """Check that there is a provider.
+
+    :raises Http404: OpenID Connect is not configured.
+    """
     if not discovery.is_configured():
         raise Http404
 
@@ -52,7 +56,9 @@ def configured() -> None:
 @login_not_required
 @require_GET
 def to_provider(request: HttpRequest) -> HttpResponse:
-    """Notes state, nonce and PKCE's verifier in the session and goes to the provider. ``?next=``: where to then."""
+    """Redirect to the provider; state, nonce and PKCE's verifier are kept in the session. ``?next=``: the page to open
+    afterwards.
+    """
     configured()
     if request.user.is_authenticated:
         return redirect(settings.LOGIN_REDIRECT_URL)
@@ -67,7 +73,7 @@ def to_provider(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_GET
 def from_provider(request: HttpRequest) -> HttpResponse:
-    """Back with a code, or with what the provider has against it."""
+    """End a sign-in: the provider sends people here, with a code or with an error."""
     configured()
     if not relying_party.was_begun(request):
         return refused(
@@ -86,7 +92,7 @@ def from_provider(request: HttpRequest) -> HttpResponse:
     user = authenticate(request, from_provider=True)
     if user is None:
         refusal: Refused | None = getattr(request, "oidc_refusal", None)
-        if refusal is None:  # the limit on failed sign-ins came first, and its page takes this one's place
+        if refusal is None:  # the limit on failed sign-ins applies, and its page replaces this answer
             return HttpResponse(status=429)
         return refused(request, refusal.sentence, 403)
     login(request, user)

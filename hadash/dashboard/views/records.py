@@ -1,4 +1,4 @@
-"""The record of a switch that has ended, to be printed and shared."""
+"""The record of an ended switch, for printing and sharing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from hadash.presentation.record import PROOF_COLUMNS, proof_of, record_of
 
 @require_GET
 def record(request: HttpRequest, key: str) -> HttpResponseBase:
-    """``?csv=proof``: the offsets of all partitions. One that goes on has no record yet: back to its page."""
+    """Render the record. ``?csv=proof`` returns the offsets of all partitions. A switch that is still open has no
+    record: redirect to its page.
+    """
     found = the_switch(user_of(request), key)
     if found.open:
         return redirect("switch", key=key)

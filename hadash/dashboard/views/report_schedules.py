@@ -1,4 +1,4 @@
-"""Who gets which report when: making and changing schedules, what became of each, and where owners get their mail."""
+"""Schedules of reports: creating and changing them, their issues, and the owners' mail addresses."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from hadash.reports.schedules import ScheduleRefused
 from hadash.reports.times import NoSuchZone
 from hadash.sentences import Sentence
 
-#: The next times that are shown of a schedule.
+#: How many of a schedule's next times are shown.
 TIMES_SHOWN = 5
-#: Weeks of the calendar of them.
+#: How many weeks the calendar of these times has.
 WEEKS_SHOWN = 6
-#: Issues on the page of a schedule.
+#: Most issues on the page of a schedule.
 ISSUES_SHOWN = 20
 #: Owners on a page.
 OWNERS_SHOWN = 50
-#: Names that the form offers.
+#: Most names that the form suggests.
 NAMES_OFFERED = 500
 
 
@@ -67,7 +67,7 @@ def edit_schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _edit(request: HttpRequest, schedule: ReportSchedule | None) -> HttpResponse:
-    """POST: the fields of :class:`ScheduleForm`."""
+    """Create or change a schedule. POST: the fields of :class:`ScheduleForm`."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     pairs = Pair.objects.order_by("name")
@@ -107,13 +107,13 @@ def _owners() -> Any:
 
 @require_GET
 def schedule_times(request: HttpRequest) -> HttpResponse:
-    """``?cron=`` and ``?zone=``: the next times, shown while they are typed."""
+    """Render the next times for ``?cron=`` and ``?zone=``, while they are typed."""
     context = _times(searched(request, "cron"), searched(request, "zone"))
     return render(request, "reports/times.html", context)
 
 
 def _times(cron: str, zone: str) -> dict[str, Any]:
-    """The next times, or what is wrong."""
+    """Return the context for the next times, or for what is wrong."""
     zone = zone or settings.REPORT_ZONE
     if not cron.strip():
         return {"times": [], "time_fault": None, "times_zone": zone}
@@ -124,14 +124,14 @@ def _times(cron: str, zone: str) -> dict[str, Any]:
         weeks = times.weeks(validated(cron), known, now, WEEKS_SHOWN)
     except (NoSuchTime, NoSuchZone) as error:
         return {"times": [], "time_fault": error.sentence, "times_zone": zone}
-    # (Without their zone: a template would put them on the reader's clocks.)
+    # (Without their zone: a template would convert them to the reader's.)
     shown = [(at, at.astimezone(known).replace(tzinfo=None)) for at in every]
     return {"times": shown, "time_fault": None, "times_zone": zone, "weeks": weeks}
 
 
 @require_GET
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """One schedule: what it is, its next times, and its issues with what became of their mail."""
+    """Render one schedule with its next times, and its issues with the states of their mail."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     found = _the_schedule(pk)
@@ -157,7 +157,7 @@ def _counted(counts: Any) -> list[tuple[Any, int]]:
 
 @require_POST
 def pause_schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """Field ``enabled``: ``yes`` lets it go on."""
+    """Pause a schedule, or resume it. Field ``enabled``: ``yes`` resumes it."""
     found = _the_schedule(pk)
     try:
         schedules.pause(
@@ -198,7 +198,7 @@ def delete_schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def issue(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every mail of one issue: ``?state=`` only those that are so."""
+    """List every mail of one issue; ``?state=`` filters."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     found = _the_issue(pk)
@@ -231,7 +231,7 @@ def _the_issue(pk: int) -> ReportIssue:
 
 @require_http_methods(["GET", "POST"])
 def owners(request: HttpRequest) -> HttpResponse:
-    """Where owners get mail. POST: the fields of :class:`OwnerAddressForm`."""
+    """List the owners' mail addresses. POST: the fields of :class:`OwnerAddressForm`."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     refusals: list[Sentence] = []

@@ -1,5 +1,5 @@
-"""Reports: the list, one as a page, on paper and as its mail, a look at one before it is sent, and how
-somebody wants their own mail.
+"""Reports: the list, one as a page, as PDF and as its mail, a preview before it is sent, and the settings of the
+user's own mail.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from hadash.reports.report import Report, report_from_json
 from hadash.reports.schedules import newest_ended
 from hadash.switching.models.switches import Switch
 
-#: What a preview can be asked for.
+#: The parameters of a preview.
 _ASKED = ("kind", "pair", "language", "owner", "about")
 
-#: Reports that the list shows.
+#: Most reports in the list.
 LISTED = 30
 
 
 @require_http_methods(["GET", "POST"])
 def reports(request: HttpRequest) -> HttpResponse:
-    """The newest reports, the schedules, and the reader's own mail. POST: the fields of :class:`OwnMailForm`."""
+    """List the newest reports and the schedules, with the settings of the user's own mail. POST: the fields of
+    :class:`OwnMailForm`.
+    """
     user = user_of(request)
     wanted = MailPreference.objects.filter(user=user).first() or MailPreference()
     own = {"address": user.email, "language": wanted.language, "zone": wanted.zone}
@@ -72,7 +74,10 @@ def _last_issue(schedule: Any) -> Any:
 
 
 def the_edition(user: Any, pk: int) -> ReportEdition:
-    """:raises Http404: there is none that ``user`` may read."""
+    """Return the edition with this number.
+
+    :raises Http404: there is none, or ``user`` may not read it.
+    """
     found = ReportEdition.objects.select_related("issue__schedule").filter(pk=pk).first()
     if found is None or not reading.may_read(user, found):
         raise Http404(_("There is no report with number %(pk)s.") % {"pk": pk})
@@ -81,7 +86,7 @@ def the_edition(user: Any, pk: int) -> ReportEdition:
 
 @require_GET
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """As it was made, in the language of who got it."""
+    """Render a report as it was made, in its recipient's language."""
     found = the_edition(user_of(request), pk)
     context = {"edition": found, "report": report_from_json(found.report), "files": _files(found)}
     return render(request, "reports/page.html", context)
@@ -95,7 +100,7 @@ def _files(edition: ReportEdition) -> list[str]:
 
 @require_GET
 def report_file(request: HttpRequest, pk: int, name: str) -> HttpResponse:
-    """A file that was attached to its mail."""
+    """Return a file that was attached to the report's mail."""
     found = the_edition(user_of(request), pk)
     part = found.content.parts.filter(cid="", name=name).first() if found.content is not None else None
     if part is None:
@@ -123,8 +128,8 @@ def _as_of(made: Report) -> str:
     return _("As of %(at)s") % {"at": f"{timezone.localtime(made.as_of):%Y-%m-%d %H:%M %Z}"}
 
 
-# A mail brings its own styles and pictures; it runs nothing, leads nowhere by itself, and only our own pages
-# show it in a frame.
+# A mail has its own styles and pictures. It must run no scripts and open no pages by itself, and only hadash's own
+# pages may show it in a frame.
 mail_policy = csp_replace(
     {
         "default-src": [NONE],
@@ -141,7 +146,7 @@ mail_policy = csp_replace(
 @xframe_options_sameorigin
 @require_GET
 def report_mail(request: HttpRequest, pk: int) -> HttpResponse:
-    """Its mail as a reader's program shows it, without the reader's own link."""
+    """Render the report's mail as a mail program shows it, without the recipient's personal link."""
     found = the_edition(user_of(request), pk)
     if found.content is None:
         raise Http404(_("Its mail is gone."))
@@ -150,9 +155,11 @@ def report_mail(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def preview(request: HttpRequest) -> HttpResponse:
-    """``kind`` of the pairs that the reader may see (or of ``pair``, by name or number), in ``language`` (or
-    their own), and for managers of reports as an ``owner`` gets it, as it would be made now. Nothing is sent
-    or kept. POST: from the form of a schedule, whose addresses belong in no address.
+    """Render a report as it would be made now. Nothing is sent or kept.
+
+    ``kind`` is its kind, ``pair`` its pair by name or number (else all that the user may see), ``language`` its
+    language (else the user's); managers of reports may see what an ``owner`` gets. The form of a schedule uses POST,
+    because the mail addresses in it must not get into a URL.
     """
     user = user_of(request)
     given = request.POST if request.method == "POST" else request.GET
@@ -193,6 +200,7 @@ def _last_switch(view: View) -> str:
 
 
 def download(data: bytes, media_type: str, name: str) -> HttpResponse:
+    """Return a file as a download."""
     answer = HttpResponse(data, content_type=media_type)
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return answer

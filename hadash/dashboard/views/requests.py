@@ -1,4 +1,4 @@
-"""Asking for a switch, with a preview of what would move and why."""
+"""Requesting a switch, with a preview of what would move and why."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def _number(text: str | None) -> int | None:
 
 
 def _subject(user: Any, values: Any) -> tuple[Pair, AppID | None] | None:
-    """Whose switch it is about: ``appid=<pk>``, or ``pair=<pk>`` for Topics and whole clusters."""
+    """Return the pair and the AppID that a request is about: ``appid=<pk>``, or ``pair=<pk>`` for Topics and whole
+    clusters; ``None`` when neither is named.
+    """
     pk = _number(values.get("appid"))
     if pk is not None:
         appid = the_appid(user, pk)
@@ -71,8 +73,8 @@ def _subject(user: Any, values: Any) -> tuple[Pair, AppID | None] | None:
 
 @require_http_methods(["GET", "POST"])
 def request_switch(request: HttpRequest) -> HttpResponse:
-    """GET: ``?appid=<pk>&instance=<name>``, ``?pair=<pk>&topics=<names>``, or ``?draft=<pk>``. POST: the
-    fields of the form besides; with ``keep``, they are only kept as a draft.
+    """Request a switch. GET: ``?appid=<pk>&instance=<name>``, ``?pair=<pk>&topics=<names>``, or ``?draft=<pk>``. POST:
+    the same with the fields of the form; with ``keep`` they are only kept as a draft.
     """
     user = user_of(request)
     values = request.POST if request.method == "POST" else request.GET
@@ -91,20 +93,20 @@ def request_switch(request: HttpRequest) -> HttpResponse:
         return _keep(request, pair, appid, draft) if keep else _post(request, pair, appid, draft)
     initial = _of_draft(user, draft) if draft is not None else searched_for_form(request)
     form = RequestForm(initial=initial, pair=pair, appid=appid)
-    # What would move is asked of clusters, which may be away: the page is there at once, and asks for it.
+    # Planning asks clusters, which may be away: so the page is rendered at once, and loads the plan afterwards.
     asked = _asked(form)
     asked["follows"] = not asked["incomplete"] and not asked["fault"]
     return _page(request, form, asked, draft=draft)
 
 
 def _draft(user: Any, values: Any) -> RequestDraft | None:
-    """The draft that ``draft=<pk>`` names; ``None`` also for one that is gone."""
+    """Return the draft that ``draft=<pk>`` names; ``None`` also for a draft that is gone."""
     pk = _number(values.get("draft"))
     return drafts.drafts_of(user).filter(pk=pk).first() if pk is not None else None
 
 
 def _of_draft(user: Any, draft: RequestDraft) -> dict[str, Any]:
-    """What to fill the form with: without the switch to go back from when there is none (any more)."""
+    """Return the form's initial values from a draft, without the switch to go back from if that is gone."""
     restores = draft.fields.get("restores")
     if not restores or selectors.switches(user).filter(key=restores).exists():
         return draft.fields
@@ -112,7 +114,7 @@ def _of_draft(user: Any, draft: RequestDraft) -> dict[str, Any]:
 
 
 def _keep(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestDraft | None) -> HttpResponse:
-    """What was typed, as a draft: nothing of it has to be valid yet."""
+    """Keep the form's content as a draft, which need not be valid."""
     try:
         kept = drafts.save(user_of(request), pair, appid, request.POST.dict(), draft)
     except PermissionDenied as error:
@@ -127,7 +129,7 @@ def _keep(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
 
 @require_POST
 def discard_draft(request: HttpRequest, pk: int) -> HttpResponse:
-    """A second click finds it gone, which is what was wanted."""
+    """Discard a draft. Idempotent."""
     found = drafts.drafts_of(user_of(request)).filter(pk=pk).first()
     if found is not None:
         drafts.discard(found)
@@ -136,7 +138,7 @@ def discard_draft(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _choose(request: HttpRequest, pairs: QuerySet[Pair]) -> HttpResponse:
-    """Whose switch it is to be: one of many AppIDs, searched by name with ``?q=``, or something wider."""
+    """Render the choice of an AppID, searched by name with ``?q=``, or of a pair."""
     query = searched(request, "q")
     found = selectors.appids(user_of(request)).filter(pair__in=pairs)
     if query:
@@ -176,15 +178,16 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
         return _page(request, form, wanted, refusal.reasons, status=409, draft=draft)
     if (
         draft is not None and not switch.the_kind.spec.changes_nothing
-    ):  # (which is tried before it is asked for)
+    ):  # (a draft may be rehearsed before it is requested, so a rehearsal keeps it)
         drafts.discard(draft)
     messages.success(request, sentence(form.the_kind().spec.requested))
     return redirect("switch", key=switch.key)
 
 
 def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
-    """:raises Refused: whoever asks has not seen the plan, and it runs before anybody else looks at it, or
-    loses records.
+    """Refuse a request without a digest if its kind requires that the requester has seen the plan.
+
+    :raises Refused: the plan was not seen, and the switch runs without another person's approval, or loses records.
     """
     if not form.the_kind().spec.seen_first or form.cleaned_data["digest"]:
         return
@@ -194,7 +197,7 @@ def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
 
 
 def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cluster) -> Switch:
-    """The new switch, of the kind that was chosen."""
+    """Submit the request and return the new switch."""
     values = form.cleaned_data
     digest = values["digest"]
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
@@ -215,7 +218,10 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
 
 
 def _gone_back_from(user: Any, key: str) -> Switch | None:
-    """The switch that a restore names. :raises Http404: there is none, or ``user`` may not see it."""
+    """Return the switch that a restore goes back from; ``None`` when none is named.
+
+    :raises Http404: there is none of that key, or ``user`` may not see it.
+    """
     return the_switch(user, key) if key else None
 
 
@@ -247,7 +253,7 @@ def _page(
 
 
 def _names(appid: AppID) -> list[dict[str, Any]]:
-    """The AppID's client.ids to choose from: registered or observed."""
+    """Return the AppID's client.ids to choose from: registered or observed ones."""
     registered = {instance.name for instance in appid.instances.all()}
     observed = {client.client_id for client in selectors.observed_clients(appid)} - {""}
     return [
@@ -258,7 +264,7 @@ def _names(appid: AppID) -> list[dict[str, Any]]:
 
 @require_GET
 def preview(request: HttpRequest) -> HttpResponseBase:
-    """What would move, for the form as it stands; ``?csv=blast-radius``: as a table."""
+    """Render what would move for the form's present content; ``?csv=blast-radius`` returns it as a table."""
     form = _form_as_it_stands(request)
     if request.GET.get("csv") == radius_chart.RADIUS:
         return _table_of_radius(request, form)
@@ -267,8 +273,10 @@ def preview(request: HttpRequest) -> HttpResponseBase:
 
 @require_GET
 def checks(request: HttpRequest) -> HttpResponse:
-    """Whether what would move can move now, for the form as it stands. Clusters, mirrors, Connect and
-    Gateways are asked, which can take ``SWITCH_CHECK_SECONDS``: the page shows the plan meanwhile.
+    """Render whether the plan for the form's present content can be carried out now.
+
+    Clusters, mirrors, Connect and Gateways are asked, which can take ``SWITCH_CHECK_SECONDS``: the page shows the plan
+    meanwhile.
     """
     return render(request, "requests/checks.html", _checked(_form_as_it_stands(request), user_of(request)))
 
@@ -278,7 +286,10 @@ def _zookeeper_is_away(fault: str) -> Sentence:
 
 
 def _form_as_it_stands(request: HttpRequest) -> RequestForm:
-    """What is typed so far; it need not be valid yet. :raises Http404: it does not say whose switch it is about."""
+    """Return the form with its present content, which need not be valid.
+
+    :raises Http404: neither an AppID nor a pair is named.
+    """
     subject = _subject(user_of(request), request.GET)
     if subject is None:
         raise Http404(_("Say whose switch it is about."))
@@ -288,7 +299,7 @@ def _form_as_it_stands(request: HttpRequest) -> RequestForm:
 
 
 def _checked(form: RequestForm, user: User) -> dict[str, Any]:
-    """What the checks of a request for it find: ``checks`` and ``reasons`` against it."""
+    """Return the result of the checks for a form: ``checks`` and the ``reasons`` against the request."""
     pair, scope, look = form.pair, form.the_scope(), engines.look()
     if look.fault:
         return {"checks": Checks.UNKNOWN.value, "reasons": [_zookeeper_is_away(look.fault)]}
@@ -312,7 +323,10 @@ def _checked(form: RequestForm, user: User) -> dict[str, Any]:
 
 
 def _table_of_radius(request: HttpRequest, form: RequestForm) -> HttpResponseBase:
-    """Everything that would move, and why, as CSV. :raises Http404: nothing can be drawn up now."""
+    """Return everything that would move, and why, as CSV.
+
+    :raises Http404: no plan can be built now.
+    """
     plan = proposal(form)["plan"]
     chart = radius_chart.drawn(plan, everything=True) if plan is not None else None
     answer = asked_csv(request, [chart]) if chart is not None else None
@@ -322,7 +336,7 @@ def _table_of_radius(request: HttpRequest, form: RequestForm) -> HttpResponseBas
 
 
 def _asked(form: RequestForm) -> dict[str, Any]:
-    """What is asked for, as far as it is known without asking a cluster."""
+    """Return the context for a request, as far as it is known without asking a cluster."""
     scope, look = form.the_scope(), engines.look()
     return {
         "pair": form.pair,
@@ -341,8 +355,8 @@ def _asked(form: RequestForm) -> dict[str, Any]:
 
 
 def proposal(form: RequestForm) -> dict[str, Any]:
-    """The plan for the other cluster, and the reasons against it that it shows by itself; :func:`checks` asks
-    the servers.
+    """Return the context for the plan to move to the other cluster, with the reasons against it that need no checks;
+    :func:`checks` asks the servers.
     """
     shown = _asked(form)
     pair, scope, look = form.pair, shown["scope"], shown["engines"]
@@ -387,7 +401,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
 
 
 def _target(form: RequestForm, scope: Scope, look: engines.Engines) -> Cluster | None:
-    """The cluster that was shown or asked for, else the other one than where the scope is now."""
+    """Return the target: the cluster that was shown or requested, else the one that the scope is not on now."""
     values = form.cleaned_data if form.is_bound else form.initial
     for cluster in form.pair.clusters:
         if cluster.name == values.get("target"):

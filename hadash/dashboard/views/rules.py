@@ -27,7 +27,7 @@ from hadash.switching.models.policies import Blackout
 
 @require_http_methods(["GET", "POST"])
 def rules(request: HttpRequest, pk: int) -> HttpResponse:
-    """POST: the fields of :class:`RulesForm`."""
+    """Show or change the rules of a pair. POST: the fields of :class:`RulesForm`."""
     pair = the_pair(user_of(request), pk)
     if request.method == "GET":
         return _page(request, pair, RulesForm(instance=policy.policy_of(pair)))
@@ -47,7 +47,7 @@ def rules(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
-    """Fields ``begins``, ``ends``, ``reason``."""
+    """Add a blackout. Fields ``begins``, ``ends``, ``reason``."""
     pair = the_pair(user_of(request), pk)
     form = BlackoutForm(request.POST)
     try:

@@ -1,4 +1,4 @@
-"""One search box for everything that has a page."""
+"""The search for everything that has a page."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from django.views.decorators.http import require_GET
 from hadash.dashboard.searching import only, search
 from hadash.dashboard.views.common import searched, user_of
 
-#: Letters from which on it is searched: one would find everything.
+#: The least number of letters for a search: one letter would find everything.
 LEAST = 2
 
 
 @require_GET
 def everything(request: HttpRequest) -> HttpResponseBase:
-    """``?q=``. What has exactly that name, and is alone with it, is opened at once; with ``?list=1`` never."""
+    """Search for ``?q=``. The only hit with exactly that name is opened at once, except with ``?list=1``."""
     text = searched(request, "q")
     found = search(user_of(request), text) if len(text) >= LEAST else []
     if (address := only(found, text)) and "list" not in request.GET:

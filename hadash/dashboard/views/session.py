@@ -16,7 +16,7 @@ from django.views.i18n import set_language as django_set_language
 from hadash.accounts import limits, oidc
 from hadash.dashboard.views.provider import offer
 
-#: Who is not signed in chooses a language too.
+#: People who are not signed in may choose a language, too.
 set_language = login_not_required(django_set_language)
 
 
@@ -28,13 +28,15 @@ class SignIn(LoginView):
         return super().get_context_data(**kwargs) | {"provider": SimpleLazyObject(offer)}
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        # The page itself is made outside: it may have to wait for the provider.
+        # The page itself is rendered outside the lock: it may have to wait for the provider.
         with limits.one_at_a_time(request, request.POST.get("username", "")):
             return super().post(request, *args, **kwargs)
 
 
 class SignOut(LogoutView):
-    """By POST only; goes to ``LOGOUT_REDIRECT_URL``, by way of the provider for somebody who came from there."""
+    """Sign out, by POST only. It redirects to ``LOGOUT_REDIRECT_URL``, through the provider for a session that was
+    begun there.
+    """
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         elsewhere = oidc.end_session_address(request, request.build_absolute_uri(reverse("sign-in")))
@@ -43,7 +45,7 @@ class SignOut(LogoutView):
 
 
 def locked(request: limits.Attempt, *details: Any) -> HttpResponse:
-    """429 with how long to wait: instead of what the view answered (django-axes' middleware asks for it)."""
+    """Answer 429 with the time to wait. django-axes' middleware calls this and replaces the view's answer."""
     username = (request.axes_credentials or {}).get("username")
     seconds = math.ceil(limits.waiting(request, username).total_seconds())
     everybody = limits.wait_for_address(request).total_seconds() > 0

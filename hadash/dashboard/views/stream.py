@@ -1,5 +1,5 @@
-"""The live switch as server-sent events. Everything comes from the database and the Gateways at that moment;
-it is looked at once for all who watch.
+"""The live switch as server-sent events. Everything is read from the database and the Gateways at that moment, once
+for all viewers.
 """
 
 from __future__ import annotations
@@ -30,26 +30,25 @@ from hadash.switching.approvals import four_eyes
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import Switch
 
-#: Seconds between two looks: while a switch runs its stages may last less than a tenth of a second.
+#: Seconds between two looks, while the switch runs and otherwise: a stage may last less than a tenth of a second.
 RUNNING_POLL_SECONDS = 0.15
 POLL_SECONDS = 0.3
 #: Seconds between two looks at clients, mirrors and traffic.
 TRAFFIC_POLL_SECONDS = 0.5
-#: Seconds of traffic before the start that a new viewer gets, and samples that one gets at most: as many as
-#: the page keeps.
+#: Seconds of traffic before the start that a new viewer gets, and the most samples: as many as the page keeps.
 TRAFFIC_BEFORE_SECONDS = 30.0
 MOST_SAMPLES = 4000
 
-#: Stands in a form that is made once for several viewers, where each has a token of their own.
+#: The placeholder for a viewer's own CSRF token in forms that are rendered once for several viewers.
 _TOKEN = "csrf-token-of-the-viewer"
 
 
 @require_GET
 async def stream(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Events ``state``, ``parts`` (of the page that show it), ``counts``, ``log``, ``traffic``, ``clients``,
-    ``mirror`` and, last, ``end``.
+    """Stream the events ``state``, ``parts`` (the parts of the page that show it), ``counts``, ``log``, ``traffic``,
+    ``clients``, ``mirror`` and, last, ``end``.
 
-    The log goes on after ``Last-Event-ID``, or after ``?after=``.
+    The log continues after ``Last-Event-ID``, or after ``?after=``.
     """
     viewer = SwitchViewer(request, key)
 
@@ -65,7 +64,7 @@ def _after(request: HttpRequest) -> int:
 
 
 class SwitchViewer(streaming.Viewer):
-    """Somebody who watches a switch."""
+    """A viewer of a switch."""
 
     def __init__(self, request: HttpRequest, key: str) -> None:
         super().__init__(request)
@@ -76,7 +75,7 @@ class SwitchViewer(streaming.Viewer):
 
 
 class SwitchBroadcast(Broadcast):
-    """What the viewers of a switch are told."""
+    """The broadcast of one switch in one language."""
 
     poll_seconds = POLL_SECONDS
     aside_seconds = TRAFFIC_POLL_SECONDS
@@ -84,11 +83,11 @@ class SwitchBroadcast(Broadcast):
     def __init__(self, language: str, key: str) -> None:
         super().__init__(language)
         self.key = key
-        #: Of the last line of the log that was told.
+        #: The id of the last line of the log that was sent; ``None`` before the first look.
         self._after: int | None = None
         self._digest = ""
         self._status = ""
-        #: Of each kind of event, what was told last.
+        #: The last news of each kind of event.
         self._last: dict[str, News] = {}
         self._told: dict[str, str] = {}
         self._samples: list[dict[str, Any]] = []
@@ -98,7 +97,7 @@ class SwitchBroadcast(Broadcast):
         running = switch.current in (Status.APPROVED, Status.RUNNING)
         self.poll_seconds = RUNNING_POLL_SECONDS if running else POLL_SECONDS
         self.ended = not switch.open
-        # (What has to be made for the viewers comes last: the others do not wait for it.)
+        # (News that have to be made per viewer come last, so that the others do not wait for them.)
         state = self._state(switch)
         return [*state[:1], *self._log(switch), *state[1:]]
 
@@ -128,7 +127,9 @@ class SwitchBroadcast(Broadcast):
         return {user: tuple(user in who for who in may) for user in may_see}
 
     def _state(self, switch: Switch) -> list[News]:
-        """The state, and the parts of the page that show it. Nothing when nothing has changed: people type there."""
+        """Return the state, and the parts of the page that show it. Nothing when the state is unchanged: replacing
+        these parts would disturb people who type in them.
+        """
         state = live.state(switch, list(switch.stages.all()))
         if self._digest == state["digest"]:
             return []
@@ -144,7 +145,7 @@ class SwitchBroadcast(Broadcast):
         return news
 
     def _log(self, switch: Switch) -> list[News]:
-        if self._after is None:  # (whoever comes is told of what was before)
+        if self._after is None:  # (the greeting sends earlier lines)
             self._after = live.last_line(switch)
             return []
         lines = [_line(line) for line in live.log_lines(switch, self._after)]
@@ -160,7 +161,9 @@ class SwitchBroadcast(Broadcast):
         return [self._last[name]]
 
     def _traffic(self, switch: Switch) -> list[News]:
-        """Samples that were not told yet. Gateways report a little apart: ask twice, tell once."""
+        """Return the samples that were not sent yet. Gateways report at slightly different times, so the last seconds
+        are asked for again, and only new samples are sent.
+        """
         if self._samples:
             since = float(self._samples[-1]["at"]) - 4 * live.SAMPLE_SECONDS
         else:
@@ -180,18 +183,18 @@ def _line(line: dict[str, Any]) -> News:
 
 
 def _counts(viewer: streaming.Viewer) -> Sequence[bytes]:
-    """What runs and what waits for the viewer: in the navigation."""
+    """Return the navigation's counts of running switches and of those that wait for the viewer."""
     html = render_to_string("parts/counts.html", frame(viewer.request), viewer.request)
     return [event("counts", {"parts": {"counts": html}})]
 
 
 class Parts:
-    """The parts of the page that show one state of a switch. Viewers who may do the same see the same: it is
-    made once for them.
+    """The parts of the page that show one state of a switch. They are rendered once for all viewers with the same
+    rights.
     """
 
     def __init__(self, switch: Switch, digest: str) -> None:
-        """:param digest: of the state that they show."""
+        """:param digest: the digest of the state that they show."""
         self._switch = switch
         self._digest = digest
         self._theirs = {switch.requested_by_id, *(a.user_id for a in four_eyes.shown(switch))}
@@ -199,7 +202,7 @@ class Parts:
         self._making = threading.Lock()
 
     def of(self, viewer: streaming.Viewer) -> Sequence[bytes]:
-        """The event for one viewer."""
+        """Return the event for one viewer."""
         kind = self._kind(viewer)
         with self._making:
             if kind not in self._made:
@@ -207,7 +210,9 @@ class Parts:
         return self._with_token(self._made[kind], viewer)
 
     def of_made(self, viewer: streaming.Viewer) -> Sequence[bytes] | None:
-        """The same without reading anything; ``None`` for the first one of a kind."""
+        """Return the event for one viewer without reading anything; ``None`` if it was not rendered for this kind
+        yet.
+        """
         text = self._made.get(self._kind(viewer))
         return None if text is None else self._with_token(text, viewer)
 
@@ -216,9 +221,9 @@ class Parts:
         return [text.replace(_TOKEN, get_token(viewer.request)).encode() if _TOKEN in text else text.encode()]
 
     def _kind(self, viewer: streaming.Viewer) -> Hashable:
-        """What makes a difference: what a viewer may do, and whether it is theirs."""
+        """Return the kind of a viewer: their rights, and their id if they have requested or approved the switch."""
         user = user_of(viewer.request).pk
-        # (Of whom nobody could learn the rights, that one's are nobody else's.)
+        # (A viewer whose rights could not be read shares parts with nobody.)
         return viewer.rights, user if viewer.rights is None or user in self._theirs else None
 
     def _make(self, request: HttpRequest) -> str:

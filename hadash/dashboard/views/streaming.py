@@ -1,4 +1,4 @@
-"""Server-sent events: what any live page tells one viewer, for as long as they may see it."""
+"""Server-sent events: the stream of a live page to one viewer, for as long as the viewer may see the page."""
 
 from __future__ import annotations
 
@@ -27,26 +27,29 @@ V = TypeVar("V")
 
 #: Seconds without news after which a comment keeps proxies from closing the stream.
 HEARTBEAT_SECONDS = 10.0
-#: Seconds of a stream; the browser opens a new one, which checks the session again.
+#: Most seconds of a stream; then the browser opens a new one, which checks the session again.
 STREAM_SECONDS = 600.0
-#: Seconds between two looks whether the viewer may still see it: a person who is kept out, or whose role is
-#: taken, sees no more after this time.
+#: Seconds between two checks of the viewer's rights: a person who is kept out, or whose role is taken away, sees
+#: nothing more after this time.
 RIGHTS_SECONDS = 2.0
-#: Seconds after the end of what is watched in which its last lines arrive.
+#: Seconds after the end of the watched thing in which its last lines arrive.
 LAST_SECONDS = 1.0
 
-#: In which streams look.
+#: The threads in which streams look.
 pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="stream")
 
 
 def event(name: str, data: Any, event_id: int | None = None) -> bytes:
+    """Return a server-sent event with ``data`` as JSON."""
     head = f"id: {event_id}\n" if event_id is not None else ""
     return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
 def signed_in(keys: Collection[str]) -> dict[str, User]:
-    """The users of those of these sessions that last, by key; as each request finds out
-    (:func:`django.contrib.auth.get_user`): an ended session, another password, who is kept out. Two queries.
+    """Return the users of the sessions that are still valid, by session key. Two queries.
+
+    It checks the same as each request (:func:`django.contrib.auth.get_user`): the session has not ended, the password
+    has not changed, and the user is not kept out.
     """
     sessions = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     known = {session.session_key: session.get_decoded() for session in sessions}
@@ -66,12 +69,12 @@ def _is_of(user: User, data: Mapping[str, Any]) -> bool:
 
 
 class Viewer(ABC):
-    """Somebody who watches, and for how long they may. All methods run in a thread."""
+    """A person who watches a live page. All methods run in a thread."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
         self.language = translation.get_language() or "en"
-        #: What they may do, where many watch the same (see ``broadcast.py``).
+        #: What the viewer may do; set by a broadcast (see ``broadcast.py``).
         self.rights: Hashable = None
 
     @property
@@ -80,10 +83,16 @@ class Viewer(ABC):
 
     @abstractmethod
     def find(self) -> None:
-        """:raises Http404: it is not there, or the viewer may not see it."""
+        """Check that the viewer may see the page.
+
+        :raises Http404: there is no such thing, or the viewer may not see it.
+        """
 
     def begin(self) -> None:
-        """:raises Http404: as :meth:`find`."""
+        """Check that the viewer may see the page, before the stream begins.
+
+        :raises Http404: as :meth:`find`.
+        """
         with translation.override(self.language):
             try:
                 self.find()
@@ -91,8 +100,8 @@ class Viewer(ABC):
                 connection.close()
 
     def safely(self, make: Callable[[T], Sequence[V]], given: T) -> Sequence[V]:
-        """What ``make`` makes of ``given``, in the viewer's language; nothing when a server is away: the next
-        look sees.
+        """Return ``make(given)``, in the viewer's language; nothing when it fails. A server that is away must not end
+        the stream: the next look tries again.
         """
         close_old_connections()
         try:
@@ -110,7 +119,7 @@ class Viewer(ABC):
             return False
         again = HttpRequest()
         again.session = type(self.request.session)(session_key)
-        # (As every request does: it knows an ended session, another password, who is kept out.)
+        # (As in every request: it detects an ended session, a changed password, and a user who is kept out.)
         user = get_user(again)
         if not user.is_authenticated:
             return False
@@ -123,26 +132,28 @@ class Viewer(ABC):
 
 
 class Feed(Viewer):
-    """What one viewer has been told of something that is looked at for them alone. :meth:`look` runs in a thread."""
+    """A stream that looks at its thing for one viewer alone. :meth:`look` runs in a thread."""
 
     #: Seconds between two looks.
     poll_seconds = 1.0
 
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request)
-        #: What is watched is over: after :data:`LAST_SECONDS` nothing more is told.
+        #: Whether the watched thing has ended: after :data:`LAST_SECONDS` the stream ends.
         self.ended = False
-        #: The viewer may not see it any more.
+        #: Whether the viewer may not see it any more.
         self.lost = False
         self._looked_at_rights = time.monotonic()
         self._told: dict[str, str] = {}
 
     @abstractmethod
     def tell(self, events: list[bytes]) -> None:
-        """Add what is new."""
+        """Append the new events."""
 
     def look(self) -> list[bytes]:
-        """The events since the last look. A server that is away is no reason to end: the next look sees."""
+        """Return the events since the last look. A server that is away must not end the stream: the next look tries
+        again.
+        """
         events: list[bytes] = []
         close_old_connections()
         try:
@@ -158,7 +169,7 @@ class Feed(Viewer):
         return events
 
     def if_new(self, name: str, data: Any) -> list[bytes]:
-        """An event ``{"now": …, name: data}``, unless the viewer knows it already."""
+        """Return an event ``{"now": …, name: data}``, unless the same data was sent last."""
         text = json.dumps(data, sort_keys=True)
         if self._told.get(name) == text:
             return []
@@ -166,9 +177,10 @@ class Feed(Viewer):
         return [event(name, {"now": time.time(), name: data})]
 
     def _still_allowed(self) -> bool:
-        """The same as of any viewer, asked every ``RIGHTS_SECONDS``.
+        """Whether the viewer may still see it, checked every ``RIGHTS_SECONDS``.
 
-        The time is noted when they hold: a look that failed (PostgreSQL is away) is made again before anything is sent.
+        The time is only updated by a successful check: after a failed one (PostgreSQL is away) the check is repeated
+        before anything is sent.
         """
         now = time.monotonic()
         if now - self._looked_at_rights < RIGHTS_SECONDS:
@@ -180,14 +192,17 @@ class Feed(Viewer):
 
 
 async def give_back_connection() -> None:
-    """Of the request, to the database: who only waits from here on, or for somebody who needs one, must not
-    hold one. There are fewer than people who may watch.
+    """Return the request's connection to the database: a stream that only waits must not hold one, as there are fewer
+    connections than viewers.
     """
     await sync_to_async(connections.close_all)()
 
 
 async def answer(feed: Feed) -> StreamingHttpResponse:
-    """:raises Http404: as :meth:`Feed.find`."""
+    """Return the stream of a feed.
+
+    :raises Http404: as :meth:`Feed.find`.
+    """
     await give_back_connection()
     loop = asyncio.get_running_loop()
     await loop.run_in_executor(pool, feed.begin)
@@ -195,6 +210,7 @@ async def answer(feed: Feed) -> StreamingHttpResponse:
 
 
 def response(events: AsyncIterator[bytes]) -> StreamingHttpResponse:
+    """Return a response that streams server-sent events."""
     return StreamingHttpResponse(
         _without_connection(events),
         content_type="text/event-stream",
@@ -203,8 +219,8 @@ def response(events: AsyncIterator[bytes]) -> StreamingHttpResponse:
 
 
 async def _without_connection(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """What comes, for as long as it lasts. (What is done between the view and this may have taken a
-    connection again.)
+    """Yield the events without holding a connection. (Middleware between the view and this may have opened one
+    again.)
     """
     await give_back_connection()
     async for each in events:

@@ -1,4 +1,4 @@
-"""The list of switches, with the inboxes: what waits for whoever looks, and what they have asked for."""
+"""The list of switches, with the inboxes: those that wait for the user, and those that the user has requested."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hadash.switching.machines import batches as batch_machine
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import Switch
 
-#: Changes of bindings that stand below the switches of an inbox, on one page (``?changes=``).
+#: Changes of bindings per page (``?changes=``) below the switches of an inbox.
 SHOWN_CHANGES = 25
 
 INBOXES = ("all", "waiting", "mine")
 
-#: What the list can be ordered by.
+#: The sort keys of the list.
 FIELDS: Fields = {
     "what": ("appid", "instance_id"),
     "way": ("source__name", "target__name"),
@@ -33,14 +33,14 @@ FIELDS: Fields = {
     "when": ("requested_at",),
 }
 
-#: Of one's own batches, the newest that stand above one's switches.
+#: Most of the user's own batches, the newest, above the user's switches.
 BATCHES_SHOWN = 10
 
 
 @require_GET
 def switches(request: HttpRequest) -> HttpResponseBase:
-    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID, InstanceID and Topics; ``?sort=``;
-    ``?format=csv``.
+    """List the switches. ``?inbox=waiting|mine`` and ``?status=`` filter; ``?q=`` searches AppID, InstanceID and
+    Topics, or is a key; ``?sort=``; ``?format=csv``.
     """
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
@@ -64,7 +64,7 @@ def switches(request: HttpRequest) -> HttpResponseBase:
         return csv_response("switches", _CSV, map(_csv_row, found.iterator(chunk_size=500)))
     page = paged(request, found)
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
-    # A state or a name is asked for of switches: what it cannot be asked of does not stand beside them.
+    # The filters by status and name apply to switches only: with one of them, nothing else is listed.
     filtered = bool(status or query)
     by_hand = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
     context = {
@@ -128,7 +128,7 @@ def _csv_row(switch: Switch) -> tuple[Any, ...]:
 
 
 def _batches(user: Any, inbox: str) -> list[batches.Row]:
-    """Those that stand above the switches of an inbox; all of them have a list of their own."""
+    """Return the batches above the switches of an inbox; all of them have a list of their own."""
     if inbox == "waiting":
         return batches.rows(batches.waiting_for(user))
     if inbox == "mine":

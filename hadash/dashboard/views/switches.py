@@ -1,4 +1,4 @@
-"""The page of a switch, and everything that people do to a switch."""
+"""The page of a switch, and all acts on a switch."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services as retirement
 from hadash.switching.retirement import terms
 
-#: What htmx takes for "ask no more".
+#: The status with which htmx stops polling.
 STOP_POLLING = 286
 
 
 def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
-    """What the parts of the page that change with the stages need."""
+    """Return the context for the parts of the page that change with the stages."""
     records = list(switch.stages.all())
     may_decide = may(user, DECIDE, switch.pair)
     may_request = may(user, REQUEST, switch.pair)
@@ -68,7 +68,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "phases": live.phases(records, switch.the_kind, not switch.open, usual_seconds(switch)),
         "records": records,
         "awaiting": awaiting,
-        # (They never change: while it runs, they stand in the part of the page that is not renewed.)
+        # (They never change: while the switch runs, they are in a part of the page that is not updated.)
         "members": radius.rows(plan) if awaiting else [],
         "radius_chart": radius_chart.drawn(plan) if awaiting else None,
         "own": own,
@@ -138,7 +138,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
 
 
 def _retirement(switch: Switch, may_operate: bool) -> dict[str, Any]:
-    """What the part about the old Topics needs."""
+    """Return the context for the part about the old Topics."""
     held = Retirement.objects.filter(switch=switch).first()
     return {
         "retirement": held,
@@ -151,12 +151,14 @@ def _retirement(switch: Switch, may_operate: bool) -> dict[str, Any]:
 
 
 def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
-    """The query of a request of the same, to ``target``."""
+    """Return the query for a request of the same scope to ``target``."""
     return urlencode(_fields_of(switch, switch.scope, target, appid))
 
 
 def _query_back(switch: Switch, appid: AppID | None) -> str:
-    """The query of a request that goes back from it: readers come home by a read split, everybody else by a restore."""
+    """Return the query for a request that goes back from a switch: readers come home by a read split, all other clients
+    by a restore.
+    """
     if switch.the_kind.spec.readers_only:
         return _query_of(switch, switch.source.name, appid)
     values = _fields_of(switch, restoring.scope_back(switch), switch.source.name, appid)
@@ -215,15 +217,15 @@ def _page(
 
 
 def _hues(switch: Switch) -> dict[str, str]:
-    """Of the pair's clusters only: who has a role on one pair does not see the others' names."""
+    """Return the hues of the pair's clusters only: users with a role on one pair must not see other clusters' names."""
     own = {cluster.name for cluster in switch.pair.clusters}
     return {name: hue for name, hue in selectors.hues().items() if name in own}
 
 
 @require_GET
 def switch(request: HttpRequest, key: str) -> HttpResponseBase:
-    """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream. ``?csv=`` and
-    the name of a chart.
+    """Render the page of a switch, or with htmx only the part about the old Topics: the stream updates the rest.
+    ``?csv=`` names a chart.
     """
     found = the_switch(user_of(request), key)
     if "csv" in request.GET:
@@ -246,8 +248,8 @@ def state_json(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_GET
 def standing(request: HttpRequest, key: str) -> HttpResponseBase:
-    """A part of the page of a switch that nobody has decided on: what has changed since the request, and what
-    stands against it; ``?csv=radius-changes``: the first as a table.
+    """Render a part of the page of a switch that waits for approval: what has changed since the request, and the
+    blockers now; ``?csv=radius-changes`` returns the changes as a table.
     """
     found = the_switch(user_of(request), key)
     if found.current is not Status.AWAITING_APPROVAL:
@@ -257,7 +259,7 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     except EnginesAway as away:
         return render(request, "switches/standing.html", {"away": away.reasons})
     asked, address = found.the_plan(), reverse("switch-standing", args=[key])
-    # (What is not whole cannot be compared; why it is not stands against it.)
+    # (An incomplete plan cannot be compared; its blockers say why it is incomplete.)
     changed = radius.changed(asked, draft.plan) if draft.whole else []
     chart = radius_chart.drawn(draft.plan, address, asked, "csv" in request.GET) if changed else None
     if chart is not None and (csv := asked_csv(request, [chart])) is not None:
@@ -278,7 +280,7 @@ act = acts_on(the_switch, "switch", _refused)
 
 @act(DECIDE)
 def approve(request: HttpRequest, switch: Switch) -> str:
-    """Field ``plan_digest``: the plan that was shown."""
+    """Field ``plan_digest``: that of the plan that was shown."""
     user = user_of(request)
     approvals_need_zookeeper(user, switch)
     held = decisions.approve(

@@ -26,8 +26,8 @@ PAGE_SIZE = 50
 
 @require_GET
 def table(request: HttpRequest, name: str) -> HttpResponseBase:
-    """``?pair=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``, ``?csv=`` and the
-    name of a chart.
+    """Render a published table. ``?pair=``, ``?q=`` searches names, ``?sort=column`` or ``-column``, ``?format=csv``;
+    ``?csv=`` names a chart.
     """
     found = TABLES.get(name)
     if found is None:
@@ -66,7 +66,7 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 def _cells(row: Any, found: Table) -> list[tuple[Any, Any]]:
-    """Each column with what the row has there."""
+    """Return the cells of a row, each with its column."""
     return [(column, _cell(row, column.name, column.kind)) for column in found.columns]
 
 
@@ -76,7 +76,7 @@ def _cell(row: Any, name: str, kind: str) -> Any:
 
 
 def _pages(rows: Any, found: Table) -> dict[str, int]:
-    """The page of each AppID among the rows, by pair and name."""
+    """Return ``"<pair> <name>"`` → the number of the AppID's page, for the AppIDs among the rows."""
     names = {row.appid for row in rows if found.column("appid") and row.appid}
     known = AppID.objects.filter(name__in=names).values_list("pair__name", "name", "pk")
     return {f"{pair} {name}": pk for pair, name, pk in known}

@@ -1,4 +1,4 @@
-"""One's own API tokens."""
+"""The user's own API tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from hadash.sentences import Sentence
 
 @require_http_methods(["GET", "POST"])
 def own_tokens(request: HttpRequest) -> HttpResponse:
-    """POST: the fields of :class:`TokenForm`. The secret is shown in the answer to that, and never again."""
+    """List the user's tokens. POST: issue one, with the fields of :class:`TokenForm`; the answer shows its secret,
+    which is never shown again.
+    """
     user = user_of(request)
     form = TokenForm(request.POST or None, pairs=pairs_where(user))
     if request.method == "GET" or not form.is_valid():

@@ -1,4 +1,4 @@
-"""Whose clients are not registered, with what to send to their owners."""
+"""The AppIDs with unregistered clients, with the texts for their owners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hadash.presentation.uncovered import COLUMNS, csv_rows, rows_of, with_clien
 
 @require_GET
 def uncovered(request: HttpRequest) -> HttpResponseBase:
-    """``?pair=``, ``?q=`` in the AppIDs, ``?format=csv``: a row a client."""
+    """List the AppIDs. ``?pair=``, ``?q=`` searches AppIDs; ``?format=csv`` returns a row per client."""
     pairs = selectors.pair_names(user_of(request))
     pair, query = searched(request, "pair"), searched(request, "q")
     pair = pair if pair in pairs else ""

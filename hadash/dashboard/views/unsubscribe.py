@@ -1,4 +1,4 @@
-"""The page behind the link at the end of a mail. Nobody signs in for it: whoever has the link has got the mail."""
+"""The page behind the link at the end of a mail. It needs no sign-in: a person with the link has received the mail."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hadash.outbox import services
 from hadash.outbox.models import Delivery
 
 
-# Mailbox providers post to it by themselves (RFC 8058), and know no token of ours; the link itself is the secret.
+# Mailbox providers POST to it by themselves (RFC 8058) without a CSRF token; the link itself is the secret.
 @csrf_exempt
 @login_not_required
 @never_cache
 @require_http_methods(["GET", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks (programs that look at links in mail open them); POST does it, and with ``again`` takes it
-    back. A second click changes nothing.
+    """Unsubscribe an address. GET only asks, as mail scanners open links; POST unsubscribes, or with ``again``
+    subscribes again. Idempotent.
     """
     delivery = Delivery.objects.select_related("content").filter(unsubscribe_token=token).first()
     if delivery is None or not delivery.topic:

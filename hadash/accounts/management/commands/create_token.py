@@ -1,4 +1,4 @@
-"""``hadash-manage create_token PERSON --name WHAT_FOR``: an API token, printed once."""
+"""``hadash-manage create_token PERSON --name WHAT_FOR``: issue an API token, and print it once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hadash.accounts import tokens
 from hadash.accounts.roles import SCOPES
 from hadash.inventory.models import Pair
 
-#: Who did it, for the audit log: nobody is signed in at a command line.
+#: The actor for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage create_token"
 
 

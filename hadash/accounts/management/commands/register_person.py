@@ -1,4 +1,4 @@
-"""``hadash-manage register_person USERNAME ROLE``: a person with one role; asks for the password."""
+"""``hadash-manage register_person USERNAME ROLE``: register a person with one role; it asks for the password."""
 
 from __future__ import annotations
 

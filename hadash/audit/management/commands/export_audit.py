@@ -1,4 +1,4 @@
-"""``hadash-manage export_audit``: the audit log as JSON Lines."""
+"""``hadash-manage export_audit``: write the audit log as JSON Lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hadash-manage verify_audit``: whether the audit log is whole."""
+"""``hadash-manage verify_audit``: check that the audit log is whole."""
 
 from __future__ import annotations
 
@@ -50,12 +50,16 @@ class Command(BaseCommand):
             self._check_anchors(anchors, file, verdict.entries)
 
     def _check_anchors(self, place: str, file: Path | None, entries: int) -> None:
-        """:param entries: how many the log has, or the export."""
+        """Check that each anchor fits its entry.
+
+        :param entries: how many entries the log, or the export, has.
+        :raises CommandError: an anchor is missing, or does not fit.
+        """
         kept = _anchors(place)
         missing = first_missing(kept)
         if missing is not None:
             raise CommandError(f"The anchor {place}/{missing} is missing: a later one follows it.")
-        # An export ends where the log ended when it was made: what later anchors say is not about it.
+        # An export ends where the log ended at that time: later anchors do not apply to it.
         fitting = kept if file is None else [anchor for anchor in kept if anchor.number <= entries]
         broken = first_broken(fitting, exported() if file is None else _lines(file))
         if broken is not None:
@@ -71,8 +75,11 @@ class Command(BaseCommand):
 
 
 def _check_end(place: str, kept: list[Anchor]) -> None:
-    """:raises CommandError: the newest anchors are missing."""
-    seconds = 2 * settings.AUDIT_ANCHOR_SECONDS  # one time may have failed
+    """Check that the log's newest entries are anchored.
+
+    :raises CommandError: the newest anchors are missing.
+    """
+    seconds = 2 * settings.AUDIT_ANCHOR_SECONDS  # one attempt may have failed
     last = max((anchor.number for anchor in kept), default=0)
     found = first_unanchored(kept, exported(last + 1), timezone.now() - timedelta(seconds=seconds))
     if found is not None:
