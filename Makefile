@@ -84,7 +84,7 @@ test: $(READY) browser haproxy  ## All tests but the long ones, on stacks of the
 	@setup/test.sh
 
 test-long: $(READY)  ## What takes minutes a test: every client library there and back, clusters that die or are lost for good
-	@$(BIN)/python -m hadash_sandbox exec -- $(BIN)/python -m pytest -m long tests/assignment tests/clusters tests/dashboard tests/e2e tests/gateway tests/lake tests/sandbox tests/spark_jobs
+	@$(BIN)/python -m hadash_sandbox exec -- $(BIN)/python -m pytest -m long tests
 
 test-unit: $(READY)  ## The tests that need no server, in seconds
 	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"

@@ -1,7 +1,10 @@
-"""`python -m hadash_sandbox`: the stack alone (`up`), all of hadash on it (`demo`), trials of it (`check`,
-`clients-check`, `bench-switch`, `bench-gateway`, `bench-plan`, `bench-pipeline`, `fault`), access reports of
-real clients as a fixture (`record`), another program beside the stack (`exec`), or the way to a demo that
-runs already (`env`, `manage`).
+"""The commands of `python -m hadash_sandbox`.
+
+- `up`: the stack alone; `exec`: another program beside a stack of its own;
+- `demo`, `demo-fleet`: all of hadash on the stack; `reset` deletes their data;
+- `env`, `manage`: access to a demo that already runs;
+- `check`, `clients-check`, `fault` and `bench-*`: trials and benchmarks;
+- `record`: access reports of real clients, written as a fixture.
 """
 
 from __future__ import annotations
@@ -35,9 +38,10 @@ from hadash_sandbox.stack import CLUSTERS, Stack, is_running
 from hadash_sandbox.traffic.client import Pace
 from spark.fleet.recorded import FOLDER as RECORDED
 
-#: AppIDs of the fleet that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape
-#: of a large one), and its folder.
+#: AppIDs of the fleet that ``make demo-fleet`` generates, and the fewest allowed: a smaller fleet does not have the
+#: shape of a large one.
 FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
+#: Its data folder.
 FLEET_DATA = ROOT / "var" / "demo-fleet"
 
 
@@ -174,10 +178,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _obey_signals() -> None:
-    """SIGINT, SIGTERM and SIGHUP end us as Ctrl-C does: with everything that we started.
+    """Make SIGINT, SIGTERM and SIGHUP end this process as Ctrl-C does, with everything that it started.
 
-    A shell without job control starts what is put in the background with SIGINT ignored: it is obeyed all the same,
-    because somebody who sends it to this process means it. A SIGHUP that is ignored, as nohup does, stays so.
+    A shell without job control starts background programs with SIGINT ignored. This process handles SIGINT all the
+    same, because somebody who sends it here means it. A SIGHUP that is ignored (nohup) stays ignored.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
@@ -197,8 +201,9 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
 
 
 def demo_fleet(data: Path, appids: int) -> int:
-    """The same beside a generated fleet. One of another day or size is forgotten: what it says of today
-    would not be true.
+    """Run the demo beside a generated fleet.
+
+    A fleet of another day or size is deleted first: its data for "today" would be wrong.
     """
     wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat()}
     mark = data / "fleet.json"
@@ -211,9 +216,10 @@ def demo_fleet(data: Path, appids: int) -> int:
 
 
 def demo(data: Path, fleet: int = 0, when_up: Callable[[], object] = lambda: None) -> int:
-    """All of hadash, with its people and live clients.
+    """Run all of hadash, with its people and live clients, until a signal asks it to end.
 
-    :param fleet: AppIDs of a generated fleet beside it.
+    :param fleet: AppIDs of a generated fleet beside it; 0 for none.
+    :param when_up: called once the demo is up.
     """
     with Demo(data, pipeline=True, rate=DEMO_RATE, pace=Pace.RATE, fleet=fleet) as running:
         when_up()
@@ -259,20 +265,23 @@ def reset(data: Path) -> int:
 
 
 def _that_runs(data: Path) -> Path:
-    """The folder of the demo that is meant: without one that is named, the large fleet's where only that one runs."""
+    """The folder of the demo that the user means.
+
+    This is ``data``, except where that is the default and only the large fleet's demo runs: then it is that one's.
+    """
     if data == DEFAULT_DATA and not is_running(data) and is_running(FLEET_DATA):
         return FLEET_DATA
     return data
 
 
 def manage(data: Path, arguments: list[str]) -> int:
-    """Run hadash-manage with the environment of a running demo; its exit code."""
+    """Run hadash-manage with the environment of a running demo; return its exit code."""
     command = [sys.executable, str(ROOT / "manage.py"), *arguments]
     return subprocess.run(command, env=merged(of_running(data)), check=False).returncode
 
 
 def execute(data: Path | None, program: list[str], *, with_kafka: bool = True) -> int:
-    """Run ``program`` with the settings of a stack that lives as long as it does; its exit code."""
+    """Run ``program`` with the settings of a stack that lives as long as it does; return its exit code."""
     if not program:
         raise SandboxError("Say which program to run: python -m hadash_sandbox exec -- PROGRAM ARGUMENTS.")
     folder = data or Path(tempfile.mkdtemp(prefix="hadash-exec-"))
@@ -282,7 +291,7 @@ def execute(data: Path | None, program: list[str], *, with_kafka: bool = True) -
             try:
                 code = process.wait()
                 if code != 0:
-                    # The servers' own words, for whoever looks for the reason: .ci/run prints them.
+                    # Keep the servers' logs, so that the reason can be found: .ci/run prints them.
                     shutil.copytree(folder / "logs", ROOT / "var" / "test-logs", dirs_exist_ok=True)
                 return code
             except BaseException:

@@ -1,4 +1,4 @@
-"""``make demo-check`` and ``make bench-switch``: real switches without a person, and what they did, as JSON."""
+"""``make demo-check`` and ``make bench-switch``: real switches without a person, with their results as JSON."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.traffic.verdict import percentile
 from hadash_sandbox.trial import Measured, Trial
 
-#: What the issue of the first real switch asks for.
+#: Goals, in seconds: the median and the 99th percentile of a write pause, and the 99th percentile of a consume pause
+#: beyond the broker's join delay.
 GOAL_WRITE_P50 = 0.3
 GOAL_WRITE_P99 = 1.0
 GOAL_CONSUME_BEYOND_JOIN = 1.0
-#: Seconds from the last approval until the first stage begins: somebody watches. (Beat would find a switch that no
-#: worker was given only when its lease has run out, after 5 s.)
+#: Goal in seconds, from the last approval until the first stage begins, because somebody watches. (If no worker was
+#: told of the switch, beat finds it only after its lease has run out, 5 s later.)
 GOAL_START_DELAY = 0.3
-#: The same of the slowest of a check, which makes the first switches after a start: all of it is done for the
-#: first time.
+#: The same goal for the slowest switch of a check. A check makes the first switches after a start, when everything is
+#: done for the first time.
 GOAL_NO_PICK_UP = 1.0
 
 #: The two moves that are made there and back: one InstanceID of a shared AppID, and one whole AppID.
@@ -42,10 +43,10 @@ _log = partial(print, file=sys.stderr, flush=True)
 def _run(
     rounds: int | None, keep: Path | None, switches: int = 0, *, calm: bool = False
 ) -> tuple[list[Measured], dict[str, Any]]:
-    """``switches`` moves in turn (or ``rounds`` there and back of all moves) under load.
+    """Make ``switches`` moves in turn (or ``rounds`` of all moves, there and back) under load.
 
-    :param calm: begin when the servers have compiled what they run all the time, as those of a fleet have.
-    :return: what was measured, and the verdict over all records. A switch that cannot be made ends the moves, and is
+    :param calm: begin only when the servers have compiled their hot code, as long-running servers have.
+    :return: the measurements, and the verdict over all records. A switch that cannot be made ends the moves and is
         among the verdict's faults.
     """
     switches = switches or THERE_AND_BACK * (rounds or 1)
@@ -83,7 +84,7 @@ def _run(
 
 
 def show_logs(folder: Path, lines: int = 25) -> None:
-    """A failure leaves its logs in the output."""
+    """Print the last ``lines`` of each log of a demo, so that a failure leaves them in the output."""
     for path in sorted((folder / "logs").glob("*.log")):
         tail = path.read_text(errors="replace").splitlines()[-lines:]
         if tail:
@@ -91,8 +92,10 @@ def show_logs(folder: Path, lines: int = 25) -> None:
 
 
 def demo_check(keep: Path | None = None) -> int:
-    """One AppID + InstanceID and one whole AppID, from east to west and back. 0 only if
-    nothing was lost, duplicated or out of order, every switch succeeded and began at once, and no client was restarted.
+    """Switch one InstanceID and one whole AppID from east to west and back; return the exit code.
+
+    It is 0 only if no record was lost, duplicated or out of order, every switch succeeded and began at once, and no
+    client was restarted.
     """
     measured, verdict = _run(1, keep)
     report = Report()
@@ -113,8 +116,9 @@ def demo_check(keep: Path | None = None) -> int:
 
 
 def judge_check(report: Report, measured: Sequence[Measured], verdict: dict[str, Any]) -> None:
-    """The goals of a check. How long clients pause takes more switches than these; that no switch waited for
-    beat does not.
+    """Add the goals of a check to ``report``.
+
+    Pauses are not judged: that takes more switches than these. Whether a switch had to wait for beat is judged.
     """
     _judge_switches(report, THERE_AND_BACK, measured)
     slowest = max((m.start_delay for m in measured), default=None)
@@ -143,14 +147,14 @@ def _judge_start(report: Report, asked: int, measured: Sequence[Measured]) -> No
 def _judge_seconds(
     report: Report, asked: int, name: str, goal: float, of_each: list[list[float]], share: float
 ) -> None:
-    """:param of_each: what each switch gave."""
+    """:param of_each: the measurements of each switch, in seconds."""
     values = [value for given in of_each for value in given]
     found = percentile(values, share) if values else None
     report.at_most(name, goal, found, "s", samples=sum(map(bool, of_each)), needed=asked)
 
 
 def _judge_switches(report: Report, asked: int, measured: Sequence[Measured]) -> None:
-    """One that could not be made did not succeed."""
+    """A switch that could not be made counts as one that did not succeed."""
     failed = asked - sum(m.status == "succeeded" for m in measured)
     report.at_most(
         "switches that did not succeed", 0, failed, "switches", samples=len(measured), needed=asked
@@ -158,7 +162,7 @@ def _judge_switches(report: Report, asked: int, measured: Sequence[Measured]) ->
 
 
 def bench_switch(count: int, keep: Path | None = None) -> int:
-    """``count`` switches back and forth; writes ``var/bench/switch.json`` and prints a table.
+    """Make ``count`` switches back and forth, write ``var/bench/switch.json``, print a table; return the exit code.
 
     :raises SandboxError: ``count`` is less than 1.
     """
@@ -188,9 +192,10 @@ def bench_switch(count: int, keep: Path | None = None) -> int:
 
 
 def judge_bench(report: Report, asked: int, measured: Sequence[Measured], verdict: dict[str, Any]) -> None:
-    """The goals of many switches: each one that was asked for has to give at least one measurement of each kind.
+    """Add the goals of many switches to ``report``.
 
-    (However many another one gives: a switch has as many pauses as clients that move.)
+    Each of the ``asked`` switches has to give at least one measurement of each kind. The number of measurements alone
+    would not show that: a switch has as many pauses as it moves clients.
     """
     _judge_switches(report, asked, measured)
     judge_records(report, [verdict])
@@ -205,7 +210,10 @@ def judge_bench(report: Report, asked: int, measured: Sequence[Measured], verdic
 
 
 def _distributions(measured: Sequence[Measured]) -> dict[str, list[float]]:
-    """Pauses are what clients saw, the ordinary spacing of their records included: it stands beside them."""
+    """The measurements by name, in seconds.
+
+    Pauses are as clients saw them, so they include the ordinary spacing of records, which is listed beside them.
+    """
 
     def spacing(of_writers: bool) -> list[float]:
         return [
@@ -240,7 +248,7 @@ def _distribution(values: list[float]) -> dict[str, float]:
 
 
 def _where(measured: list[Measured]) -> dict[str, dict[str, float]]:
-    """Median seconds that each command of a stage took in all, for the stages in which clients wait."""
+    """By stage and command, the median of the seconds that the command took in all within that stage."""
     found: dict[str, dict[str, list[float]]] = {}
     for m in measured:
         for stage, timings in m.timings.items():

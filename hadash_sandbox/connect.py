@@ -32,7 +32,7 @@ log4j.logger.org.apache.kafka.connect.runtime.WorkerConfig=ERROR
 
 
 class Connect(Service):
-    """A distributed worker; its own Topics live on one of the clusters."""
+    """A distributed worker, whose own Topics live on the cluster ``home``."""
 
     title = "Kafka Connect"
     stop_timeout = 15.0
@@ -87,12 +87,12 @@ class Connect(Service):
             "listeners": self.url,
             "rest.advertised.host.name": HOST,
             "rest.advertised.port": str(self.port),
-            # Looking for plugins without META-INF/services means scanning every class: seconds.
+            # To find plugins without META-INF/services, Connect would scan every class, which takes seconds.
             "plugin.discovery": "service_load",
             "connector.client.config.override.policy": "All",
             "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
             "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
-            # What a worker that is killed has copied since the last flush, the next one copies again.
+            # After a kill, the next worker copies again all that was copied since the last flush.
             "offset.flush.interval.ms": "100",
             "task.shutdown.graceful.timeout.ms": "2000",
             "scheduled.rebalance.max.delay.ms": "0",
@@ -119,7 +119,7 @@ class Connect(Service):
         }
 
     def _answers(self) -> bool:
-        """The list of connectors is served once the worker has joined its group."""
+        """Whether the worker is ready: it serves the list of connectors once it has joined its group."""
         try:
             # trust_env=False: a proxy for the internet is not for the loopback interface.
             answer = httpx.get(f"{self.url}/connectors", timeout=5, trust_env=False)

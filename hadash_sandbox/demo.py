@@ -1,4 +1,4 @@
-"""The whole of hadash on the embedded stack: servers, Gateway, web, worker, beat, world and clients."""
+"""All of hadash on the embedded stack: servers, Gateway, web, worker, beat, world and clients."""
 
 from __future__ import annotations
 
@@ -28,24 +28,23 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Node ports of the Gateway for each cluster: enough for ten brokers.
 PORTS_PER_CLUSTER = 10
 
-#: Records a second of each producer of ``make demo``: every chart of half a second has some, and a machine on
-#: which nobody does anything rests. (Each record is a write, a read by its group, and a fetch and a write of
-#: the mirror.)
+#: Records a second of each producer of ``make demo``. Every half-second of a chart has some, and the machine is still
+#: mostly idle. (Each record costs a write, a read by its group, and a fetch and a write of the mirror.)
 DEMO_RATE = 10.0
-#: Seconds for a client to end by itself.
+#: Seconds that a client may take to end by itself.
 STOP_SECONDS = 20.0
-#: Seconds between two looks at how far a generated fleet is.
+#: Seconds between two looks at the progress of a generated fleet.
 FLEET_POLL_SECONDS = 1.0
 
 Log = Callable[[str], None]
 
 
-#: Processes whose health page is at a port of its own.
+#: Processes that serve their health page on a port of their own.
 HEALTH_PAGES = ("worker", "beat", "pipeline worker")
 
 
 class Demo:
-    """Start with ``with Demo(folder) as demo``; everything that it started ends with it."""
+    """A running demo: ``with Demo(folder) as demo`` starts it, and everything that it started ends with it."""
 
     #: The Celery application that the worker runs.
     worker_app = "tasks"
@@ -66,10 +65,13 @@ class Demo:
         log: Log = say,
     ) -> None:
         """:param rate: records a second of each producer.
-        :param pace: of librdkafka's producers.
-        :param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core.
+        :param pace: when librdkafka's producers send the next record.
+        :param world: a name that :func:`hadash_sandbox.world.world_named` knows.
+        :param gateways: number of Gateway processes.
+        :param pipeline: also start a worker for the pipeline's jobs; Spark needs a gigabyte of memory and a core.
         :param fleet: AppIDs of a generated fleet beside the world (:mod:`hadash_sandbox.fleet`); 0 for none.
-        :param fleet_looked_at: how many days ago jobs have looked at it; ``None`` for what suits a running pipeline.
+        :param fleet_looked_at: the days ago on which jobs looked at that fleet; ``None`` for the days that suit a
+            running pipeline.
         """
         self.data_dir = data_dir.resolve()
         self.log = log
@@ -77,7 +79,7 @@ class Demo:
         self.pace = pace
         self.world_name = world
         self.world = world_named(world)
-        #: Processes of the Gateway, on the same port.
+        #: Number of Gateway processes, which share one port.
         self.gateways = gateways
         #: AppIDs and their passwords.
         self.users = {**DEMO_USERS, **self.world.users}
@@ -106,14 +108,18 @@ class Demo:
         self.stop()
 
     def start(self) -> Self:
+        """Start the servers, hadash and the clients; return when all of them are up.
+
+        :raises SandboxError: a part did not come up; then everything is stopped again.
+        """
         began = time.monotonic()
         for library in {spec.library for spec in self.world.clients if spec.library.startswith("java-")}:
             tool_jars(
                 library.removeprefix("java-"), find_java(), self.log
-            )  # before anybody waits for its client
+            )  # in advance, so that nobody has to wait for the download when the client starts
         if not is_running(self.data_dir):
-            # One that was killed has left it, and programs beside this one would use its addresses while this
-            # one starts.
+            # A demo that was killed has left its environment file. Other programs would use its old addresses while
+            # this demo starts.
             environment.forget(self.data_dir)
         self.stack.start(self.log)
         try:
@@ -130,7 +136,7 @@ class Demo:
         return self
 
     def stop(self) -> None:
-        """The clients first: they leave their groups through the Gateway."""
+        """Stop everything, the clients first: they leave their groups through the Gateway."""
         environment.forget(self.data_dir)
         stop_together(list(self.clients.values()))
         self.stack.stop()
@@ -143,7 +149,7 @@ class Demo:
     def _allocate(self) -> None:
         names = ["gateway", *(f"gateway node {n}" for n in range(2 * PORTS_PER_CLUSTER))]
         self.ports = ports.allocate(names, self.data_dir / "gateway-ports.json")
-        # (A Gateway of several processes has their status ports one after the other.)
+        # (The processes of a Gateway have consecutive status ports.)
         admin = [f"gateway admin {n}" if n else "gateway admin" for n in range(self.gateways)]
         self.ports |= ports.allocate(
             [*admin, "web", "mail", *(f"{name} health" for name in HEALTH_PAGES)],
@@ -154,7 +160,7 @@ class Demo:
         ports.check(self.ports, grace=5.0)
 
     def environment(self) -> dict[str, str]:
-        """What hadash's processes need to know: the same names that production sets."""
+        """The environment of hadash's processes: the same variables that production sets."""
         secrets = passwords(("secret-key", "password"), self.data_dir / "hadash-secrets.json")
         return {
             **self.stack.environment(),
@@ -180,26 +186,30 @@ class Demo:
         }
 
     def gateway_environment(self) -> dict[str, str]:
-        """What the Gateway needs to know: a trial may give it another way to a server."""
+        """The environment of the Gateway. A subclass may point it at other addresses of the servers."""
         return self.environment()
 
     def worker_environment(self) -> dict[str, str]:
+        """The environment of the worker; a subclass may add to it."""
         return self.environment()
 
     @property
     def url(self) -> str:
+        """The base URL of the web server."""
         return f"http://127.0.0.1:{self.ports['web']}/"
 
     @property
     def bootstrap(self) -> str:
+        """The Gateway's bootstrap address for Kafka clients."""
         return f"127.0.0.1:{self.ports['gateway']}"
 
     def admin_config(self, cluster: str) -> dict[str, str]:
-        """How librdkafka reaches a cluster itself, as its administrator."""
+        """librdkafka settings to connect to a cluster directly, as its administrator."""
         return self.stack.kafka[cluster].client_config()
 
     @property
     def password(self) -> str:
+        """The password of all people of the world."""
         return self.environment()["HADASH_SANDBOX_PASSWORD"]
 
     def _python(
@@ -262,14 +272,15 @@ class Demo:
 
     @property
     def health_pages(self) -> dict[str, str]:
-        """By process, where it says how it is (``/healthz``, ``/readyz``, ``/metrics``)."""
+        """By process, the base URL of its ``/healthz``, ``/readyz`` and ``/metrics``."""
         names = [name for name in HEALTH_PAGES if self._with_pipeline or name != "pipeline worker"]
         own = {name: f"http://127.0.0.1:{self.ports[f'{name} health']}" for name in names}
         return {"web": self.url.rstrip("/"), "gateway": f"http://127.0.0.1:{self.admin_ports[0]}", **own}
 
     def _start_mailbox(self) -> None:
-        """A mail server that keeps all that it takes in a Maildir, which the demo's pages show. (aiosmtpd's
-        own program and handler.)
+        """Start a mail server that keeps all mail in a Maildir, which the demo's pages show.
+
+        It is aiosmtpd's own program and handler.
         """
         port = self.ports["mail"]
         self._python(
@@ -290,8 +301,13 @@ class Demo:
 
     @classmethod
     def worker_arguments(cls, queue: str = "celery,outbox", at_once: int = 8) -> list[str]:
-        """Threads, not processes: a switch's stages share the open connections to the clusters. (Mail has a
-        worker of its own in production; a demo's are few.)
+        """The arguments of a Celery worker.
+
+        It uses threads, not processes: the stages of a switch share the open connections to the clusters. (In
+        production, mail has a worker of its own; a demo sends too little for that.)
+
+        :param queue: the queues to read, separated by commas.
+        :param at_once: number of threads.
         """
         return [
             "-m",
@@ -314,7 +330,7 @@ class Demo:
         ]
 
     def _generate(self) -> None:
-        """Add the generated fleet. It takes minutes, so what is said of how far it is is passed on."""
+        """Add the generated fleet, and log its progress: it takes minutes."""
         command = [sys.executable, "-m", "hadash_sandbox.fleet", "--appids", str(self._fleet)]
         if self._fleet_looked_at is not None:
             command += ["--looked-at", *map(str, self._fleet_looked_at)]
@@ -357,7 +373,7 @@ class Demo:
     # -- clients -----------------------------------------------------------------------------------------------------
 
     def start_client(self, spec: ClientSpec) -> Process:
-        """Start one client; its journal is ``journals/<name>.jsonl``."""
+        """Start one client, which writes the journal ``journals/<name>.jsonl``."""
         journals = self.data_dir / "journals"
         journals.mkdir(parents=True, exist_ok=True)
         arguments = [
@@ -406,8 +422,11 @@ class Demo:
         seconds: float = STOP_SECONDS,
         among: Sequence[ClientSpec] | None = None,
     ) -> None:
-        """Stop the clients of a role (or all), each waiting for its last acknowledgements; kill those that need more
-        than ``seconds``."""
+        """Stop the clients of a role, or all; each waits for its last acknowledgements.
+
+        :param seconds: a client that takes longer is killed.
+        :param among: only clients of this list; the default is all of the world's.
+        """
         specs = self.world.clients if among is None else among
         wanted = [s.name for s in specs if role in (None, s.role) and s.name in self.clients]
         with ThreadPoolExecutor(max(len(wanted), 1)) as pool:
@@ -416,7 +435,7 @@ class Demo:
 
 
 def _greets(port: int) -> bool:
-    """Whether a mail server says that it is there."""
+    """Whether a mail server on this port sends its greeting."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as there:
         return there.recv(100).startswith(b"220 ")
 

@@ -1,4 +1,4 @@
-"""Fetches Kafka, Connect and MirrorMaker 2 from Maven Central, once, with PySpark's own Ivy."""
+"""Fetches Kafka, Connect, MirrorMaker 2 and Kafka's tools from Maven Central, once, with PySpark's own Ivy."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ from hadash_sandbox.service import Log
 KAFKA_VERSION = "3.9.2"
 PROGRESS_STEP = 15
 
-# Kafka leaves the choice of a logging backend to its distribution, so the one that Kafka's distribution has is named.
+# Kafka's POMs leave the choice of a logging backend open, so the backend of Kafka's own distribution is named here.
 _LOGGING = (("org.slf4j", "slf4j-reload4j", "1.7.36"), ("ch.qos.reload4j", "reload4j", "1.2.25"))
 
 
 @dataclass(frozen=True, slots=True)
 class Jars:
-    """A folder of jars: the modules to start from; what they need in turn is fixed by their own POMs."""
+    """A folder of jars in the cache.
+
+    ``roots`` are (organisation, module, version) of the modules to start from; their POMs name what they depend on.
+    """
 
     folder: str
     what: str
@@ -38,7 +41,7 @@ class Jars:
     about: str
 
 
-#: What the stack's servers are made of.
+#: The jars of the stack's servers.
 SERVERS = Jars(
     f"kafka-{KAFKA_VERSION}",
     f"Kafka {KAFKA_VERSION}",
@@ -52,8 +55,7 @@ SERVERS = Jars(
     "about 80 MB, once; some minutes",
 )
 
-#: Versions of Kafka whose own command-line clients are tried against a Gateway; the newest also runs as a
-#: KRaft cluster.
+#: Versions of Kafka whose command-line clients are tried against a Gateway; the newest also runs as a KRaft cluster.
 CLIENT_VERSIONS = ("2.8.2", "3.9.2", "4.2.0")
 
 
@@ -71,7 +73,7 @@ def distribution(version: str) -> Jars:
     )
 
 
-#: The newest that Maven Central has: pyspark is a version ahead of it, which reads with it all the same.
+#: The newest version on Maven Central. The installed pyspark is one version ahead, and works with it all the same.
 SPARK_KAFKA_VERSION = "4.2.0"
 
 #: Spark's own Kafka connector.
@@ -82,7 +84,7 @@ SPARK_KAFKA = Jars(
     "about 20 MB, once",
 )
 
-# Without these a silently dropped connection would hang for as long as the system lets it.
+# Without these timeouts a silently dropped connection would hang for as long as the system allows.
 _TIMEOUTS = ("-Dsun.net.client.defaultConnectTimeout=15000", "-Dsun.net.client.defaultReadTimeout=60000")
 
 _ERROR = re.compile(r"access error|exception", re.IGNORECASE)
@@ -91,7 +93,10 @@ _DOWNLOADING = re.compile(r"^downloading \S+\.jar")
 
 
 def kafka_jars(java: Java, log: Log = print) -> list[Path]:
-    """Return Kafka's jars: of KAFKA_HOME if that is set, else of the cache, filled if need be."""
+    """Return Kafka's jars: those of KAFKA_HOME if it is set, else those of the cache, fetched if need be.
+
+    :raises SandboxError: KAFKA_HOME is no Kafka distribution, or the jars cannot be fetched.
+    """
     home = os.environ.get("KAFKA_HOME")
     if home:
         jars = sorted(Path(home, "libs").glob("*.jar"))
@@ -110,33 +115,37 @@ def tool_jars(version: str, java: Java, log: Log = print) -> list[Path]:
 
 
 def spark_kafka_jars(java: Java, log: Log = print) -> list[Path]:
-    """The jars of Spark's Kafka connector that Spark does not have itself, fetched if need be."""
+    """The jars of Spark's Kafka connector that PySpark does not bring along, fetched if need be."""
     own = {jar.name for jar in pyspark_jars().glob("*.jar")}
     return [jar for jar in fetched(SPARK_KAFKA, java, log) if jar.name not in own]
 
 
 def fetched(jars: Jars, java: Java, log: Log = print) -> list[Path]:
-    """The jars of the cache, which is filled if need be."""
+    """Return the jars from the cache, which is filled if need be.
+
+    :raises SandboxError: they cannot be fetched.
+    """
     libs = cache_dir() / jars.folder / "libs"
     if not libs.is_dir():
         with one_at_a_time(jars.what, libs.parent, log):
-            if not libs.is_dir():  # nobody has fetched them meanwhile
+            if not libs.is_dir():  # no other process has fetched them meanwhile
                 _fetch(jars, java, libs, log)
     return sorted(libs.glob("*.jar"))
 
 
 def cache_dir() -> Path:
-    """HADASH_CACHE, else var/cache in the repository."""
+    """The folder of HADASH_CACHE, else var/cache in the repository."""
     configured = os.environ.get("HADASH_CACHE")
     return Path(configured) if configured else Path(__file__).resolve().parents[1] / "var" / "cache"
 
 
 @contextmanager
 def one_at_a_time(what: str, folder: Path, log: Log) -> Iterator[None]:
-    """Two stacks that start on a new machine share a cache, which bears only one writer: the second waits for
-    the first.
+    """Hold the lock of a cache folder, which must have one writer only: a second process waits for the first.
 
-    The system lets go of the lock when its holder ends, however that ends; and a download has its own timeouts.
+    The kernel releases the lock when its holder ends, for whatever reason, and downloads have timeouts of their own.
+
+    :param what: what is fetched, for the log.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "fetch.lock").open("w") as lock:
@@ -149,7 +158,7 @@ def one_at_a_time(what: str, folder: Path, log: Log) -> Iterator[None]:
 
 
 def _fetch(jars: Jars, java: Java, libs: Path, log: Log) -> None:
-    """Fill `libs` atomically: a download that was interrupted leaves no folder of that name."""
+    """Fill `libs` atomically: an interrupted download leaves no folder of that name."""
     log(f"Fetching {jars.what} from Maven Central ({jars.about}) ...")
     work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=libs.parent))
     try:
@@ -200,7 +209,7 @@ def _run_ivy(what: str, command: Sequence[str], log_path: Path, log: Log) -> Non
 
 
 class _Progress:
-    """Condenses what Ivy says: a few lines of progress, and the first reason of a failure."""
+    """Condenses Ivy's output to a few lines of progress and the first reason of a failure."""
 
     def __init__(self, log: Log) -> None:
         self.first_error = ""
@@ -254,7 +263,7 @@ def _ivy_jar() -> Path:
 
 
 def _proxy_options() -> list[str]:
-    """Java does not read https_proxy; tell it the same in its own words."""
+    """Java's own options for the proxies of http_proxy and https_proxy, which Java does not read."""
     options = []
     for scheme in ("http", "https"):
         value = os.environ.get(f"{scheme}_proxy") or os.environ.get(f"{scheme.upper()}_PROXY")

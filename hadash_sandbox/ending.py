@@ -1,4 +1,4 @@
-"""The end of a trial: everybody stops, what is left is read, and all records are counted."""
+"""The end of a trial: producers stop, consumers read to the end, and all records are counted."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from hadash_sandbox.trial import Trial
     from hadash_sandbox.world import ClientSpec
 
-#: Seconds in which consumers, and then the mirrors, have to catch up when the producers have stopped.
+#: Seconds that consumers, and then the mirrors, have to catch up after the producers have stopped.
 CATCH_UP_SECONDS = 60.0
-#: Seconds between the two looks that have to find every group at the ends: longer than clients commit by default (5 s),
-#: so that one that has gone back to read again shows it.
+#: Seconds between the two looks that both have to find every group at the ends. It is longer than the default commit
+#: interval of clients (5 s), so that a group that has gone back to read again shows it.
 SETTLE_SECONDS = 6.0
-#: Seconds for a client to end: longer than any of them waits for its last answers.
+#: Seconds that a client may take to end: longer than any of them waits for its last answers.
 END_SECONDS = 10.0 + max(FLUSH_AT_END_SECONDS, libraries.END_SECONDS, fleet.ANSWER_SECONDS)
 
 
 def finish(trial: Trial) -> dict[str, Any]:
-    """Stop the producers, wait until every group is at the end of what it reads, stop the consumers, and count.
+    """Stop the producers, wait until every group is at the end of its Topics, stop the consumers, and count.
 
-    :return: counts over all clients, and ``faults``: sentences that say why the counts could be wrong. A verdict is
-        clean only without any.
+    :return: the verdict: counts over all clients, and ``faults``, sentences that say why the counts could be wrong. A
+        verdict with a fault is never clean.
     """
     restarted = trial.restarted()
     world = trial.demo.world
@@ -74,7 +74,7 @@ def finish(trial: Trial) -> dict[str, Any]:
         "delivery_failures": sum(len(journal.failed) for journal in journals.values()),
         "unknown": unknown,
         "damaged": [each for journal in journals.values() for each in damages(journal)],
-        # Records that somebody else has written into the trial's Topics.
+        # Records that other programs have written into the trial's Topics.
         "strangers": sum(g.strangers for g in groups),
         "clients": len(world.clients),
         "clients_restarted": restarted,
@@ -86,7 +86,7 @@ def finish(trial: Trial) -> dict[str, Any]:
 
 
 def _stop(trial: Trial, role: str) -> list[str]:
-    """Stop the clients of a role; a sentence for each that did not end as it should."""
+    """Stop the clients of a role; return a sentence for each client that ended with an error."""
     trial.demo.stop_clients(role, END_SECONDS)
     return [
         f"client {spec.name} ended with {describe_exit(code)}: what it had under way is not in its journal"
@@ -106,14 +106,14 @@ def _topics_by_group(clients: Sequence[ClientSpec]) -> dict[str, list[str]]:
 def _producers(
     clients: Sequence[ClientSpec], journals: dict[str, Journal]
 ) -> list[tuple[str, tuple[str, ...], Journal]]:
-    """(library, Topics, journal) of each."""
+    """(library, Topics, journal) of each producer."""
     return [(s.library, s.topics, journals[s.name]) for s in clients if s.role == "produce"]
 
 
 def _copied_twice(trial: Trial) -> CopiedTwice:
-    """What hadash says that a Connect worker which died has left on each side.
+    """How many records of each log have been copied twice by a Connect worker that died, as hadash reports it.
 
-    :raises SandboxError: it does not answer.
+    :raises SandboxError: hadash does not answer.
     """
     return {
         (each["cluster"], each["topic"], each["partition"]): each["records"]
@@ -126,9 +126,11 @@ def _copied_twice(trial: Trial) -> CopiedTwice:
 def _judge_logs(
     sides: dict[str, Any], producers: Sequence[tuple[str, tuple[str, ...], Journal]], told: CopiedTwice
 ) -> tuple[LogsVerdict, list[str]]:
-    """What the logs hold, and what they say of the records of which a producer does not know.
+    """Judge the logs, and look in them for the records whose fate their producer does not know.
 
-    :param sides: by cluster its logs; none when they could not be read. :param told: what hadash says is there twice.
+    :param sides: by cluster its logs; empty when they could not be read.
+    :param told: what hadash reports as copied twice.
+    :return: the verdict, and a sentence for each record whose producer does not know its fate.
     """
     verdict, unknown = judge_logs(sides, told), []
     for library, topics, journal in producers:

@@ -1,5 +1,7 @@
-"""The environment of a running demo, for programs that somebody starts beside it: a file in its data folder, while it
-runs."""
+"""The environment of a running demo, for programs that are started beside it.
+
+It is a file in the demo's data folder, which exists while the demo runs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ def _file(data: Path) -> Path:
 
 
 def keep(data: Path, environment: Mapping[str, str]) -> None:
-    """Write it for those who come later. It has secrets: nobody but the owner may read the file."""
+    """Write the environment to its file. It holds secrets, so only the owner may read the file."""
     part = _file(data).with_suffix(".part")
     part.unlink(missing_ok=True)
     part.touch(mode=0o600)
@@ -27,12 +29,15 @@ def keep(data: Path, environment: Mapping[str, str]) -> None:
 
 
 def forget(data: Path) -> None:
-    """The demo has ended."""
+    """Delete the file: the demo has ended."""
     _file(data).unlink(missing_ok=True)
 
 
 def of_running(data: Path) -> dict[str, str]:
-    """What :func:`keep` wrote. :raises SandboxError: no demo runs there, or it has not got that far yet."""
+    """Return what :func:`keep` wrote.
+
+    :raises SandboxError: no demo runs in ``data``, or it is still starting.
+    """
     if not is_running(data):
         raise SandboxError(f"No demo runs in {data}. Start one with make demo, in another terminal.")
     try:
@@ -45,7 +50,7 @@ def of_running(data: Path) -> dict[str, str]:
 
 
 def exports(environment: Mapping[str, str]) -> str:
-    """Lines for a shell.
+    """The environment as ``export`` lines for a shell.
 
     >>> print(exports({"A": "x y"}), end="")
     export A='x y'

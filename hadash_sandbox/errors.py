@@ -1,10 +1,10 @@
-"""The one exception that the sandbox raises for a fault that its user can mend."""
+"""The one exception that the sandbox raises for faults that its user can fix."""
 
 from __future__ import annotations
 
 
 class SandboxError(Exception):
-    """The message is one sentence that says what is wrong and what to do about it.
+    """A fault that the user can fix; the message says what is wrong and what to do about it.
 
-    Where a program died, the end of its log follows on the next lines.
+    If a program died, the end of its log follows on the next lines.
     """

@@ -1,8 +1,8 @@
-"""Kills what is left of our children when we are gone, however we went.
+"""Kills the remaining children of the sandbox when the sandbox itself has ended, for whatever reason.
 
-The kernel's parent-death signal ends each child, but not the child's own children (Celery's pool,
-a Gateway's workers), and not on every system. So while children run, so does this little program:
-its stdin is a pipe from us, which ends when we end. Then it kills the sessions it was told of.
+The kernel's parent-death signal ends each child, but not the child's own children (Celery's pool, a Gateway's
+workers), and not on every system. So while children run, this small program runs too: its stdin is a pipe from the
+sandbox, which closes when the sandbox ends. It then kills all sessions that it was told of.
 
 It is run by path, isolated from the site packages, so it may import the standard library only.
 """
@@ -16,12 +16,12 @@ import sys
 import threading
 import time
 
-# Servers that die on a signal of their own choice (PostgreSQL) get this long to do so.
+# Time for servers that end themselves on a parent-death signal of their own choice (PostgreSQL).
 GRACE_SECONDS = 2.0
 
 
 class Guard:
-    """Our end of the pipe. The program runs only while there is a session to look after."""
+    """The sandbox's end of the pipe. The program runs only while there is a session to look after."""
 
     def __init__(self) -> None:
         self._sessions: set[int] = set()
@@ -29,6 +29,7 @@ class Guard:
         self._popen: subprocess.Popen[bytes] | None = None
 
     def add(self, session: int) -> None:
+        """Have a session killed when this process ends; start the program if it does not run."""
         with self._lock:
             self._sessions.add(session)
             if self._popen is None or self._popen.poll() is not None:
@@ -39,6 +40,7 @@ class Guard:
                 self._tell(f"+{session}")
 
     def remove(self, session: int) -> None:
+        """Forget a session that has ended; end the program after the last one."""
         with self._lock:
             if session not in self._sessions or self._popen is None:
                 return
@@ -72,7 +74,7 @@ def _launch() -> subprocess.Popen[bytes]:
 
 
 def main() -> None:
-    """Follow the pipe to its end, then kill every session that is still on the list."""
+    """Read the pipe to its end, then kill every session that is still on the list."""
     sessions: set[int] = set()
     for line in sys.stdin:
         session = int(line[1:])

@@ -17,7 +17,7 @@ from hadash_sandbox.errors import SandboxError
 OLDEST = 17
 _INSTALL = "Install it (`apt install openjdk-17-jre-headless`) or set JAVA_HOME"
 
-# Kept small on purpose: seven JVMs may share two cores with the programs under test.
+# Small on purpose: seven JVMs may share two cores with the programs under test.
 _LEAN = (
     "-XX:+UseSerialGC",
     "-XX:ReservedCodeCacheSize=64m",
@@ -27,7 +27,7 @@ _LEAN = (
     "-Djava.awt.headless=true",
 )
 
-# glibc gives each thread its own malloc arena: hundreds of MB of address space for nothing.
+# By default glibc gives threads malloc arenas of their own: hundreds of MB of address space for nothing.
 LEAN_ENV = {"MALLOC_ARENA_MAX": "2"}
 
 
@@ -48,7 +48,7 @@ class Java:
         options: Sequence[str] = (),
         arguments: Sequence[str | Path] = (),
     ) -> list[str]:
-        """The argv of one server JVM."""
+        """The argv of one JVM. ``heap_mb`` is its largest heap; ``properties`` become ``-D`` options."""
         return [
             str(self.path),
             f"-Xmx{heap_mb}m",
@@ -63,7 +63,10 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the Java of JAVA_HOME, else of PATH; raise SandboxError if it is none or too old."""
+    """Return the Java of JAVA_HOME, else of PATH.
+
+    :raises SandboxError: there is none, or it is too old.
+    """
     home = os.environ.get("JAVA_HOME")
     if home:
         path = Path(home, "bin", "java")
@@ -81,7 +84,7 @@ def find_java() -> Java:
 
 
 def parse_version(text: str) -> int | None:
-    """The feature version in the output of `java -version`.
+    """The feature version in the output of `java -version`; None if there is none.
 
     >>> parse_version('openjdk version "17.0.15" 2025-04-15')
     17
@@ -96,7 +99,10 @@ def parse_version(text: str) -> int | None:
 
 
 def pyspark_jars() -> Path:
-    """The folder of jars that PySpark brings along (ZooKeeper and Ivy are among them)."""
+    """The folder of jars that PySpark brings along, ZooKeeper's and Ivy's among them.
+
+    :raises SandboxError: PySpark is not installed.
+    """
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SandboxError("The Python package pyspark is missing. Run `pip install pyspark`.")

@@ -1,4 +1,4 @@
-"""Kafka 3.9 clusters in ZooKeeper mode, with SASL and ACLs, as DiDi's engine and many fleets run."""
+"""Kafka 3.9 clusters in ZooKeeper mode with SASL and ACLs, as DiDi's engine and many fleets run them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log4j.logger.org.apache.kafka.clients.admin.AdminClientConfig=ERROR
 
 
 class KafkaCluster(Service):
-    """One cluster of one or more brokers, numbered from 0 in every cluster (on purpose)."""
+    """One cluster of one or more brokers. Broker ids begin at 0 in every cluster on purpose, so that they collide."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class KafkaCluster(Service):
         return self.bootstrap_servers
 
     def client_config(self, user: str = ADMIN, mechanism: str = "PLAIN") -> dict[str, str]:
-        """librdkafka settings to connect as one of the users."""
+        """librdkafka settings to connect as one of the cluster's users."""
         known = self.users if mechanism == "PLAIN" else self.scram_users
         return {
             "bootstrap.servers": self.bootstrap_servers,
@@ -84,7 +84,7 @@ class KafkaCluster(Service):
         }
 
     def describe(self) -> dict[str, object]:
-        """What a program needs to know to register and steer this cluster."""
+        """The cluster as a program needs it to register and control it: addresses, users, passwords."""
         return {
             "name": self.cluster,
             "id": self.id,
@@ -145,7 +145,7 @@ class KafkaCluster(Service):
             "broker.id": str(number),
             "log.dirs": str(self.dir / f"broker-{number}"),
             "zookeeper.connect": self._zookeeper + self.chroot,
-            # Kafka's default. On a busy machine a shorter session ends by itself, and with it the controller.
+            # Kafka's default. On a busy machine a shorter session may expire, and the controller with it.
             "zookeeper.session.timeout.ms": "18000",
             "zookeeper.connection.timeout.ms": "30000",
             "listeners": listener,
@@ -164,7 +164,7 @@ class KafkaCluster(Service):
             "transaction.state.log.num.partitions": "5",
             "transaction.state.log.replication.factor": replicas,
             "transaction.state.log.min.isr": "1",
-            # Few threads and a small cleaner buffer: two of these share two cores.
+            # Few threads and a small cleaner buffer: two brokers share two cores.
             "num.network.threads": "2",
             "num.io.threads": "4",
             "background.threads": "2",
@@ -192,9 +192,9 @@ class KafkaCluster(Service):
             client.close()
 
     def _forget_earlier_life(self, client: KazooClient) -> None:
-        """Remove what a killed broker left until its session ends: it refuses to start beside it.
+        """Delete the ephemeral nodes of killed brokers: a broker refuses to start while its old node is there.
 
-        A broker of ours that is down, with its port free, can only be dead.
+        A broker of this cluster that is down, with its port free, can only be dead.
         """
         dead = [number for number, broker in enumerate(self.brokers) if not broker.alive]
         for number in dead:
@@ -213,7 +213,7 @@ def _delete(client: KazooClient, path: str) -> None:
 
 
 def render(settings: Mapping[str, str]) -> str:
-    """A Java properties file."""
+    """The text of a Java properties file."""
     return "".join("{}={}\n".format(key, value.replace("\\", "\\\\")) for key, value in settings.items())
 
 

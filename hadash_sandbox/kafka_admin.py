@@ -1,4 +1,4 @@
-"""What a fresh cluster still needs once its brokers listen."""
+"""What a new cluster still needs once its brokers listen: all brokers in METADATA, and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ _ITERATIONS = 4096
 
 
 def connect(config: Mapping[str, str]) -> AdminClient:
-    # Broker restarts are no news here; the sandbox polls and reports by itself.
+    """An admin client that logs nothing: brokers restart often here, and the sandbox polls and reports by itself."""
     return AdminClient({**config, "log_level": 0, "reconnect.backoff.max.ms": 500})
 
 
 def wait_for_brokers(admin: AdminClient, count: int, *, alive: Callable[[], bool], timeout: float) -> None:
-    """Return when metadata shows all brokers: the port opens a little before."""
+    """Wait until METADATA shows ``count`` brokers, which is a little after their ports open.
+
+    :param alive: whether the brokers' processes run; the wait ends when they do not.
+    :param timeout: in seconds.
+    :raises SandboxError: a broker has died, or the time is over.
+    """
     deadline = time.monotonic() + timeout
     seen = 0
     while time.monotonic() < deadline and alive():

@@ -1,4 +1,7 @@
-"""What the demo mails to whom: one schedule of each kind, and the first reports as soon as the jobs have published."""
+"""The demo's mail: one report schedule of each kind, with its readers.
+
+The first reports are due as soon as the jobs have published.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +39,11 @@ _OF_GENERATED: _Schedules = (
 
 
 def put(world: World, pair: Pair) -> None:
-    """Idempotent: what is there already, and what somebody has changed, stays."""
+    """Create owners' addresses, mail preferences and schedules. Idempotent: existing and changed ones stay."""
     for owner in sorted(set(world.owners.values())):
         address = f"{owner.lower().replace(' ', '-')}@example.org"
         OwnerAddress.objects.get_or_create(owner=owner, defaults={"address": address})
-    # One of the two approvers reads Chinese: both languages can be seen in the mailbox.
+    # One of the two approvers reads Chinese, so that both languages can be seen in the mailbox.
     names = sorted(name for name, (role, _full) in world.people.items() if role == "approver")
     for reader in User.objects.filter(username__in=names[-1:]):
         MailPreference.objects.get_or_create(
@@ -51,8 +54,9 @@ def put(world: World, pair: Pair) -> None:
 
 
 def put_generated(pair: Pair) -> None:
-    """Reports of a generated fleet, which has just been made: it has taken its time, so all first reports
-    are due now.
+    """Create the schedules of a generated fleet, and make all waiting reports due now.
+
+    Generating the fleet takes minutes, so the reports that were waiting meanwhile get the same due time.
     """
     _save(_OF_GENERATED, pair)
     ReportIssue.objects.filter(state=ReportIssue.State.WAITING).update(due_at=timezone.now())

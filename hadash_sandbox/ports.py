@@ -15,15 +15,17 @@ from hadash_sandbox.errors import SandboxError
 
 HOST = "127.0.0.1"
 
-# Below Linux's ephemeral range (32768 and up): an outgoing connection can never sit on one of
-# our persisted ports when the stack is started again.
+# Below Linux's ephemeral range (32768 and up), so that no outgoing connection can hold one of the stored ports when
+# the stack is started again.
 FIRST, LAST = 19000, 32000
 
 
 def allocate(names: Iterable[str], store: Path, avoid: Iterable[int] = ()) -> dict[str, int]:
     """Return one distinct free port per name; names that `store` knows keep their port.
 
-    `avoid` names ports that somebody else will listen on, but does not yet.
+    `avoid` are ports that another program will listen on later.
+
+    :raises SandboxError: `store` is damaged, or too few ports are free.
     """
     wanted = list(names)
     known = _read(store)
@@ -38,9 +40,11 @@ def allocate(names: Iterable[str], store: Path, avoid: Iterable[int] = ()) -> di
 
 
 def check(ports: Mapping[str, int], grace: float = 0.0) -> None:
-    """Raise SandboxError if another process holds one of these ports.
+    """Check that no other process holds one of these ports.
 
-    `grace` seconds are given to the children of a killed earlier run, which need a moment to die.
+    `grace`: seconds for the children of a killed earlier run, which need a moment to die.
+
+    :raises SandboxError: a port is still held.
     """
     deadline = time.monotonic() + grace
     for name, port in ports.items():
@@ -56,7 +60,7 @@ def check(ports: Mapping[str, int], grace: float = 0.0) -> None:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on this loopback port now."""
+    """Whether a server could listen on this loopback port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
         # A port with connections in TIME_WAIT is free for a server; one with a listener is not.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -68,14 +72,14 @@ def is_free(port: int) -> bool:
 
 
 def is_listening(port: int) -> bool:
-    """Tell whether something accepts connections on this loopback port."""
+    """Whether a server accepts connections on this loopback port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
         sock.settimeout(1.0)
         return sock.connect_ex((HOST, port)) == 0
 
 
 def _free_block(count: int, taken: set[int]) -> list[int]:
-    """Find `count` consecutive free ports: people remember 24400 to 24405 more easily."""
+    """Find `count` consecutive free ports: 24400 to 24405 is easy to remember."""
     for _ in range(200):
         start = random.randrange(FIRST, LAST - count, 10)
         block = list(range(start, start + count))
@@ -94,7 +98,7 @@ def _holder(port: int) -> int | None:
         return None
     for connection in connections:
         if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
-            pid: int | None = connection.pid  # None: it belongs to somebody else
+            pid: int | None = connection.pid  # None if the process belongs to another user
             return pid
     return None
 

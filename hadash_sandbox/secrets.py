@@ -1,4 +1,4 @@
-"""Passwords that nobody has to invent: generated once, kept in the data folder."""
+"""Generated passwords, made once and kept in the data folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``python -m hadash_sandbox.seed``: put a world (HADASH_SANDBOX_WORLD, the demo's) into the clusters and
-into hadash. Idempotent.
+"""``python -m hadash_sandbox.seed``: put a world into the clusters and into hadash. Idempotent.
 
-Runs beside the stack with its environment, so that the stack's own process needs no Django.
+The world is the one that HADASH_SANDBOX_WORLD names; the default is the demo's. This program runs beside the stack,
+with its environment, so that the stack's own process needs no Django.
 """
 
 from __future__ import annotations

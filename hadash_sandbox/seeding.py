@@ -1,6 +1,4 @@
-"""Putting a world into the clusters and into hadash: Topics, ACLs, AppIDs, mirrors, people. All of it may be
-repeated.
-"""
+"""Puts a world into the clusters and into hadash: Topics, ACLs, AppIDs, mirrors, people. All of it is idempotent."""
 
 from __future__ import annotations
 
@@ -20,18 +18,19 @@ from hadash.mirroring.standby import copy_acls
 from hadash.switching.models.retirements import Retirement
 from hadash_sandbox.world import World, acls
 
-#: By how many records offsets of shifted Topics are larger than on the other cluster, and seconds to get there.
+#: Records by which the offsets of shifted Topics are larger than on the other cluster, and seconds to get there.
 SHIFT = 100
 SHIFT_SECONDS = 60.0
 
 
 class NotRegistered(Exception):
-    """A cluster does not answer as hadash needs it. The message is for people."""
+    """A cluster does not answer as hadash needs it. The message is shown to the user."""
 
 
 def register(name: str, described: Sequence[dict[str, Any]]) -> Pair:
-    """Register two clusters, as the stack describes them, as the pair ``name``; the first is its default.
+    """Register two clusters as the pair ``name``; the first is its default.
 
+    :param described: the clusters, as :meth:`hadash_sandbox.kafka.KafkaCluster.describe` has them.
     :raises NotRegistered: one of them has a fault.
     """
     clusters = []
@@ -56,7 +55,10 @@ def register(name: str, described: Sequence[dict[str, Any]]) -> Pair:
 
 
 def put(world: World, pair: Pair) -> None:
-    """The world's Topics and mirrors, except what migrations have brought to its end, its ACLs and AppIDs."""
+    """Create the world's Topics, mirrors, ACLs and AppIDs, where they are missing.
+
+    Mirrors that a migration has retired, and their Topics, are left out.
+    """
     first, second = pair.first, pair.second
     known = set(Mirror.objects.filter(pair=pair).values_list("name", flat=True))
     ended = _ended(pair) - known
@@ -85,8 +87,9 @@ def put(world: World, pair: Pair) -> None:
 
 
 def shift(cluster: Cluster, topics: Iterable[str], partitions: Mapping[str, int]) -> None:
-    """Write records to ``topics`` and delete them again: their offsets begin above 0 then, as those of any
-    Topic do that has outlived its retention.
+    """Write records to ``topics`` and delete them again, so that the offsets begin above 0.
+
+    The offsets of every Topic that is older than its retention do.
     """
     config: dict[str, Any] = cluster.access.config()
     places = [TopicPartition(topic, index) for topic in topics for index in range(partitions[topic])]
@@ -98,13 +101,13 @@ def shift(cluster: Cluster, topics: Iterable[str], partitions: Mapping[str, int]
             producer.produce(place.topic, b"%d" % number, partition=place.partition)
     producer.flush(SHIFT_SECONDS)
     below = [TopicPartition(place.topic, place.partition, SHIFT) for place in places]
-    admin = AdminClient(config)  # it has to outlive what it does
+    admin = AdminClient(config)  # in a variable: the client has to outlive its futures
     for deleted in admin.delete_records(below).values():
         deleted.result(SHIFT_SECONDS)
 
 
 def let_in(world: World, password: str) -> None:
-    """Accounts for the world's people, all with one password."""
+    """Create accounts for the world's people, all with one password."""
     for username, (role, full_name) in world.people.items():
         person = ensure_user(username, password, role, full_name)
         if not person.email:
@@ -113,6 +116,6 @@ def let_in(world: World, password: str) -> None:
 
 
 def _ended(pair: Pair) -> set[str]:
-    """Mirrors of migrations: once such a mirror is no more, its Topics have left the cluster that they came from."""
+    """The names of mirrors of migrations: once such a mirror has ended, its Topics have left their old cluster."""
     of_pair = Retirement.objects.filter(switch__pair=pair).select_related("switch")
     return {name for held in of_pair for name in held.switch.the_plan().mirrors}

@@ -1,4 +1,4 @@
-"""The shape that every server of the stack has: prepare, start, wait, finish, stop."""
+"""The common interface of the stack's servers: prepare, start, wait, finish, stop."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ class Service:
 
     @property
     def address(self) -> str:
-        """Where clients find it: shown to people."""
+        """The server's address as it is shown to people."""
         raise NotImplementedError
 
     def start(self, log: Log) -> None:
-        """Bring it up and return when it can be used.
+        """Start the server and return when it can be used.
 
-        Also brings back a part that was killed: what is alive is left alone.
+        A server of which a part was killed may be started again: processes that are alive are left alone.
+
+        :raises SandboxError: a process did not become ready.
         """
         began = time.monotonic()
         self.dir.mkdir(parents=True, exist_ok=True)
@@ -49,10 +51,11 @@ class Service:
             process.stop(self.stop_timeout)
 
     def prepare(self) -> None:
-        """What must be in place before the processes start."""
+        """Create what must be in place before the processes start."""
 
     def finish(self) -> None:
-        """What can be done only once they answer."""
+        """Do what can be done only once the processes answer."""
 
     def log_path(self, name: str | None = None) -> Path:
+        """The log file of the server, or of the process ``name``."""
         return self.data_dir / "logs" / f"{name or self.name}.log"

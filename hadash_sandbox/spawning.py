@@ -1,4 +1,4 @@
-"""Forks children such that they cannot outlive us, not even if we are killed with SIGKILL."""
+"""Starts child processes that cannot outlive this process, even if it is killed with SIGKILL."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from pathlib import Path
 from hadash_sandbox.guard import Guard
 
 _PR_SET_PDEATHSIG = 1
-# Loaded here: between fork and exec nothing may be loaded any more.
+# Loaded here, because nothing may be loaded between fork and exec.
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True)
 class Command:
-    """What to run, and how."""
+    """The program to run, and how to run it."""
 
     argv: Sequence[str]
-    env: Mapping[str, str]  # added to our own environment
+    env: Mapping[str, str]  # added to this process's environment
     cwd: Path | None
     user: tuple[int, int] | None  # uid and gid, for servers that refuse root
-    death_signal: signal.Signals  # what the kernel sends it when we die
+    death_signal: signal.Signals  # sent by the kernel when this process dies
 
 
 class _Forker:
     """The one thread that forks all children.
 
-    The kernel sends the parent-death signal when the *thread* that forked ends, not the process. A
-    daemon thread lives as long as the interpreter; an executor's would end before atexit handlers run.
+    The kernel sends the parent-death signal when the *thread* that forked ends, not the process. A daemon thread lives
+    as long as the interpreter; an executor's thread would end before atexit handlers run.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,10 @@ class _Job:
 
 
 def spawn(command: Command, log_path: Path) -> subprocess.Popen[bytes]:
-    """Start the program in a session of its own, its output appended to the log."""
+    """Start the program in a session of its own, with its output appended to the log.
+
+    :raises OSError: it could not be started.
+    """
     child = _forker.fork(command, log_path)
     guard.add(child.pid)
     return child
@@ -83,7 +86,7 @@ def _fork(command: Command, log_path: Path) -> subprocess.Popen[bytes]:
         # Runs after setuid, which would clear the death signal.
         if _libc is not None:
             _libc.prctl(_PR_SET_PDEATHSIG, death_signal)
-            if os.getppid() != parent:  # it died between fork and prctl
+            if os.getppid() != parent:  # the parent died between fork and prctl
                 os._exit(1)
 
     uid, gid = command.user or (None, None)

@@ -1,4 +1,4 @@
-"""The whole stack: who starts after whom, what is kept, and what programs need to know of it."""
+"""The whole stack: the order in which servers start, their ports and passwords, and the settings for programs."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from hadash_sandbox.zookeeper import ZooKeeper
 # The AppIDs of the demo. Passwords of `admin` and `hadash-mirror` are generated.
 DEMO_USERS = {"shop": "shop-secret", "billing": "billing-secret", "audit": "audit-secret"}
 
-say = partial(print, flush=True)  # progress is for somebody who waits, also through a pipe
+say = partial(print, flush=True)  # flushed, so that progress is seen at once also through a pipe
 
-# How long the children of a stack that was killed may take to die and free their ports.
+# Seconds that the children of a killed stack may take to die and free their ports.
 _GRACE = 10.0
 
 
-#: Kafka clusters of a stack, unless somebody wants others.
+#: The default Kafka clusters of a stack.
 CLUSTERS = ("east", "west")
 
 
 class Stack:
     """PostgreSQL, Redis, ZooKeeper, the Kafka clusters and Connect over one data folder.
 
-    `plain_users` are AppIDs and passwords for PLAIN, `scram_users` for SCRAM (the same, unless given).
-    Data, ports and passwords persist between starts with the same `data_dir`.
+    `plain_users` are AppIDs and passwords for PLAIN, `scram_users` for SCRAM (by default the same). Data, ports and
+    passwords persist between starts with the same `data_dir`.
     """
 
     postgres: Postgres
@@ -80,7 +80,10 @@ class Stack:
         self._guests: list[Process] = []
 
     def start(self, log: Log = say) -> Self:
-        """Bring everything up; if any part fails, take everything down and raise SandboxError."""
+        """Start all servers; if one fails, stop everything.
+
+        :raises SandboxError: a server did not come up, or another stack runs on this data folder.
+        """
         self.data_dir.mkdir(parents=True, exist_ok=True)
         grace = self._take_lock()
         try:
@@ -96,7 +99,7 @@ class Stack:
         return self
 
     def stop(self) -> None:
-        """Take everything down, last started first; safe to call at any time, and twice."""
+        """Stop everything, last started first. Idempotent, and safe to call at any time."""
         if self._supervisor is not None:
             self._supervisor.close()
             self._supervisor = None
@@ -123,7 +126,10 @@ class Stack:
         self.stop()
 
     def add(self, process: Process, timeout: float = 60.0) -> None:
-        """Run a program of ours beside the stack: watched with it, stopped before it."""
+        """Start another program beside the stack, which is watched with it and stopped before it.
+
+        :raises SandboxError: it is not ready after ``timeout`` seconds.
+        """
         self._guests.append(process)
         process.start()
         process.wait_ready(timeout)
@@ -132,6 +138,10 @@ class Stack:
 
     @property
     def connect(self) -> Connect:
+        """The stack's Kafka Connect.
+
+        :raises SandboxError: the stack was made without it.
+        """
         if self._connect is None:
             raise SandboxError("This stack was made without Kafka Connect (with_connect=False).")
         return self._connect
@@ -143,7 +153,7 @@ class Stack:
         return [*servers, *self._guests]
 
     def environment(self) -> dict[str, str]:
-        """The settings that make hadash use this stack; production sets the same names."""
+        """The environment variables that make hadash use this stack: production sets the same ones."""
         settings = {
             "DATABASE_URL": self.postgres.url,
             "REDIS_URL": self.redis.url,
@@ -202,10 +212,12 @@ class Stack:
             self._floors.append([self._connect])
 
     def _take_lock(self) -> float:
-        """One stack per data folder: the lock is the kernel's, so a killed stack leaves none.
+        """Lock the data folder for this stack. The lock is the kernel's, so a killed stack leaves none.
 
-        The file keeps the pid until a clean stop. Returns how many seconds to give the children of an
-        earlier stack, which may still be dying if it did not stop cleanly.
+        The file keeps the pid until a clean stop.
+
+        :return: seconds to give the children of an earlier stack, which may still be dying if it did not stop cleanly.
+        :raises SandboxError: another stack has the lock.
         """
         lock = (self.data_dir / "lock").open("a+")
         lock.seek(0)
@@ -235,14 +247,14 @@ def _start_together(services: Sequence[Service], log: Log) -> None:
             future.result()
     except BaseException:
         for service in services:
-            service.stop()  # ends the others' wait for readiness
+            service.stop()  # also ends the wait of services that are not ready yet
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def stop_together(parts: Sequence[Service | Process]) -> list[Exception]:
-    """Stop parts at the same time; what one raises must not keep the others alive."""
+    """Stop parts at the same time; return the errors. An error of one part does not keep the others alive."""
     errors = []
     with ThreadPoolExecutor() as pool:
         for future in [pool.submit(part.stop) for part in parts]:
@@ -258,7 +270,7 @@ def _say_death(process: Process, log: Log) -> None:
 
 
 def is_running(data_dir: Path) -> bool:
-    """Tell whether a stack holds this data folder."""
+    """Whether a stack runs on this data folder."""
     path = data_dir / "lock"
     if not path.exists():
         return False

@@ -1,4 +1,4 @@
-"""Watches running processes: reports those that die, starts those again that should be."""
+"""Watches running processes, reports those that die, and restarts those that ask for it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hadash_sandbox.processes import Process
 
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
-HEALTHY_AFTER = 30.0  # a process that lived this long has earned the first backoff again
+HEALTHY_AFTER = 30.0  # after so many seconds of life, the backoff of a process begins at FIRST_BACKOFF again
 
 
 class Supervisor:
-    """Polls its processes from one thread; `on_death` is told of each unexpected end, once."""
+    """Polls its processes from one thread, and calls `on_death` once for each unexpected end."""
 
     def __init__(
         self,
@@ -33,24 +33,24 @@ class Supervisor:
         self._thread: threading.Thread | None = None
 
     def watch(self, processes: Iterable[Process]) -> None:
-        """Put processes under watch; also those that are added while the thread runs."""
+        """Add processes to watch; also allowed while the thread runs."""
         with self._lock:
             for process in processes:
                 self._watched.setdefault(process, _Watch(self._clock()))
 
     def start(self) -> None:
-        """Poll in a thread from now on."""
+        """Start the thread that polls."""
         self._thread = threading.Thread(target=self._loop, name="sandbox-supervisor", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Watch no more; must come before the processes are stopped, or they are restarted."""
+        """End the thread. Call it before the processes are stopped, or they may be restarted."""
         self._stopping.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     def poll(self) -> list[Process]:
-        """Look once: return the processes that are newly found dead, restart what is due."""
+        """Look once: restart the processes that are due, and return those newly found dead."""
         with self._lock:
             watched = list(self._watched.items())
         return [process for process, watch in watched if self._look(process, watch)]
@@ -83,7 +83,7 @@ class Supervisor:
 
 
 class _Watch:
-    """What is known of one process: since when it is up or down, and how often it fell."""
+    """The state of one process: since when it is up or down, and the backoff before its next restart."""
 
     def __init__(self, since: float) -> None:
         self.since = since

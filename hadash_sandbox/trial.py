@@ -1,4 +1,4 @@
-"""One measured switch after another, as the clients saw them, and the verdict over all records."""
+"""Measured switches, one after another, as the clients saw them, and the verdict over all records."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from hadash_sandbox.traffic.verdict import (
 )
 from hadash_sandbox.world import ClientSpec
 
-#: Seconds in which a switch has to end.
+#: Seconds that a switch may take.
 SWITCH_SECONDS = 240.0
-#: Seconds for the demo's clients to be in their groups and seen by hadash after their start.
+#: Seconds that the demo's clients may take, after their start, to be in their groups and to be seen by hadash.
 READY_SECONDS = 120.0
-#: Seconds after a switch that count as its effect: the clients' pauses end in them.
+#: Seconds after a switch that still count as its effect: the clients' pauses end in them.
 AFTER_SECONDS = 2.0
 #: Seconds between two looks.
 LOOK_SECONDS = 0.25
@@ -41,7 +41,7 @@ Log = Callable[[str], None]
 
 @dataclass
 class Measured:
-    """What one switch did. Times in seconds; pauses as the clients saw them, by client."""
+    """The measurements of one switch. Times are in seconds; pauses are as the clients saw them, by client."""
 
     scope: str
     source: str
@@ -51,22 +51,23 @@ class Measured:
     stages: dict[str, float]
     write_pauses: dict[str, float]
     consume_pauses: dict[str, float]
-    #: Consume pause without the time that the broker kept JOIN_GROUP waiting.
+    #: Consume pauses without the time for which the broker kept JOIN_GROUP waiting.
     consume_beyond_join: dict[str, float]
     #: The longest time between two records of each client in the seconds before the switch: pauses include it.
     spacing: dict[str, float]
-    #: Writes refused by the engine: from the block to the forward in effect; ``None`` when the switch did not come so
-    #: far.
+    #: The time in which the engine refuses writes, from the block to the forward in effect; ``None`` when the switch
+    #: did not get that far.
     rto: float | None
-    #: From its last approval until its first stage began.
+    #: From the last approval until the first stage began.
     start_delay: float = 0.0
-    #: Its key in hadash.
+    #: The switch's key in hadash.
     key: str = ""
-    #: From its first stage until its effects are over (seconds since 1970), and the producers that it moved.
+    #: From the first stage until the effects are over, in seconds since 1970.
     window: tuple[float, float] = (0.0, 0.0)
+    #: Names of the producers that were moved.
     producers: tuple[str, ...] = ()
     timings: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    #: What became of the records that its producers wrote in that time: filled in when all has been read.
+    #: Counts of the records that these producers wrote in the window; filled in at the end of the trial.
     records_sent: int = 0
     lost: int = 0
     duplicated: int = 0
@@ -75,10 +76,12 @@ class Measured:
 
     @property
     def rpo_records(self) -> int:
-        """Acknowledged records that nobody will read any more."""
+        """Acknowledged records that no consumer will ever read."""
         return self.lost
 
     def summary(self) -> dict[str, Any]:
+        """All fields, with the median and the 99th percentile of the pauses, for JSON."""
+
         def spread(pauses: dict[str, float]) -> dict[str, float] | None:
             values = list(pauses.values())
             if not values:
@@ -95,7 +98,7 @@ class Measured:
 
 
 class Trial:
-    """Drives a running demo as its two people."""
+    """Drives a running demo as an operator and an approver."""
 
     def __init__(
         self,
@@ -105,8 +108,8 @@ class Trial:
         *,
         tolerant: bool = False,
     ) -> None:
-        """:param clients: those that take part, all of them running; the default is the whole world's.
-        :param tolerant: a client that makes no progress is noted in :attr:`stalled`, and the others are measured.
+        """:param clients: the running clients that take part; the default is all of the world's.
+        :param tolerant: note a client that makes no progress in :attr:`stalled`, and measure the others.
         """
         self.tolerant = tolerant
         #: Names of clients that made no progress, with the reason.
@@ -118,20 +121,24 @@ class Trial:
         self.approver = Person(demo.url, "arne", demo.password)
         self.switches: list[Measured] = []
         self.pids = {name: process.pid for name, process in demo.clients.items()}
-        #: Clients that were killed on purpose: what they were writing then may be cut off.
+        #: Names of clients that were killed on purpose: the last line of their journals may be cut off.
         self.killed: set[str] = set()
         self._followers = {spec.name: Follower(self._path(spec)) for spec in self.clients}
 
     # -- the clients ---------------------------------------------------------------------------------------------
 
     def journal(self, spec: ClientSpec) -> Journal:
+        """What a client has written down so far."""
         return self._followers[spec.name].journal()
 
     def _path(self, spec: ClientSpec) -> Path:
         return self.demo.data_dir / "journals" / f"{spec.name}.jsonl"
 
     def await_traffic(self) -> None:
-        """Wait until every client makes progress and hadash has seen all of it."""
+        """Wait until every client makes progress and hadash has seen its Topics and groups.
+
+        :raises SandboxError: not within :data:`READY_SECONDS`; a tolerant trial raises it only if no client is ready.
+        """
         self.log("Waiting for all clients to produce and consume ...")
         deadline = time.monotonic() + READY_SECONDS
         while True:
@@ -157,7 +164,7 @@ class Trial:
         return bool(runs) and runs[-1].ended > started
 
     def _unseen(self) -> list[str]:
-        """Groups and Topics of clients that are not in hadash's table of access yet."""
+        """Names of clients whose group or Topics are not in hadash's table of access yet."""
         shown = {
             name: self.operator.get(f"appids/{self.operator.appid(name)}/").text
             for name in {spec.appid for spec in self.clients}
@@ -170,7 +177,7 @@ class Trial:
         ]
 
     def _join_seconds(self, appid: str) -> dict[str, float]:
-        """By client.id: how long the coordinator kept its last JOIN_GROUP waiting."""
+        """By client.id, the seconds for which the coordinator kept its last JOIN_GROUP waiting."""
         waits: dict[str, float] = {}
         for member in self.ask_gateways("/members", "members", appid=appid):
             if member["join_seconds"] is not None:
@@ -178,7 +185,7 @@ class Trial:
         return waits
 
     def ask_gateways(self, path: str, key: str, **query: str) -> list[dict[str, Any]]:
-        """The entries under ``key`` of every Gateway process."""
+        """The entries under ``key`` in the answers of every Gateway process to ``path``."""
         found: list[dict[str, Any]] = []
         for port in self.demo.admin_ports:
             address = f"http://127.0.0.1:{port}{path}?{urllib.parse.urlencode(query)}"
@@ -196,9 +203,10 @@ class Trial:
         moved: Sequence[ClientSpec] | None = None,
         kind: str = "planned",
     ) -> Measured:
-        """Request, approve, watch, measure.
+        """Request a switch, approve it, wait for its end, and measure it.
 
-        :param moved: the clients that move, where they are more than those of the AppID or InstanceID itself.
+        :param moved: the clients that move, if they are others than those of the AppID or InstanceID itself.
+        :raises SandboxError: it was refused, did not end, or a client makes no progress.
         """
         scope = f"{appid} › {instance}" if instance else appid
         key = self.operator.request(appid, instance, target, f"Trial: {scope} to {target}", kind)
@@ -223,7 +231,7 @@ class Trial:
         done = {s["stage"]: s for s in state["stages"] if s["result"] == "done"}
         began = min(_seconds(s["started_at"]) for s in state["stages"])
         ended = max(_seconds(s["ended_at"]) for s in state["stages"])
-        # Until after the time that is looked at: a pause stands in the journal only when it is over.
+        # Wait until after the window: a pause is in the journal only when it is over.
         self.await_progress(moved, ended + AFTER_SECONDS)
         joins = self._join_seconds(appid)
         writes, reads, beyond, spacing = {}, {}, {}, {}
@@ -266,12 +274,17 @@ class Trial:
         )
 
     def _approved_at(self, key: str) -> float:
-        """When a switch had its last approval, as the database has it: seconds since 1970."""
+        """The time of a switch's last approval, from the database, in seconds since 1970."""
         approvals = self.operator.call("GET", f"switches/{key}/")["approvals"]
         return max(_seconds(approval["at"]) for approval in approvals)
 
     def await_progress(self, moved: Sequence[ClientSpec], since: float) -> None:
-        """Wait until each moved client has gone on after the switch: its pause is over and written down."""
+        """Wait until each moved client has made progress after ``since`` (seconds since 1970).
+
+        Its pause is over then, and in its journal.
+
+        :raises SandboxError: a client makes no progress, and the trial is not tolerant.
+        """
         deadline = time.monotonic() + READY_SECONDS
         for spec in moved:
             while True:
@@ -287,7 +300,10 @@ class Trial:
                 time.sleep(LOOK_SECONDS)
 
     def _stall(self, spec: ClientSpec, reason: str) -> None:
-        """:raises SandboxError: unless the trial is tolerant."""
+        """Note that a client makes no progress.
+
+        :raises SandboxError: the trial is not tolerant.
+        """
         if not self.tolerant:
             raise SandboxError(reason)
         self.log(reason)
@@ -296,14 +312,14 @@ class Trial:
     # -- the verdict -----------------------------------------------------------------------------------------------
 
     def finish(self) -> dict[str, Any]:
-        """Stop everybody, let the consumers catch up in between, and count; see :mod:`hadash_sandbox.ending`."""
+        """Stop all clients, let the consumers catch up in between, and count; see :mod:`hadash_sandbox.ending`."""
         verdict = finish(self)
         for measured in self.switches:
             self._judge_switch(measured)
         return verdict
 
     def restarted(self) -> list[str]:
-        """Clients that are not the process they were, or have written a second start into their journal."""
+        """Names of clients that have ended, or that another process than at the beginning runs."""
         found = []
         for spec in self.clients:
             process = self.demo.clients[spec.name]
@@ -313,7 +329,7 @@ class Trial:
         return found
 
     def _judge_switch(self, measured: Measured) -> None:
-        """What became of the records that one switch's producers wrote while it went on."""
+        """Fill in the counts of the records that the switch's producers wrote in its window."""
         own = [s for s in self.clients if s.name in measured.producers]
         runs = [run for spec in own for run in self.journal(spec).acked]
         began, ended = measured.window
@@ -329,7 +345,10 @@ class Trial:
     def judge(
         self, names: Set[str] | None = None, window: tuple[float, float] = ALWAYS
     ) -> list[GroupVerdict]:
-        """A verdict for each group that reads what the producers of these ``names`` (or all) write."""
+        """A verdict for each group that reads the Topics of the producers with these ``names`` (or of all).
+
+        :param window: only records of this time count (seconds since 1970).
+        """
         verdicts = []
         for group in sorted({spec.group for spec in self.clients if spec.group}):
             consumers = [spec for spec in self.clients if spec.group == group]

@@ -1,4 +1,4 @@
-"""PostgreSQL refuses to run as root: lend it an ordinary user and let that user reach its files."""
+"""Finds an ordinary user for PostgreSQL, which refuses to run as root, and gives that user access to its files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pathlib import Path
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.service import Log
 
-# Existing accounts only: a demo does not add users to somebody's system.
+# Existing accounts only: a demo adds no users to the system.
 _CANDIDATES = ("postgres", "pgserver", "nobody")
 
 
 def ordinary_user() -> pwd.struct_passwd | None:
-    """The account to run as, or None if we are not root and need no other."""
+    """The account to run PostgreSQL as; None if this process is not root and needs no other.
+
+    :raises SandboxError: this process is root, and the system has no suitable account.
+    """
     if os.geteuid() != 0:
         return None
     for name in _CANDIDATES:
@@ -32,7 +35,7 @@ def ordinary_user() -> pwd.struct_passwd | None:
 
 
 def give(path: Path, user: pwd.struct_passwd) -> None:
-    """Make `path` (a folder that is still empty, or already the user's) the user's own."""
+    """Make the user the owner of `path`, a folder that is empty or already the user's."""
     if path.stat().st_uid != user.pw_uid:
         os.chown(path, user.pw_uid, user.pw_gid)
 
@@ -40,7 +43,7 @@ def give(path: Path, user: pwd.struct_passwd) -> None:
 def open_way(path: Path, user: pwd.struct_passwd, log: Log) -> None:
     """Let the user pass through the folders above `path`.
 
-    Only "x for others" is added, so that nobody can list them, and it is said aloud: a home folder may be
+    Only "x for others" is added, so that nobody can list the folders, and each change is logged: a home folder may be
     among them.
     """
     for folder in path.resolve().parents:

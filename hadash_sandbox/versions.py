@@ -1,4 +1,4 @@
-"""Whether the database of a demo that is started again is one that this version can read."""
+"""Checks whether this version can read the database of a demo that is started again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Migration = tuple[str, str]
 
 
 def strange(applied: Collection[Migration], known: Collection[Migration]) -> list[Migration]:
-    """Migrations that were applied to the database and that this version does not have: it was made by another one.
+    """Migrations that were applied to the database and that this version does not have.
 
-    Of applications that this version knows only; others are nobody's business.
+    If there are any, another version made the database. Applications that this version does not know are ignored.
 
     >>> strange([("switching", "0001_initial"), ("switching", "0020_old"), ("gone", "0001")], [("switching", "0001_initial")])
     [('switching', '0020_old')]

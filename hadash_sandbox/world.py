@@ -11,6 +11,7 @@ class ClientSpec:
     """One client process."""
 
     name: str
+    #: produce or consume.
     role: str
     appid: str
     topics: tuple[str, ...]
@@ -24,10 +25,15 @@ class ClientSpec:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is seeded. ``prefixes`` is which Topics and groups an AppID owns, ``reads`` what else it may read;
-    ``brokers`` is how many each cluster has, and how many replicas each partition; ``users`` are AppIDs with
-    their passwords, besides the demo's; ``shifted`` is which Topics had records on the first cluster that
-    were deleted before their mirror began.
+    """What is seeded.
+
+    - ``topics``: their numbers of partitions; ``mirrors``: the Topics of each;
+    - ``prefixes``: by AppID, the prefix of the Topics and groups that it owns;
+    - ``reads``: by AppID, other Topics that it may read;
+    - ``owners`` and ``instances`` (InstanceIDs): by AppID; ``people``: role and full name by username;
+    - ``brokers``: how many each cluster has, and how many replicas each partition;
+    - ``users``: AppIDs with their passwords, besides the demo's;
+    - ``shifted``: Topics whose first records on the first cluster were deleted before their mirror began.
     """
 
     topics: dict[str, int]
@@ -107,7 +113,8 @@ DEMO = World(
 
 def _faulted(what: str, group: str) -> tuple[ClientSpec, ClientSpec]:
     topics, instance = (f"shop.{what}",), f"shop-{what}"
-    # Who wants no record twice when a broker or a Gateway dies under his request has set this, with or without hadash.
+    # An application that must not write a record twice when a broker or a Gateway dies has to set this, with or
+    # without hadash.
     config = ("enable.idempotence=true",)
     return (
         ClientSpec(f"{what}-writer", "produce", "shop", topics, instance, config=config),
@@ -115,9 +122,8 @@ def _faulted(what: str, group: str) -> tuple[ClientSpec, ClientSpec]:
     )
 
 
-#: What faults are done to: an InstanceID that moves, and one beside it that stays. Two brokers, because the
-#: only broker of a cluster says after its start for a moment that its Topics do not exist, and clients
-#: believe it.
+#: The world of ``make fault``: an InstanceID that moves, and one that stays. It has two brokers, because the only
+#: broker of a cluster says for a moment after its start that its Topics do not exist, and clients believe it.
 FAULTS = World(
     topics={"shop.carts": 3, "shop.stock": 3},
     mirrors={"carts": ("shop.carts",), "stock": ("shop.stock",)},
@@ -132,12 +138,12 @@ FAULTS = World(
 
 WORLDS = {"demo": DEMO, "faults": FAULTS}
 
-#: Of a batch: InstanceIDs with a librdkafka client each (writers, then readers); all others are two fleets'.
+#: InstanceIDs of a batch that have a librdkafka client each (writers, then readers); two fleets have all others.
 BATCH_WRITERS, BATCH_READERS = 6, 6
-#: Seconds between two writes of one client of the fleet.
+#: Seconds between two writes of one client of a fleet.
 FLEET_SECONDS = 10.0
 _SALES, _STOCK = "shop.sales", "shop.stock"
-#: The readers' groups, and what each reads; the last one joins both Topics.
+#: The readers' groups with their Topics; the last one reads both.
 _BATCH_GROUPS = {"books": (_SALES,), "shelves": (_STOCK,), "prices": (_SALES, _STOCK)}
 
 
@@ -151,13 +157,13 @@ def till(number: int) -> str:
 
 
 def batch(instances: int) -> World:
-    """One AppID whose ``instances`` InstanceIDs share two Topics, so that none moves without all others.
+    """A world with one AppID whose ``instances`` InstanceIDs share two Topics, so that none moves without the others.
 
-    Each is the client.id of one connected client. There are at least two more of them than :data:`BATCH_WRITERS` and
-    :data:`BATCH_READERS`.
+    Each is the client.id of one connected client. ``instances`` is at least :data:`BATCH_WRITERS` +
+    :data:`BATCH_READERS` + 2.
     """
-    # With many requests under way, librdkafka changes the order of what it has to send again unless it is idempotent.
-    # (A client of a fleet has one under way.)
+    # With several requests in flight, librdkafka reorders the records that it sends again unless it is idempotent.
+    # (A client of a fleet has one in flight.)
     ordered = ("enable.idempotence=true",)
     writers = [
         ClientSpec(f"writer-{n}", "produce", "shop", ((_SALES, _STOCK)[n % 2],), till(n), config=ordered)
@@ -190,22 +196,23 @@ def batch(instances: int) -> World:
 
 
 def _fleet(name: str, topic: str, first: int, last: int) -> ClientSpec:
-    """One process that is the clients of the tills ``first`` to ``last``."""
+    """One process that runs the clients of the tills ``first`` to ``last``."""
     config = (f"first={first}", f"last={last}", f"seconds={FLEET_SECONDS}")
     return ClientSpec(name, "produce", "shop", (topic,), config=config, library="fleet")
 
 
 def world_named(name: str) -> World:
-    """One of :data:`WORLDS`, ``libraries:NAME,NAME`` for clients of these libraries, ``recording``, or
-    ``batch-N`` for a
-    :func:`batch` of N InstanceIDs.
+    """The world with this name.
+
+    :param name: one of :data:`WORLDS`; ``libraries:NAME,NAME`` for clients of these libraries; ``recording``; or
+        ``batch-N`` for a :func:`batch` of N InstanceIDs.
     """
     if name == "recording":
-        from hadash_sandbox.recording import ways  # it has the demo's world in it
+        from hadash_sandbox.recording import ways  # imports this module
 
         return ways.world(ways.ways())
     if name.startswith("libraries:"):
-        from hadash_sandbox.clients.libraries import world  # it is made of what stands here
+        from hadash_sandbox.clients.libraries import world  # imports this module
 
         return world(name.removeprefix("libraries:").split(","))
     return batch(int(name.removeprefix("batch-"))) if name.startswith("batch-") else WORLDS[name]

@@ -1,4 +1,4 @@
-"""ZooKeeper from the jars inside PySpark: hadash's own store, and that of both Kafka clusters."""
+"""ZooKeeper from the jars inside PySpark: the store of hadash and of both Kafka clusters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
 from hadash_sandbox.service import Service
 
-#: Whose nodes hadash's are.
+#: The user that owns hadash's nodes.
 _USER = "hadash"
 
 _MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
-# What the server loads, by name without version; the rest of PySpark's 300 jars stays out.
+# The jars that the server needs, without their versions; the rest of PySpark's 300 jars is left out.
 _JARS = (
     "zookeeper",
     "zookeeper-jute",
@@ -70,15 +70,15 @@ rootLogger.appenderRef.console.ref = console
 """
 
 
-#: Bytes of one answer. Names of fifty thousand rules do not fit into ZooKeeper's own limit of 1 MiB; this is
-#: what Kafka 3 asks for by itself.
+#: Largest size of one answer, in bytes. The names of fifty thousand rules do not fit into ZooKeeper's default limit of
+#: 1 MiB; Kafka 3 itself asks for this one.
 LARGEST_PACKET = 4 << 20
 
 
 class ZooKeeper(Service):
     """One standalone ZooKeeper server.
 
-    :param password: of hadash's user, whose chroot is hadash's alone.
+    :param password: of hadash's user, who alone has access to hadash's chroot.
     :param config: further lines of its configuration.
     """
 
@@ -90,7 +90,7 @@ class ZooKeeper(Service):
         super().__init__("zookeeper", data_dir)
         self.port = port
         self._more = "".join(f"{name}={value}\n" for name, value in (config or {}).items())
-        #: hadash's own; Kafka's chroots beside it are everybody's.
+        #: Access to hadash's chroot. Kafka's chroots beside it are open to everybody.
         self.access = Access(_USER, password)
         self._config = self.dir / "zoo.cfg"
         self._log4j = self.dir / "log4j2.properties"
@@ -99,7 +99,7 @@ class ZooKeeper(Service):
             java.command(
                 _MAIN,
                 _classpath(),
-                # What it holds is small; a pair of a hundred thousand AppIDs has two hundred thousand rules in it.
+                # Most data is small, but a pair of a hundred thousand AppIDs has two hundred thousand rules.
                 heap_mb=512,
                 properties={
                     "jute.maxbuffer": str(LARGEST_PACKET),
@@ -121,7 +121,7 @@ class ZooKeeper(Service):
         return f"{HOST}:{self.port}"
 
     def environment(self) -> dict[str, str]:
-        """What a process of hadash is given to reach it."""
+        """The environment variables with which a process of hadash connects to it."""
         return {
             "ZOOKEEPER_HOSTS": self.address,
             "HADASH_ZOOKEEPER_USER": self.access.user,
@@ -129,7 +129,7 @@ class ZooKeeper(Service):
         }
 
     def connect(self, chroot: str = CHROOT) -> KazooClient:
-        """A client of hadash's chroot, signed in as hadash."""
+        """A started client in ``chroot``, signed in as hadash."""
         return connect(self.address, chroot, access=self.access)
 
     def prepare(self) -> None:
@@ -138,7 +138,7 @@ class ZooKeeper(Service):
         self._log4j.write_text(_LOG4J2)
 
     def _serves(self) -> bool:
-        """`srvr` names the mode only once the data is loaded; the port is open before."""
+        """Whether ZooKeeper is ready: `srvr` names the mode only once the data is loaded; the port opens before."""
         with socket.create_connection((HOST, self.port), timeout=1) as connection:
             connection.sendall(b"srvr")
             answer = b""

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All tests but the long ones (make test-long), in three lanes beside each other, each with a stack of its own: a test waits for
-# servers most of its time. What the first two have printed follows when the third has ended.
+# All tests but the long ones (make test-long), and of these a part each day (setup/long_today.sh), in three lanes beside each
+# other, each with a stack of its own: a test waits for servers most of its time. What the first two have printed follows when
+# the third has ended.
 set -u
 cd "$(dirname "$0")/.."
 # So divided that all take about as long. Whole demos and the API; pages, reports, the command line, who may use them, and the pipeline with its
@@ -33,7 +34,8 @@ export -f run
 # Two lanes have no Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core): the few of their tests that
 # need it (tests/conftest.py marks them) follow in the lane that ends first, on a stack that has it.
 # Sessions of their own: a signal to the group ends all that a lane has started.
-setsid bash -c "run demos --without-kafka 'not long and not kafka' $DEMOS" > var/test-demos.log 2>&1 &
+setsid bash -c "run demos --without-kafka 'not long and not kafka' $DEMOS; of_demos=\$?
+  run today --without-kafka long $(setup/long_today.sh) && exit \$of_demos" > var/test-demos.log 2>&1 &
 demos=$!
 setsid bash -c "run pages --without-kafka 'not long and not kafka' $PAGES; of_pages=\$?
   run kafka '' 'kafka and not long' $DEMOS $PAGES && exit \$of_pages" > var/test-pages.log 2>&1 &

@@ -1,1 +1,3 @@
-"""The jobs: what the engines saw becomes the tables that people decide from (docs/pipeline.md). Imports no Django."""
+"""The Spark jobs: they turn the engines' access reports into tables for decisions (docs/pipeline.md). This
+package does not import Django.
+"""

@@ -1,5 +1,5 @@
-"""``python -m spark JOB``: runs one job, and prints what it did as JSON on the last line. ``python -m spark
-serve`` runs one after the other (:mod:`spark.serving`).
+"""``python -m spark JOB``: runs one job, and prints its result as JSON on the last line. ``python -m spark
+serve`` runs one job after the other (:mod:`spark.serving`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark.serving import serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 when the job was done, else one of :mod:`spark.codes`."""
+    """Run a job. Return 0 when it was done, else one of :mod:`spark.codes`."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] == "serve":
         return serve(arguments[1:])

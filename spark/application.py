@@ -1,6 +1,4 @@
-"""One Spark application: carries out jobs by name, one after the other, and keeps in memory what several of
-them are made from.
-"""
+"""A Spark application: runs jobs by name, one after the other, and keeps inputs that several jobs share in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from spark.jobs.given import NothingYet, Reader, Settings
 from spark.manifest import Overtaken
 from spark.publishing.runs import Busy, Kept, NotWaiting, begun
 
-#: What ends a job that was not done.
+#: The exit codes for errors that end a job.
 CODES: dict[type[Exception], int] = {
     Overtaken: FAILED,
     Busy: TAKEN,
@@ -33,7 +31,10 @@ Done = dict[str, Any]
 
 
 class Application:
-    """:param spark: its session."""
+    """Runs jobs in one Spark session.
+
+    :param spark: the session.
+    """
 
     def __init__(self, spark: SparkSession, store: Store) -> None:
         self.spark = spark
@@ -41,10 +42,11 @@ class Application:
         self.reader = Reader(spark, store)
 
     def carry_out(self, told: argparse.Namespace) -> Done:
-        """What a job has done. :param told: what :func:`parser` has read.
+        """Run a job, and return its result.
 
-        :raises Overtaken, Busy, NotWaiting, NothingYet: it was not done (:data:`CODES`); and whatever else
-            makes a job fail.
+        :param told: the result of :func:`parser`.
+        :raises Overtaken, Busy, NotWaiting, NothingYet: it was not done (:data:`CODES`). Other errors mean that
+        it failed.
         """
         return JOBS[told.job](self, told)
 
@@ -89,15 +91,15 @@ JOBS: dict[str, Callable[[Application, argparse.Namespace], Done]] = {
     **{job: _publishing(job) for job in governance.JOBS},
 }
 
-#: Jobs whose tasks are Python's.
+#: Jobs whose tasks run in Python.
 IN_PYTHON = frozenset({"facts", "compact"})
 
 
-# -- what it is told ----------------------------------------------------------------------------------------------
+# -- arguments ----------------------------------------------------------------------------------------------
 
 
 class _Parser(argparse.ArgumentParser):
-    """Checks what belongs together, too."""
+    """Also checks arguments that belong together."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         told = super().parse_args(args, namespace)
@@ -109,7 +111,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(description: str = "") -> argparse.ArgumentParser:
-    """Of a job and what it is told. It ends the program (:class:`SystemExit`, 2) when that cannot be used."""
+    """Return the parser for a job and its arguments. It ends the program (:class:`SystemExit`, 2) when they are
+    not valid.
+    """
     found = _Parser(prog="python -m spark", description=description)
     found.add_argument("job", choices=sorted(JOBS))
     found.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…")
@@ -141,7 +145,8 @@ def parser(description: str = "") -> argparse.ArgumentParser:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """
+    """Return the pair of each cluster.
+
     >>> _pairs("east=main,west=main")
     {'east': 'main', 'west': 'main'}
     """
@@ -155,7 +160,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _properties(path: str) -> dict[str, str]:
-    """The file has passwords in it, which the command line would show to everybody."""
+    """Read Kafka properties from a file. (They contain passwords, which a command line would show to all users.)"""
     found = {}
     try:
         lines = Path(path).read_text().splitlines()

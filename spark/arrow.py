@@ -1,4 +1,4 @@
-"""The tables of facts as Arrow knows them: :mod:`spark.schemas` says what the columns mean."""
+"""The Arrow schemas of the tables of facts; :mod:`spark.schemas` explains the columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from hadash.lake.access import SCHEMA
 
-#: What makes two reports ones of the same fact: who used what, on which cluster, from where and how, and who says so.
+#: The columns that identify a fact: who used what, on which cluster, from where and how, and the source of the
+#: report.
 FACT_KEY = (
     "pair",
     "appid",
@@ -25,12 +26,12 @@ FACT_KEY = (
     "source",
 )
 
-#: What is summed up: ``reports`` is how many there were.
+#: The columns that are summed up; ``reports`` is the number of reports.
 SUMS = ("reports", "requests", "records", "bytes")
 
-#: One row a fact and day on which reports of it came (or several, of a day that was worked off in parts).
-#: ``member`` is 1 where a report said that the client is a member of the group. (It is no part of the key:
-#: which bucket a fact is in would be another one than before.)
+#: One row for each fact and day on which reports of it came (or several, if a day was processed in parts).
+#: ``member`` is 1 where a report said that the client is a member of the group. (It is not part of the key,
+#: because that would change the buckets of facts.)
 DAILY = pa.schema(
     [
         *(SCHEMA.field(name) for name in FACT_KEY),
@@ -41,5 +42,6 @@ DAILY = pa.schema(
     ]
 )
 
-#: One row a fact. ``days``: on which of the last days it was seen, a bit each, the lowest for the newest.
+#: One row for each fact. ``days``: a bit mask of the last days on which it was seen, the lowest bit for the
+#: newest.
 FACTS = DAILY.append(pa.field("days", pa.int64()))

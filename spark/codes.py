@@ -1,8 +1,8 @@
-"""How a job ends, as an exit code. (Without Spark: whoever starts it reads them.)"""
+"""The exit codes of a job. (This module does not import Spark, because the caller reads them.)"""
 
-#: It has failed, which may be tried again.
+#: It has failed, and may be tried again.
 FAILED = 1
-#: What it was told cannot be used, or there is nothing to work on yet: trying again does not help.
+#: Its arguments are not valid, or there is no input yet: trying again does not help.
 UNUSABLE = 2
-#: Somebody else does it: what the system's programs say when one is to come again later (EX_TEMPFAIL).
+#: Another process runs it (EX_TEMPFAIL, with which programs ask to try later).
 TAKEN = 75

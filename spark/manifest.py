@@ -1,8 +1,8 @@
-"""What the jobs have made in the lake, and which of it counts: one small file, written whole.
+"""The manifest: one small file, written atomically, with the places in the lake that count.
 
-A job writes to new places and then lets the manifest name them. Until then nobody knows of them, so one that
-is killed at any point has done nothing, and leaves only places that a later run removes. Of two that run
-beside each other, the second to finish gives up.
+A job writes to new places, and then commits a manifest that names them. Until then they are not used, so a job
+that is killed has no effect, and only leaves places that a later run removes. Of two concurrent runs the second
+one to finish fails.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Any
 
 from hadash.lake.store import Store
 
-#: The folder of all that the jobs make.
+#: The folder of the jobs' output.
 FOLDER = "tables"
 NAME = f"{FOLDER}/manifest.json"
 
-#: After so long nobody is writing to a place any more that no manifest names: the longest that a full build may take.
+#: The age after which a place that no manifest names is abandoned: the longest that a full build may take.
 ABANDONED = timedelta(hours=24)
 
 _TIME = "%Y%m%dT%H%M%S"
 
 
 class Overtaken(Exception):
-    """Another run has finished meanwhile, and what this one has made is of before."""
+    """Another run has finished meanwhile, so this one's output is outdated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of reports as it was counted: where its rows are, how many batches (and which: a digest), rows
-    read, and how many rows were put aside by reason.
+    """One counted day of reports: the place of its rows, the number of its batches and a digest of their names,
+    the number of rows read, and of rows put aside by reason.
     """
 
     place: str
@@ -42,14 +42,14 @@ class Day:
 
     @property
     def is_there(self) -> bool:
-        """Whether any of its rows made sense: else there is no place."""
+        """Whether any of its rows was valid: else the place does not exist."""
         return self.rows > sum(self.malformed.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``newest`` is the last day in the facts; empty when there are none yet. ``before`` are places that were
-    in use until the last change: somebody may still be reading them.
+    """The manifest. ``newest``: the last day in the facts; empty when there are none yet. ``before``: places
+    that were in use until the last commit, which may still be read.
     """
 
     version: int = 0
@@ -60,12 +60,12 @@ class Manifest:
 
     @property
     def places(self) -> set[str]:
-        """Everything that counts."""
+        """The places that count."""
         return {day.place for day in self.days.values()} | ({self.facts} if self.facts else set())
 
 
 def read(store: Store) -> Manifest:
-    """What counts now."""
+    """Return the current manifest; an empty one when there is none."""
     said = store.read_json(NAME)
     if said is None:
         return Manifest()
@@ -74,9 +74,9 @@ def read(store: Store) -> Manifest:
 
 
 def commit(store: Store, old: Manifest, new: Manifest) -> Manifest:
-    """From now on ``new`` counts.
+    """Replace the manifest ``old`` by ``new``; return it with its new version.
 
-    :raises Overtaken: ``old`` does not count any more.
+    :raises Overtaken: ``old`` is no longer the current one.
     """
     if read(store).version != old.version:
         raise Overtaken("Another run has finished meanwhile. Run the job again, one at a time.")
@@ -88,12 +88,12 @@ def commit(store: Store, old: Manifest, new: Manifest) -> Manifest:
 
 
 def new_place(table: str) -> str:
-    """Where a run writes a table: a folder of its own, named after when it was begun."""
+    """Return a new folder for a run's table, named after the current time."""
     return f"{FOLDER}/{table}/{datetime.now(UTC):{_TIME}}-{uuid.uuid4().hex[:12]}"
 
 
 def clean(store: Store, manifest: Manifest, now: datetime) -> list[str]:
-    """Remove what counts no more, and what runs that were killed have left; which folders it was."""
+    """Remove abandoned places that are not in use, such as those of killed runs; return them."""
     keep = manifest.places | set(manifest.before)
     removed = []
     for table in store.folders(FOLDER):
@@ -107,7 +107,8 @@ def clean(store: Store, manifest: Manifest, now: datetime) -> list[str]:
 
 
 def _begun(name: str) -> datetime:
-    """
+    """Return the time in a place's name.
+
     >>> _begun("20261121T170500-0123456789ab").isoformat()
     '2026-11-21T17:05:00+00:00'
     """

@@ -1,4 +1,4 @@
-"""The tables of the jobs, by name: what is in them, and what makes two rows the same."""
+"""The schemas of the jobs' tables, by name, with the meaning of their rows and columns."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ def _struct(**columns: object) -> StructType:
 
 _TEXT, _COUNT, _TIME = StringType(), LongType(), TimestampType()
 
-#: One row a fact and day on which reports of it came (or several, of a day that was worked off in parts),
-#: with that day.
+#: One row for each fact and day on which reports of it came (or several, if a day was processed in parts), with
+#: that day.
 DAILY = from_arrow_schema(arrow.DAILY).add("date", DateType())
 
-#: One row a fact. ``days``: on which of the last days it was seen, a bit each, the lowest for the newest.
+#: One row for each fact. ``days``: a bit mask of the last days on which it was seen, the lowest bit for the
+#: newest.
 FACTS = from_arrow_schema(arrow.FACTS)
 
-#: What is known of a fleet besides what was seen, one row each: ``what`` says which columns mean something.
+#: The data about a fleet besides its observed uses: ``what`` is the kind of a row and says which columns are
+#: set.
 #: ``pair`` (``names``: first, second and default cluster), ``mirror`` (``name``, ``cluster`` it copies from,
-#: ``names`` of its Topics), ``document`` (``appid``, ``content`` as it stands in ZooKeeper), ``instance``
-#: (``appid``, ``name``), ``declared`` (``appid``, ``name`` of the InstanceID or empty, ``kind``,
-#: ``resource``), ``allowed`` (``appid``, ``resource``: a Topic that rights name), ``critical`` (``appid``).
+#: ``names`` of its Topics), ``document`` (``appid``, ``content`` from ZooKeeper), ``instance`` (``appid``,
+#: ``name``), ``declared`` (``appid``, ``name`` of the InstanceID or empty, ``kind``, ``resource``), ``allowed``
+#: (``appid``, ``resource``: a Topic that rights name), ``critical`` (``appid``).
 REGISTRY = _struct(
     pair=_TEXT,
     what=_TEXT,
@@ -48,10 +50,10 @@ REGISTRY = _struct(
     content=_TEXT,
 )
 
-#: What stands in ``what`` of an AppID that somebody has called critical.
+#: The value of ``what`` for a critical AppID.
 CRITICAL = "critical"
 
-#: Who uses what, whatever host or library: one row a client, kind of use, Topic or group, and cluster.
+#: Uses without host and library: one row for each client, kind of use, Topic or group, and cluster.
 EDGES = _struct(
     pair=_TEXT,
     appid=_TEXT,
@@ -67,8 +69,8 @@ EDGES = _struct(
     last_seen=_TIME,
 )
 
-#: Each thing that moves: where it is, on which island, and how many things move with it (itself included) to
-#: the other cluster, by InstanceIDs and by whole AppIDs. (0: in that dimension nothing of that kind moves by
+#: The things that move: the cluster and the island of each, and how many things move with it (including itself)
+#: to the other cluster, by InstanceIDs and by whole AppIDs. (0: in that dimension no such thing moves by
 #: itself.)
 NODES = _struct(
     pair=_TEXT,
@@ -81,9 +83,9 @@ NODES = _struct(
     radius_appid=_COUNT,
 )
 
-#: The same with what the map of the fleet needs (:mod:`spark.transform.layout`): the number of the thing in
-#: its pair, how many others it hangs together with directly, and, of those that are drawn, where on their
-#: island, and the numbers of the drawn ones that follow from it.
+#: The same with columns for the map of the fleet (:mod:`spark.transform.layout`): the number of the thing in
+#: its pair, the number of its direct neighbours, and, for drawn things, the position on the island, and the
+#: numbers of the drawn things that have to move with it.
 NODES_DRAWN = StructType(
     [
         *NODES.fields,
@@ -93,12 +95,13 @@ NODES_DRAWN = StructType(
     ]
 )
 
-#: The things of the map: where each lies on its island, whose edge is at 1.
+#: The things on the map, with their positions on their island, whose edge is at 1.
 MARKS = StructType([field for field in NODES_DRAWN.fields if field.name != "radius_appid"])
 
-#: What hangs together: ``kind``, ``appid`` and ``names`` of the thing in its midst (the one that hangs
-#: together with most others directly), what it consists of, the cluster it is on (empty: on both), the
-#: largest radii of its things, and its circle on the map (null: too small for one of its own).
+#: Islands of connected things: ``kind``, ``appid`` and ``names`` of the thing in the centre (that with the most
+#: direct neighbours), the numbers of its things by kind, its cluster (empty: both), the largest radii of its
+#: things, and its
+#: circle on the map (null: too small for one).
 ISLANDS = _struct(
     pair=_TEXT,
     island=_COUNT,
@@ -118,7 +121,7 @@ ISLANDS = _struct(
     r=DoubleType(),
 )
 
-#: How many use one AppID: the sharing degree.
+#: The sharing degree of AppIDs: how many clients, hosts and applications use each.
 SHARING = _struct(
     pair=_TEXT,
     appid=_TEXT,
@@ -132,10 +135,10 @@ SHARING = _struct(
     radius_by_appid=_COUNT,
 )
 
-#: Which AppID's InstanceIDs to register, in order (``place`` from 1): the largest radius before and after,
-#: with all those before it registered too; ``critical_before`` and ``critical_after`` are those of the radii
-#: with a critical AppID in them, null where its island has none. ``clients`` are those to be registered,
-#: ``hosts`` where they run.
+#: The AppIDs whose InstanceIDs to register, in order (``place`` from 1), with the largest radius before and
+#: after, if all those before are registered, too; ``critical_before`` and ``critical_after`` count only radii
+#: with a critical AppID, and are null where its island has none. ``clients`` are to be registered, ``hosts``
+#: are where they run.
 ADVICE = _struct(
     pair=_TEXT,
     place=_COUNT,
@@ -149,9 +152,10 @@ ADVICE = _struct(
 )
 
 #: How well one AppID's clients are known, in numbers of clients (client.ids). ``nameless``: without a
-#: client.id; ``new_clients``: seen on one day only, and lately; ``days``: on how many of these days any was
-#: seen; ``duplicates``: ran on several hosts at once; ``bypassing``: brokers saw them, and no Gateway did.
-#: ``topics`` that it uses, of which ``mirrored`` are copied by a mirror.
+#: client.id;
+#: ``new_clients``: seen on only one day, recently; ``days``: the number of recent days on which any was seen;
+#: ``duplicates``: ran on several hosts at once; ``bypassing``: seen by brokers, but by no Gateway. ``topics``:
+#: the number of Topics that it uses; ``mirrored``: those of them that a mirror copies.
 COVERAGE = _struct(
     pair=_TEXT,
     appid=_TEXT,
@@ -166,8 +170,9 @@ COVERAGE = _struct(
     mirrored=_COUNT,
 )
 
-#: The same of the clients of an AppID that use one Topic, of the AppIDs that have the most clients which are
-#: not registered. ``changing``: of these the names are made again at each start.
+#: The same for the clients of an AppID that use one Topic, only for the AppIDs with the most unregistered
+#: clients.
+#: ``changing``: unregistered clients of an AppID whose names change at each start.
 COVERAGE_CELLS = _struct(
     pair=_TEXT,
     appid=_TEXT,
@@ -183,17 +188,17 @@ COVERAGE_CELLS = _struct(
 #: A row for each name that has a binding of its own in its AppID's document. ``kind``: instance, topic or group.
 BINDINGS = _struct(pair=_TEXT, appid=_TEXT, kind=_TEXT, name=_TEXT)
 
-#: Which clients of an AppID are one application, named after the first (in order) of its clients' names
-#: without what changes.
+#: The application of each client of an AppID, named after the first (in order) of the stems of its clients'
+#: names.
 APPLICATIONS = _struct(pair=_TEXT, appid=_TEXT, client_id=_TEXT, application=_TEXT)
 
-#: What the rules have found. ``appid``: whose it is, or empty; ``name``: what it is about (the rule's entry
-#: in the catalogue says what that is); ``evidence``: the values of its sentence. A rule finds the same (pair,
-#: appid, name) once.
+#: The findings of the rules. ``appid``: the AppID that it belongs to, or empty; ``name``: the name of the thing
+#: that it is about (the rule's entry in the catalogue says of which kind); ``evidence``: the values of its
+#: sentence. A rule finds the same (pair, appid, name) only once.
 FINDINGS = _struct(pair=_TEXT, code=_TEXT, appid=_TEXT, name=_TEXT, evidence=MapType(_TEXT, _TEXT))
 
-#: The lag of a mirror within one day (UTC). ``unknown``: samples that nobody could take; ``over_rpo``: of the
-#: others those later than the RPO of the pair; the quantiles are of the others, in seconds.
+#: The lag of a mirror within one day (UTC). ``unknown``: the number of unknown samples; ``over_rpo``: the
+#: number of known samples over the RPO of the pair; the quantiles are those of the known samples, in seconds.
 LAG_DAYS = _struct(
     pair=_TEXT,
     mirror=_TEXT,

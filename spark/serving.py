@@ -1,9 +1,9 @@
-"""``python -m spark serve``: one Spark application that carries out what it is told, until nobody tells it any more.
+"""``python -m spark serve``: one Spark application that runs orders from standard input until that ends.
 
-Each line of standard input is an order, the arguments of ``python -m spark`` as a list in JSON. Each line of
-standard output is the answer to one, ``{"code": 0, "said": "…"}``: the code that a process of its own would
-have ended with, and its last word. When standard input ends it ends at once, in the middle of a job, too:
-whoever started it has gone, what is not published yet never will be, and the next run makes it again.
+Each line of standard input is an order, the arguments of ``python -m spark`` as a JSON list. Each line of
+standard output is the answer to one, ``{"code": 0, "said": "…"}``: the exit code that a separate process would
+have had, and its message. When standard input ends, the process ends at once, even in the middle of a job: its
+worker is gone, the job is not published, and the next run does it again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ LEFT = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``code``: as a process of its own would have ended. ``said``: what it has done, in JSON, or what was wrong."""
+    """The answer to an order. ``code``: the exit code of the job. ``said``: its result in JSON, or the error."""
 
     code: int
     said: str
 
 
 def serve(arguments: Sequence[str]) -> int:
-    """The exit code, if it cannot begin."""
+    """Run orders from standard input. Returns only if it cannot begin: the exit code."""
     options = argparse.ArgumentParser(prog="python -m spark serve", description=__doc__)
     options.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…")
     options.add_argument("--with-kafka", action="store_true", help="for the job from-kafka")
@@ -59,7 +59,7 @@ def serve(arguments: Sequence[str]) -> int:
 
 
 def answered(application: Application, order: str) -> Answer:
-    """Carry out one order. Whatever goes wrong is an answer, too."""
+    """Run one order. Every error becomes an answer, too."""
     try:
         told = parser().parse_args(json.loads(order))
         return Answer(0, json.dumps(application.carry_out(told), ensure_ascii=False))
@@ -73,7 +73,7 @@ def answered(application: Application, order: str) -> Answer:
 
 
 def _own_output() -> TextIO:
-    """Standard output, for answers alone: what Spark and others print there goes to standard error from now on."""
+    """Return standard output for the answers only: other output goes to standard error from now on."""
     own = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return own

@@ -1,4 +1,4 @@
-"""Spark: where it runs, and with how much.
+"""Starts Spark, with its settings and resources.
 
 ``SPARK_MASTER`` runs the same code on this machine (``local[*]``), on a standalone cluster (``spark://…``),
 on YARN (``yarn``) or on Kubernetes (``k8s://…``).
@@ -25,22 +25,23 @@ from hadash.lake.store import Store
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """From the environment, each as ``HADASH_SPARK_…`` but the first."""
+    """The settings of Spark, from ``SPARK_MASTER`` and the variables ``HADASH_SPARK_…``."""
 
     #: SPARK_MASTER.
     master: str = "local[*]"
-    #: Memory of the driver, which is all of Spark on one machine, and of each executor elsewhere. With Python's and the
-    #: JVM's own on top a process stays under 4 GiB.
+    #: The memory of the driver (on one machine that is all of Spark) and, on a cluster, of each executor. With
+    #: the overhead of Python and the JVM a process stays under 4 GiB.
     memory: str = "2g"
-    #: Partitions of a shuffle to begin with; Spark joins small ones. Enough that one of 100 M facts fits into memory.
+    #: The initial number of partitions of a shuffle; Spark joins small ones. It is enough that a partition of
+    #: 100 M facts fits into memory.
     partitions: int = 64
-    #: More of Spark's own settings, as ``name=value`` separated by ``;``: credentials of an object store, a
-    #: queue of YARN.
+    #: More of Spark's own settings, as ``name=value`` separated by ``;``, such as credentials of an object
+    #: store or a queue of YARN.
     more: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> SparkSettings:
-        """:raises ValueError: naming the variable that cannot be used."""
+        """Read the settings. :raises ValueError: a variable is not valid; the message names it."""
         more: dict[str, str] = {}
         for part in filter(None, environment.get("HADASH_SPARK_MORE", "").split(";")):
             name, equals, value = part.partition("=")
@@ -59,31 +60,30 @@ class SparkSettings:
         )
 
 
-#: How many times larger the rows of a table are than its files.
+#: The ratio of the size of a table's rows to that of its files.
 COMPRESSION = 10
 
-#: Of Spark's connector for Kafka: the newest that Maven Central has, which PySpark may be a version ahead of.
+#: The version of Spark's connector for Kafka: the newest on Maven Central; PySpark may be a version ahead.
 KAFKA_CONNECTOR_VERSION = "4.2.0"
 
-#: For a JVM that has little to compute: what it would compile in its first seconds takes the cores from
-#: others, and would never pay off.
+#: Options for a JVM with little to compute: compiling in its first seconds would only take cores from others.
 _HARDLY_COMPILING = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
-#: Where Spark's jars are, among them those of the Hadoop that it brings along.
+#: The folder of Spark's jars, including those of its Hadoop.
 _JARS = Path(pyspark.__file__).parent / "jars"
 
 
 def for_lake(store: Store, more: Mapping[str, str]) -> dict[str, str]:
-    """What Spark has to be told to reach a lake that lies in an object store; nothing for others. Both Spark
-    and pyarrow take credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the machine's role.
+    """Return Spark's settings for a lake in an object store; none for other lakes. Spark and pyarrow both take
+    credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the machine's role.
 
-    :param more: what somebody has set, which goes first: whoever names a hadoop-aws of their own gets no other.
+    :param more: the user's settings, which take precedence: if they name a hadoop-aws, none is added.
     """
     if not store.address.startswith("s3a://"):
         return {}
     found: dict[str, str] = {}
     if not any("hadoop-aws" in value for value in more.values()):
-        # It has to be of the same version as Spark's own Hadoop.
+        # It must have the same version as Spark's own Hadoop.
         version = next(_JARS.glob("hadoop-client-api-*.jar")).stem.removeprefix("hadoop-client-api-")
         packages = [more.get("spark.jars.packages", ""), f"org.apache.hadoop:hadoop-aws:{version}"]
         found["spark.jars.packages"] = ",".join(filter(None, packages))
@@ -99,9 +99,9 @@ def for_lake(store: Store, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_kafka(more: Mapping[str, str]) -> dict[str, str]:
-    """What Spark has to be told to read a Topic: to fetch its own connector.
+    """Return Spark's settings for reading a Topic: the package of its connector.
 
-    :param more: what somebody has set, which goes first: whoever names a connector of their own gets no other.
+    :param more: the user's settings, which take precedence: if they name a connector, none is added.
     """
     if any("spark-sql-kafka" in value for value in more.values()):
         return {}
@@ -118,20 +118,20 @@ def start(
     with_kafka: bool = False,
     little: bool = False,
 ) -> SparkSession:
-    """A session, or the one that this process has already.
+    """Start a session, or return the existing one of this process.
 
-    :param name: what Spark's pages call it. :param store: the lake that it works with. :param with_kafka:
-        whether it reads a Topic.
-    :param little: whether Spark itself has little to do: the fleet is small, or all the work is Python's.
+    :param name: its name on Spark's pages.
+    :param store: the lake that it works with.
+    :param with_kafka: whether it reads a Topic.
+    :param little: whether Spark itself has little to do, because the fleet is small, or all work is done in
+        Python.
     """
     settings = settings or SparkSettings.from_environment()
-    logging.getLogger("py4j").setLevel(
-        logging.WARNING
-    )  # it tells of each connection, also when nobody listens any more
-    # Executors run the Python that runs this (on a cluster: set PYSPARK_PYTHON to theirs).
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs each connection
+    # Executors use the same Python (on a cluster: set PYSPARK_PYTHON to theirs).
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Arrow's usual allocator asks the system for far more fresh memory than it needs in the first seconds of
-    # a process, which is how long a day takes: it would cost half as much again.
+    # Arrow's default allocator requests far more memory than it needs in the first seconds of a process. A day
+    # takes only seconds, and would take half as long again.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     local = settings.master.startswith("local")
     if local:
@@ -144,16 +144,17 @@ def start(
         .config("spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL", os.environ["ARROW_DEFAULT_MEMORY_POOL"])
         .config("spark.sql.shuffle.partitions", settings.partitions)
         .config("spark.sql.session.timeZone", "UTC")
-        # Names compress to a tenth and less: what is sent to each task as small must be small there, too.
+        # Names compress to a tenth and less: a table that is broadcast because it is small must be small in
+        # memory.
         .config("spark.sql.sources.fileCompressionFactor", COMPRESSION)
-        # Ask for a list of files on the driver: they are few since they are compacted.
+        # List files on the driver: there are few, because they are compacted.
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", 100_000)
         .config("spark.ui.showConsoleProgress", False)
-        # Where in Python each expression was written is asked of both sides otherwise: a third of the time of
-        # a plan, for messages that nobody here reads.
+        # Otherwise the Python location of each expression is recorded, which takes a third of the time of a
+        # plan, for messages that are not used here.
         .config("spark.python.sql.dataFrameDebugging.enabled", False)
         .config("spark.sql.dataFrameQueryContext.enabled", False)
-        # On one machine nobody else has to reach it; elsewhere its pages are where people look for them.
+        # Spark's pages are useful only on a cluster.
         .config("spark.ui.enabled", not local)
     )
     if local:
@@ -173,17 +174,17 @@ def start(
     context = spark.sparkContext
     if not local:
         context.addPyFile(str(_code()))
-    # The executors' Python is started, too, and has loaded what it needs.
+    # Start the executors' Python, too, and load its modules.
     cores = context.defaultParallelism
     context.parallelize(range(cores), cores).foreach(_load)
     return spark
 
 
-#: Bytes of facts (compressed, some 300,000 of them) for which one partition of a shuffle is enough.
+#: Bytes of facts (compressed, some 300,000 facts) for which one partition of a shuffle is enough.
 BYTES_A_PARTITION = 4 << 20
 
-#: For a fleet that fits into one partition. To plan and to compile takes seconds there, and to run takes
-#: none: nothing is compiled for a few thousand rows, and nothing is planned again while it runs.
+#: Settings for a fleet that fits into one partition, where planning and compiling take seconds and running
+#: takes none: no compilation, and no replanning while it runs.
 _SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -192,14 +193,14 @@ _SMALL = {
 
 
 def is_small(size: int) -> bool:
-    """Whether ``size`` bytes of facts are worked off in one partition."""
+    """Return whether ``size`` bytes of facts are processed in one partition."""
     return size <= BYTES_A_PARTITION
 
 
 def fit(spark: SparkSession, size: int) -> None:
-    """Plans for ``size`` bytes of facts: as many partitions of a shuffle as they need, and no more than the
-    settings say. Each is a task, and a fleet of some thousand clients would wait for hundreds of empty
-    ones.
+    """Adapt a session to ``size`` bytes of facts: as many partitions of a shuffle as they need, up to the
+    number in the settings. Each partition is a task, and a fleet of some thousand clients would wait for
+    hundreds of empty ones.
     """
     small = is_small(size)
     most = int(spark.sparkContext.getConf().get("spark.sql.shuffle.partitions", "64") or 64)
@@ -213,9 +214,7 @@ def fit(spark: SparkSession, size: int) -> None:
 
 
 def _load(_: int) -> None:
-    """In a task of Spark: what tasks need is loaded before the first of them. (pyarrow looks for pandas when
-    it is given its first array.)
-    """
+    """Load the modules of tasks, in a Spark task. (pyarrow looks for pandas when it gets its first array.)"""
     import numpy as np
     import pyarrow as pa
 
@@ -225,8 +224,8 @@ def _load(_: int) -> None:
 
 
 def _code() -> Path:
-    """hadash as one file for executors elsewhere. (What it needs of others, numpy, scipy and pyarrow, has to
-    be there.)
+    """Return an archive of hadash for executors on other machines, where its dependencies numpy, scipy and
+    pyarrow have to be installed.
     """
     import hadash
 

@@ -1,4 +1,4 @@
-"""Celery: thin tasks that call the apps."""
+"""The Celery tasks: they only call the apps."""
 
 from tasks.app import app
 

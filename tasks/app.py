@@ -14,12 +14,12 @@ from tasks.outliving import outlive_redis
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
 
 outlive_redis()
-#: Seconds between two looks at what is too old to be kept: days are counted.
+#: Seconds between two deletions of old rows, which are kept for days.
 TRIM_SECONDS = 3600.0
 
 app = Celery("hadash")
-# A task belongs to the current application, and each thread has its own. Threads that have none use the default one;
-# Celery makes that itself, without a broker, when a schedule is asked for its next time before this module is imported.
+# A task uses the current application of its thread. Threads without one use the default application, which
+# Celery would create itself, without a broker, when a schedule is evaluated before this module is imported.
 app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 keep_connections(app)
@@ -38,7 +38,7 @@ app.autodiscover_tasks(["tasks"], related_name="reports")
 @worker_init.connect
 @beat_init.connect
 def check_settings(**kwargs: object) -> None:
-    """A worker or beat with wrong settings does not start."""
+    """Keep a worker or beat with wrong settings from starting."""
     from hadash.starting import check_settings
 
     check_settings(web=False)
@@ -46,7 +46,7 @@ def check_settings(**kwargs: object) -> None:
 
 @app.on_after_finalize.connect
 def schedule(sender: Celery, **kwargs: object) -> None:
-    """What beat starts. A run that is still going on is not started again: see ``tasks/single.py``."""
+    """Set the periodic tasks of beat. A task that still runs is not started again: see ``tasks/single.py``."""
     from django.conf import settings
 
     from tasks import batches, binding, notices, outbox, pipeline, reports, retirement, switching, watching

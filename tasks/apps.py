@@ -2,7 +2,8 @@ from django.apps import AppConfig
 
 
 class TasksConfig(AppConfig):
-    """Django's start imports the package, and with it the Celery application: before anything else can ask Celery for
-    one."""
+    """Makes Django import the package, and with it the Celery application, at startup: before any code can use
+    Celery's default one.
+    """
 
     name = "tasks"

@@ -1,4 +1,4 @@
-"""Batches: one task that moves a batch on, when something has happened to it and every few seconds."""
+"""Tasks of batches: a batch is advanced after each event, and every few seconds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hadash.switching.handovers.handing_over import start_switch, wake
 
 @shared_task(name="batches.advance", ignore_result=True)
 def advance(key: str) -> None:
-    """Move one batch on."""
+    """Advance one batch."""
     carrying.advance(key, start_switch)
 
 
 @shared_task(name="batches.advance_all", ignore_result=True)
 def advance_all() -> None:
-    """Move on whatever was not, and let begin what is due."""
+    """Begin the batches that are due, and advance all that are under way."""
     BATCHES.begin_due(wake)
     for key in carrying.going_on():
         carrying.advance(key, start_switch)

@@ -1,4 +1,4 @@
-"""Changes of bindings by hand: written by a worker, and picked up when that was lost."""
+"""Tasks of manual changes of bindings: a worker writes them, and another one continues when it was lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def apply_change(pk: int) -> None:
 
 @shared_task(name="binding.pick_up", ignore_result=True)
 def pick_up_changes() -> None:
-    """Go on with what is approved and not written."""
+    """Hand over approved changes that are not written yet."""
     for pk in applying.waiting():
         count(Work.BINDING_CHANGE, applying.why_waiting(pk))
         hand_over(Work.BINDING_CHANGE, pk)

@@ -1,8 +1,8 @@
-"""A worker's threads keep their connections to PostgreSQL from task to task, as Django's requests do.
+"""Keeps the connections of a worker's threads to PostgreSQL from task to task, as Django's requests do.
 
-Celery closes them before and after each task, however long ``CONN_MAX_AGE`` is, unless ``db_reuse_max`` is
-set; then it never asks whether one still works. Periodic tasks run four times a second, and each would begin
-with a sign-in and a new process of PostgreSQL.
+Celery closes them before and after each task, whatever ``CONN_MAX_AGE`` is, unless ``db_reuse_max`` is set;
+then it never checks whether a connection still works. Periodic tasks run four times a second, and each would
+begin with a sign-in and a new process of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.db import close_old_connections, connections
 
 
 def keep_connections(app: Celery) -> None:
-    """Of every worker of this process: Django's own rules say when a connection is closed (``CONN_MAX_AGE``,
+    """Make the workers of this process close connections by Django's own rules (``CONN_MAX_AGE``,
     ``CONN_HEALTH_CHECKS``).
     """
     app.conf.CELERY_DB_REUSE_MAX = sys.maxsize
@@ -26,13 +26,13 @@ def keep_connections(app: Celery) -> None:
 
 
 def _before(task: Any, **_: object) -> None:
-    """One that has become too old is closed, and the others are tried before their first use."""
+    """Close connections that are too old. (The others are checked before their first use.)"""
     if not task.request.is_eager:
         close_old_connections()
 
 
 def _after(task: Any, state: str | None, **_: object) -> None:
-    """A task that has failed leaves nothing to the next one: what its session holds, locks for one, goes with it."""
+    """Close all connections after a failed task, so that the next one does not inherit its session, such as locks."""
     if task.request.is_eager:
         return
     if state == SUCCESS:

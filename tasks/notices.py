@@ -1,5 +1,5 @@
-"""Notices: what has happened is found, given to those who want it, and put into messages by a worker of the
-queue ``outbox``.
+"""Tasks of notices: a worker of the queue ``outbox`` finds events, routes notices to recipients, and queues
+messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tasks.single import single
 
 @shared_task(name="notices.watch", ignore_result=True)
 def watch() -> None:
-    """Look for what nobody writes down when it happens."""
+    """Look for events that only looks can find."""
     with single("notices watch") as won:
         if won:
             watching.look(timezone.now())
@@ -21,7 +21,7 @@ def watch() -> None:
 
 @shared_task(name="notices.tell", ignore_result=True)
 def tell() -> None:
-    """Tell what has happened to those whose time has come."""
+    """Route new notices, and queue the messages that are due."""
     with single("notices tell") as won:
         if won:
             now = timezone.now()

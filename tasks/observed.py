@@ -1,7 +1,6 @@
-"""Tasks as logs, traces, metrics and health pages see them.
+"""Connects tasks to logs, traces, metrics and health pages.
 
-What a request was about goes along with the tasks that it hands over: their lines have its ids, whichever
-worker carries them out.
+The ids of a request are sent with its tasks, so that their log lines have them on any worker.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from django.conf import settings
 
 from hadash.telemetry import ids, tracing
 
-#: The message header with the ids of whoever has handed the task over.
+#: The message header with the sender's ids.
 HEADER = "hadash_ids"
 
-#: By task and thread: one that takes longer than Redis waits for it is delivered a second time, perhaps to
-#: the same process.
+#: The running tasks, by id and thread: Redis delivers a task that takes too long a second time, perhaps to the
+#: same process.
 _running: dict[tuple[str, int], tuple[ExitStack, float]] = {}
 
 
@@ -76,7 +75,7 @@ def _end(task_id: str, task: Any, state: str | None = None, **_: object) -> None
 
 
 class Consumer:
-    """What Celery's own consumer knows of its worker, whichever pool it has."""
+    """The state of a worker from Celery's own consumer, for every kind of pool."""
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
@@ -84,7 +83,7 @@ class Consumer:
 
     @property
     def begun(self) -> int:
-        """Tasks since the start."""
+        """The number of tasks since the start."""
         return sum(state.total_count.values())
 
     @property
@@ -93,7 +92,7 @@ class Consumer:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it listens to Redis."""
+        """Whether it is connected to Redis."""
         connection = self._consumer.connection
         return connection is not None and bool(connection.connected)
 
@@ -104,7 +103,7 @@ def _worker_is_ready(sender: Any, **_: object) -> None:
     from hadash.monitoring import metrics
     from hadash.monitoring.processes import WORKER
 
-    # A counter that appears with its first event looks to Prometheus as if nothing had happened.
+    # Initialised to 0: Prometheus does not count the first event of a counter that appears with it.
     for name in sender.app.tasks:
         if not name.startswith("celery."):
             for ended in ("success", "failure"):

@@ -1,4 +1,4 @@
-"""Mail that is due is sent by a worker of the queue ``outbox``."""
+"""Tasks of the outbox: a worker of the queue ``outbox`` sends the deliveries that are due."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks.single import single
 
 @shared_task(name="outbox.send", ignore_result=True)
 def send() -> None:
-    """One sender at a time, over all workers."""
+    """Send mail that is due. Only one sender runs at a time, over all workers."""
     server = configured.mail_server()
     with single("outbox send") as won:
         if won and server is not None:
@@ -27,7 +27,7 @@ def send() -> None:
 
 @shared_task(name="outbox.post", ignore_result=True)
 def post() -> None:
-    """The same of webhooks and channels."""
+    """Post to webhooks and channels. Only one sender runs at a time, over all workers."""
     with single("outbox post") as won:
         if won:
             carrying.post_due(configured.post_retries())
@@ -35,7 +35,7 @@ def post() -> None:
 
 @shared_task(name="outbox.bounces", ignore_result=True)
 def note_bounces() -> None:
-    """What mail servers have sent back."""
+    """Read the mail that mail servers have returned."""
     with single("outbox bounces") as won:
         if won and settings.BOUNCES:
             bounces.read(Path(settings.BOUNCES), timezone.now())
@@ -43,7 +43,7 @@ def note_bounces() -> None:
 
 @shared_task(name="outbox.trim", ignore_result=True)
 def trim() -> None:
-    """Forget what was sent, reported and told long ago."""
+    """Delete old deliveries, reports and notices."""
     with single("outbox trim") as won:
         if won:
             now = timezone.now()

@@ -1,4 +1,4 @@
-"""A worker outlives the loss of Redis."""
+"""Lets a worker survive the loss of Redis."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from kombu.transport import redis, virtual
 
 
 class ForgivingQoS(redis.QoS):
-    """Keeps what a worker was given and has not acknowledged.
+    """Tracks the tasks that a worker has received and not acknowledged.
 
-    When its connection breaks, kombu gives these tasks back through that same connection, which has forgotten
-    whose it was; and a task that ends later is acknowledged through its channel, which has no connection any
-    more. Each is an AttributeError that ends the worker (kombu 5.7). Neither is needed. A stage that still
-    runs goes on here; one that has not begun is picked up when its lease runs out; and what Redis hands out
-    once more finds its token used up.
+    When the connection breaks, kombu returns these tasks through the same connection, which has lost its
+    channel; and a task that ends later is acknowledged through a channel without a connection. Either is an
+    AttributeError that ends the worker (kombu 5.7). Neither is needed: a stage that still runs continues here,
+    one that has not begun is picked up when its lease expires, and a task that Redis delivers again finds its
+    token used up.
     """
 
     def restore_unacked(self, client: Any = None) -> None:
@@ -37,11 +37,11 @@ class ForgivingQoS(redis.QoS):
 
     @property
     def _cut_off(self) -> bool:
-        """Whether this channel has lost its connection for good: the worker has opened another one, or will."""
+        """Whether this channel has permanently lost its connection: the worker has opened another one, or will."""
         connection = self.channel.connection
         return connection is None or connection.client is None
 
 
 def outlive_redis() -> None:
-    """For every worker of this process."""
+    """Install :class:`ForgivingQoS` for the workers of this process."""
     redis.Channel.QoS = ForgivingQoS

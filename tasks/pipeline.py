@@ -1,5 +1,5 @@
-"""The jobs of the pipeline: what is due is announced by any worker, and carried out by those of the queue
-``pipeline``.
+"""Tasks of the pipeline: any worker creates the runs that are due, and workers of the queue ``pipeline`` carry
+them out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hadash.pipeline.running import Outcome
 from hadash.switching.handovers.handing_over import start_run
 from tasks.single import single
 
-#: The queue of those who do jobs (``CELERY_TASK_ROUTES``).
+#: The queue of the workers that run jobs (``CELERY_TASK_ROUTES``).
 QUEUE = "pipeline"
 
 
@@ -28,7 +28,7 @@ def look() -> None:
 
 @shared_task(name="pipeline.run", ignore_result=True)
 def run(number: int) -> None:
-    """Carry out one run. Delivered twice, the second does nothing."""
+    """Carry out one run. A second delivery does nothing."""
     outcome = running.carry_out(number)
     if outcome in (Outcome.FAILED, Outcome.REFUSED):
         failed = Run.objects.get(pk=number)
@@ -37,11 +37,11 @@ def run(number: int) -> None:
         else:
             schedules.alarm(failed)
     elif outcome is Outcome.PUBLISHED:
-        look()  # others may have waited for what it has made
+        look()  # other jobs may have waited for its result
 
 
 @worker_ready.connect
 def warm_up(sender: Any, **kwargs: object) -> None:
-    """Whoever does the jobs of the pipeline starts Spark at once."""
+    """Start Spark at once on workers that run jobs."""
     if QUEUE in sender.app.amqp.queues.consume_from:
         running.warm_up()

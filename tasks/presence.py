@@ -1,4 +1,4 @@
-"""Each worker says that it is there: the overview shows it, and without one nothing that was approved would begin."""
+"""Records the presence of each worker. The overview shows it: without a worker no approved switch begins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _presences: list[Presence] = []
 
 @worker_ready.connect
 def begin(sender: Any, **kwargs: object) -> None:
-    """:param sender: Celery's consumer."""
+    """Start recording the presence of a worker. :param sender: Celery's consumer."""
     presence = Presence(sender.hostname, list(sender.app.amqp.queues.consume_from))
     presence.start()
     _presences.append(presence)

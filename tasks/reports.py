@@ -1,4 +1,4 @@
-"""Reports that are due are made by a worker, and their mail is sent by the outbox."""
+"""Tasks of reports: a worker makes the reports that are due, and the outbox sends their mail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasks.single import single
 
 @shared_task(name="reports.look", ignore_result=True)
 def look() -> None:
-    """Announce what is due, and make what waits."""
+    """Create the issues that are due, and make those that wait."""
     with single("reports look") as won:
         if won:
             now = timezone.now()

@@ -1,4 +1,4 @@
-"""Retirements of migrations: those whose day has come, and those whose worker was lost."""
+"""Tasks that retire the old Topics of migrations: those that are due, and those whose worker was lost."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def remove(pk: int, token: int) -> None:
 
 @shared_task(name="retirement.look", ignore_result=True)
 def look() -> None:
-    """Begin what is due, and go on with what was cut off."""
+    """Begin the retirements that are due, and continue interrupted ones."""
     services.begin_due(start_removal)
     for orphan in services.orphans():
-        # (What was there before is the first thing that a worker writes down.)
+        # (``before`` is the first fact that a worker stores.)
         count(Work.RETIREMENT, Way.SILENT if "before" in orphan.facts else Way.NEVER_TAKEN)
         start_removal(orphan)

@@ -1,4 +1,4 @@
-"""One run of a periodic task at a time, over all workers: an advisory lock of the database."""
+"""Runs a periodic task only once at a time, over all workers, with an advisory lock of the database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import connection
 
 @contextmanager
 def single(name: str) -> Iterator[bool]:
-    """True for the one that may run; the lock goes with the database session, also when the process dies."""
+    """Yield ``True`` if this caller may run. The lock ends with the database session, also when the process dies."""
     key = zlib.crc32(name.encode())
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])

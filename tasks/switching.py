@@ -1,4 +1,4 @@
-"""Switches: one task a stage, and what picks up those whose worker was lost."""
+"""Tasks of switches: one for each stage, and periodic ones that take over switches whose worker was lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @shared_task(name="switching.run_stage", ignore_result=True)
 def run_stage(switch_pk: int, token: int) -> None:
-    """Run the switch's current stage; the next one is a task of its own."""
+    """Run the switch's current stage, and hand over the next one as another task."""
     following = executor.run_stage(switch_pk, token)
     if following is not None:
         hand_over(Work.STAGE, switch_pk, following)
@@ -39,7 +39,7 @@ def run_stage(switch_pk: int, token: int) -> None:
 
 @shared_task(name="switching.pick_up_orphans", ignore_result=True)
 def pick_up_orphans() -> None:
-    """Go on with running switches whose executor is gone."""
+    """Take over running switches whose executor is gone."""
     for switch in leases.orphans():
         found = picking_up.why(switch)
         token = leases.claim(switch)
@@ -51,7 +51,7 @@ def pick_up_orphans() -> None:
 
 @shared_task(name="switching.look_for_strays", ignore_result=True)
 def look_for_strays() -> None:
-    """Say so when clients wait for a switch that nobody runs."""
+    """Raise an alarm when clients wait for a switch that no worker runs."""
     with single("look for strays") as won:
         if won:
             strays.look()
@@ -73,24 +73,24 @@ def expire_requests() -> None:
 
 @shared_task(name="switching.look_for_tails", ignore_result=True)
 def look_for_tails() -> None:
-    """Ask lost sources for their tails, and go on with what was to be rebuilt when a worker was lost."""
+    """Ask lost sources for their tails, and continue rebuilding those whose worker was lost."""
     with single("look for tails") as won:
         if not won:
             return
         try:
             unreplicated.look_for_tails()
-        except Exception:  # what is to be rebuilt goes on all the same
+        except Exception:  # rebuilding continues nevertheless
             log.exception("lost sources could not be asked for their tails")
         for tail in Tail.objects.filter(status=Tail.Status.REBUILDING):
             try:
                 unreplicated.carry_out(tail)
-            except Exception:  # so do the others
+            except Exception:  # one failure does not stop the others
                 log.exception("tail %s could not be rebuilt; it is tried again", tail)
 
 
 @worker_ready.connect
 def warm_up(**kwargs: object) -> None:
-    """Open the connections that a switch needs, before clients wait for it; then look for orphans at once."""
+    """Open the connections that a switch needs before clients wait for one, and look for orphans at once."""
     threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
     pick_up_orphans.delay()
 

@@ -1,4 +1,4 @@
-"""Looking at mirrors, clusters and access, again and again."""
+"""Periodic tasks that look at mirrors, clusters, Gateways and access."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tasks.single import single
 
 log = logging.getLogger(__name__)
 
-#: Seconds after which a look at a pair that no worker has begun is dropped: the next ones are asked for already.
+#: Seconds after which a look at a pair that no worker has begun is dropped: later ones are queued already.
 LOOK_EXPIRES_SECONDS = 5.0
 
 
 @shared_task(name="watching.look_at_mirrors", ignore_result=True)
 def look_at_mirrors() -> None:
-    """A task for each pair: a cluster that is lost keeps its own pair waiting, and no other."""
+    """Queue a look for each pair, so that a lost cluster delays only its own pair."""
     for pk in _pairs_with_mirrors():
         look_at_mirrors_of.apply_async((pk,), expires=LOOK_EXPIRES_SECONDS)
 
@@ -57,7 +57,7 @@ def look_at_clusters() -> None:
             for cluster in Cluster.objects.filter(generated=False):
                 try:
                     inventory.look_at_cluster(cluster)
-                except Exception:  # the others are looked at all the same
+                except Exception:  # one failure does not stop the others
                     log.exception("cluster %s could not be looked at", cluster)
 
 
@@ -83,7 +83,7 @@ def collect_access() -> None:
 
 @shared_task(name="watching.note_positions", ignore_result=True)
 def note_positions() -> None:
-    """A task for each pair, as for mirrors."""
+    """Queue a task for each pair, as for mirrors."""
     for pk in _pairs_with_mirrors():
         note_positions_of.apply_async((pk,), expires=LOOK_EXPIRES_SECONDS)
 
@@ -101,7 +101,7 @@ def note_positions_of(pair_pk: int) -> None:
 
 @shared_task(name="watching.anchor_audit", ignore_result=True)
 def anchor_audit() -> None:
-    """Keep the audit log's newest digest elsewhere, where that is wanted."""
+    """Store the audit log's newest digest outside the database, if that is configured."""
     if settings.AUDIT_ANCHORS:
         made = anchors.drop_anchor(Store(settings.AUDIT_ANCHORS))
         if made is not None:

@@ -1,11 +1,11 @@
-"""What the assignors of Kafka's own Java consumers (3.9) give to whom, and what would be if a group were
-another one. Pure: no I/O, no Django.
+"""The assignors of Kafka's own Java consumers (3.9): which member gets which partitions, and what a change of
+the group would do to that. Pure: no I/O, no Django.
 
     group = Group((Member("a-1", topics=("orders",)),), {"orders": 6}, "cooperative-sticky")
     assign(group)                       # what each member gets in the next rebalance
     what_if(group, AddMember("a-1"))    # what one more member like it would change
 
-:mod:`hadash.assignment.values` has the shapes, :mod:`hadash.assignment.what_if` the questions.
+:mod:`hadash.assignment.values` has the values, :mod:`hadash.assignment.what_if` the changes.
 """
 
 from hadash.assignment.assignors import ASSIGNORS, assign

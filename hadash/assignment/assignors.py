@@ -1,8 +1,8 @@
-"""The assignors that hadash knows, and what each gives to whom. Pure.
+"""The assignors that hadash knows. Pure.
 
-They are those of Kafka's Java consumers, 3.9. Other libraries have assignors of the same names that give
-other partitions to other members (librdkafka, franz-go, kafka-python): the group's leader decides, whichever
-library it is.
+They are those of Kafka's Java consumers, 3.9. Other libraries (librdkafka, franz-go, kafka-python) have
+assignors of the same names that assign partitions differently. The group's leader decides, with its own
+library.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from hadash.sentences import say
 class Assignor:
     """One of Kafka's assignors.
 
-    give: who gets what at once. cooperative: its members keep what they have while they join again. racks: it
-    prefers partitions that have a replica in a member's rack.
+    give: computes each member's partitions in the first round. cooperative: its members keep their partitions
+    while they join again. racks: it prefers partitions that have a replica in a member's rack.
     """
 
     give: Callable[[Group], Mapping[str, list[Partition]]]
@@ -30,7 +30,7 @@ class Assignor:
     racks: bool = True
 
 
-#: By the name that clients give them (``partition.assignment.strategy``'s classes call themselves so).
+#: The assignors by name, as the classes of ``partition.assignment.strategy`` call themselves.
 ASSIGNORS: Mapping[str, Assignor] = {
     "range": Assignor(assign_range),
     "roundrobin": Assignor(assign_round_robin, racks=False),
@@ -40,16 +40,17 @@ ASSIGNORS: Mapping[str, Assignor] = {
 
 
 def assign(group: Group) -> Assignment:
-    """What each member gets from the group's assignor in the next rebalance, in the order of the group's members.
+    """Return what each member gets from the group's assignor in the next rebalance, in the order of its
+    members.
 
-    With ``cooperative-sticky`` partitions that change hands are in nobody's list:
-    :func:`~hadash.assignment.rebalance.rebalance` goes on until they are given. A group without members gets
-    nothing (Java has no leader then).
+    With ``cooperative-sticky``, partitions that change hands are in no member's list:
+    :func:`~hadash.assignment.rebalance.rebalance` continues until they are assigned. A group without members
+    gets nothing (it has no leader).
 
-    Raises NotKnown for another assignor, for members with racks unless it is known that no broker shares one
-    with them (roundrobin does not look at racks), and for a few groups that the sticky assignors do strange
-    things to; AssignorFails where Java itself raises, and AssignorHangs where it never ends (both only with
-    members of several generations).
+    Raises NotKnown for an unknown assignor, for members with racks unless it is known that no broker shares
+    one with them (roundrobin does not look at racks), and for a few groups for which the sticky assignors'
+    result is not modelled; AssignorFails where Kafka's Java code itself raises, and AssignorHangs where it
+    never ends (both only with members of several generations).
 
     >>> from hadash.assignment.values import Member
     >>> members = (Member("a", topics=("t",)), Member("b", topics=("t",)))
@@ -64,7 +65,7 @@ def assign(group: Group) -> Assignment:
 
 
 def known(name: str) -> Assignor:
-    """The assignor of that name; raises NotKnown."""
+    """Return the assignor of that name; raises NotKnown."""
     if name not in ASSIGNORS:
         raise NotKnown(say("What the assignor %(name)s does is not known.", name=name))
     return ASSIGNORS[name]

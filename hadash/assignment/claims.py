@@ -1,4 +1,6 @@
-"""What members claim to own, and which of the claims hold: the first step of both sticky assignors. Pure."""
+"""The partitions that members claim to own, and which of the claims hold: the first step of both sticky
+assignors. Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ from hadash.assignment.java_order import JavaHashSet, string_hash
 from hadash.assignment.values import Group, Member, Partition
 from hadash.sentences import say
 
-#: The generation of a member that tells none.
+#: The generation of a member that reports none.
 NO_GENERATION = -1
 
-#: Which generation an assignor takes a member's claims to be of.
+#: Returns the generation that an assignor assumes for a member's claims.
 GenerationOf = Callable[[Member], int]
 
 
@@ -21,10 +23,11 @@ GenerationOf = Callable[[Member], int]
 class Claims:
     """The group as a sticky assignor reads it.
 
-    members: in the order of a Java HashMap, which decides who comes first.
-    topics: the Topics that count, with their numbers of partitions.
-    owned: what each member may keep, of Topics that count; also such as it does not subscribe to any more.
-    disputed: partitions that two members of one generation have claimed; nobody keeps them.
+    members: in the order of a Java HashMap, which decides ties.
+    topics: the existing Topics that a member subscribes to, with their numbers of partitions.
+    owned: the partitions of ``topics`` that each member may keep, also of Topics that it no longer subscribes
+    to.
+    disputed: partitions that two members of one generation have claimed; no member keeps them.
     newest: the highest generation, or NO_GENERATION.
     alike: all members have the same subscription.
     """
@@ -38,10 +41,10 @@ class Claims:
 
 
 def read_claims(group: Group, generation_of: GenerationOf) -> Claims:
-    """Settle who owns what: of two who claim a partition the one of the newer generation keeps it, and none
-    if they are of the same.
+    """Settle which member owns which partition: of two members that claim one, the one of the newer
+    generation keeps it; if their generations are equal, neither does.
 
-    Raises NotKnown when a member owns a partition of an existing Topic that the Topic does not have.
+    Raises NotKnown when a member claims a partition number that its Topic does not have.
     """
     order = JavaHashSet(string_hash, [member.id for member in group.members])
     by_id = {member.id: member for member in group.members}
@@ -58,8 +61,8 @@ def read_claims(group: Group, generation_of: GenerationOf) -> Claims:
                 continue
             _must_exist(partition, member, topics)
             other = claimant.get(partition)
-            # The other one's generation is read of its JOIN_GROUP alone, whatever its user data say: Kafka's
-            # code does so.
+            # The other member's generation is read from its JOIN_GROUP alone, not from its user data, as in
+            # Kafka's code.
             others = NO_GENERATION if other is None or other.generation is None else other.generation
             if other is not None and generation < others:
                 continue
@@ -86,8 +89,9 @@ def _must_exist(partition: Partition, member: Member, topics: Mapping[str, int])
 
 
 def _alike(members: tuple[Member, ...]) -> bool:
-    """Whether all subscribe to the same. Kafka compares with the first that subscribes to anything: members
-    before it, without a subscription, do not count as others, and get partitions like the rest.
+    """Return whether all members have the same subscription. Like Kafka, compares with the first member that
+    subscribes to anything: members before it, without a subscription, do not count as different and get
+    partitions like the rest.
     """
     first: frozenset[str] = frozenset()
     for member in members:

@@ -1,7 +1,7 @@
 """The sticky assignors' fast path, for members that all subscribe to the same Topics. Pure.
 
-Everybody gets ``least`` partitions, and some of them (``wanted``) one more. Members keep what they own as far
-as that lets them; the rest is dealt out in turn.
+Every member gets ``least`` partitions, and ``wanted`` of them get one more. Members keep what they own within
+these limits; the remaining partitions are dealt out in turn.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Given = dict[str, list[Partition]]
 
 
 def assign_alike(claims: Claims) -> tuple[Given, dict[Partition, str]]:
-    """Who gets what, and which of it others still own (and must give up first), with who gets it. There must
-    be a member.
+    """Return each member's partitions, and of these the ones that another member still owns (and must revoke
+    first), with their new owner. There must be at least one member.
     """
     least, wanted = divmod(sum(claims.topics.values()), len(claims.members))
     given, owners, short, even = _keep(claims, least, wanted)
@@ -44,8 +44,8 @@ def assign_alike(claims: Claims) -> tuple[Given, dict[Partition, str]]:
 def _keep(
     claims: Claims, least: int, wanted: int
 ) -> tuple[Given, dict[Partition, str], list[str], list[str]]:
-    """What each member keeps; who owned what is taken away; who has less than ``least``; who has just that,
-    and may get one more.
+    """Return the partitions that each member keeps; the former owners of those taken away; the members with
+    fewer than ``least``; the members with exactly ``least``, which may get one more.
     """
     given: Given = {}
     owners: dict[Partition, str] = {}

@@ -1,4 +1,4 @@
-"""What cannot be said of an assignment."""
+"""The errors of this package: assignments that cannot be computed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hadash.sentences import Sentence
 
 
 class NotKnown(Exception):
-    """What Kafka's assignor would do is not known here; ``sentence`` says why."""
+    """The result of Kafka's assignor is not known; ``sentence`` says why."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -14,7 +14,7 @@ class NotKnown(Exception):
 
 
 class AssignorFails(NotKnown):
-    """Kafka's own assignor ends with an exception for this group: its leader fails, and nobody gets anything."""
+    """Kafka's own assignor ends with an exception for this group: its leader fails, and no member gets anything."""
 
 
 class AssignorHangs(AssignorFails):

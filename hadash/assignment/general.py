@@ -1,8 +1,8 @@
 """The sticky assignors' general path, for members with different subscriptions. Pure.
 
-Members keep what they own and still subscribe to; what is left goes to the one with the least each time; then
-partitions are moved from members with more to members with less, until no move helps. If that has made
-nothing better, it is undone.
+Members keep the partitions that they own and still subscribe to. Each remaining partition goes to the member
+with the fewest. Then partitions are moved from members with more to members with fewer, until no move helps;
+if the result is not more even, the moves are undone.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Given = dict[str, set[Partition]]
 
 
 def assign_different(claims: Claims, generation_of: GenerationOf) -> Given:
-    """Who gets what. There must be a member. Raises AssignorFails where Kafka's code ends with an exception,
-    or never.
+    """Return each member's partitions. There must be at least one member. Raises AssignorFails where Kafka's
+    code ends with an exception, and AssignorHangs where it never ends.
     """
     potential = {
         topic: [member.id for member in claims.members if topic in member.topics] for topic in claims.topics
@@ -37,7 +37,7 @@ def assign_different(claims: Claims, generation_of: GenerationOf) -> Given:
         member.id: {partition for partition in claims.owned[member.id] if partition.topic in member.topics}
         for member in claims.members
     }
-    # Somebody has to give up a Topic anyway; then what is owned may be moved at once.
+    # A member has to release partitions of a Topic anyway: then owned partitions may be moved at once.
     revoking = any(len(given[member.id]) < len(claims.owned[member.id]) for member in claims.members)
     taken = {partition for each in given.values() for partition in each}
     free = [partition for partition in partitions if partition not in taken]
@@ -60,7 +60,7 @@ def assign_different(claims: Claims, generation_of: GenerationOf) -> Given:
 
 
 def _earlier_owners(claims: Claims, generation_of: GenerationOf) -> dict[Partition, str]:
-    """Who had a partition in the newest of the generations before the current one, by the members' own account."""
+    """Return each partition's owner in the newest generation before the current one, as the members report it."""
     found: dict[Partition, tuple[int, str]] = {}
     for member in claims.members:
         generation = generation_of(member)
@@ -72,11 +72,11 @@ def _earlier_owners(claims: Claims, generation_of: GenerationOf) -> dict[Partiti
 
 
 class _Table:
-    """Who has what while it is being evened out, the members sorted by how much they have."""
+    """The assignment while it is being evened out, with the members sorted by their number of partitions."""
 
     def __init__(self, claims: Claims, potential: dict[str, list[str]], given: Given) -> None:
         self.given = given
-        #: What members have that can neither get nor lose anything.
+        #: The partitions of members that can neither get nor lose any.
         self.fixed: Given = {}
         #: The subscribers of each Topic.
         self.potential = potential
@@ -90,7 +90,7 @@ class _Table:
             member: sum(claims.topics[topic] for topic in topics) for member, topics in self._topics.items()
         }
         self._holder = {partition: member for member, each in given.items() for partition in each}
-        #: How many partitions of a Topic who has.
+        #: The number of a Topic's partitions that each member has.
         self._holders = {
             topic: Counter(member for partition, member in self._holder.items() if partition.topic == topic)
             for topic in claims.topics
@@ -98,8 +98,8 @@ class _Table:
         self._sorted = sorted(self._rank(member) for member in given)
 
     def size(self, member: str) -> int:
-        """How many partitions a member has. Raises AssignorFails for one that was set aside: Kafka's code
-        does not expect it.
+        """Return the number of a member's partitions. Raises AssignorFails for a member that was set aside:
+        Kafka's code fails there.
         """
         if member not in self.given:
             raise AssignorFails(
@@ -117,25 +117,25 @@ class _Table:
         return {member: set(each) for member, each in self.given.items()}
 
     def state(self) -> object:
-        """Who has what, and where it has come from: all that further moves depend on."""
+        """Return each partition's holder and the moves so far: all that further moves depend on."""
         return frozenset(self._holder.items()), self.movements.state()
 
     def by_size(self) -> Iterator[str]:
-        """The members, those with the least first."""
+        """Iterate over the members, those with the fewest partitions first."""
         return (member for _, _, member in self._sorted)
 
     def least_of(self, topic: str) -> str:
-        """The subscriber of a Topic that has the least."""
+        """Return the Topic's subscriber with the fewest partitions."""
         return next(member for member in self.by_size() if topic in self._topics[member])
 
     def give(self, partition: Partition, member: str) -> None:
-        """A partition that nobody has."""
+        """Give a member a partition that no member has."""
         self._change(member, self.given[member].add, partition)
         self._holder[partition] = member
         self._holders[partition.topic][member] += 1
 
     def move(self, partition: Partition, target: str) -> None:
-        """Move a partition, or one that came from there instead."""
+        """Move a partition to ``target``, or instead one of the same Topic that came the opposite way."""
         partition = self.movements.instead_of(partition, self._holder[partition], target)
         source = self._holder[partition]
         self.movements.record(partition, source, target)
@@ -144,7 +144,7 @@ class _Table:
         self.give(partition, target)
 
     def set_aside_fixed(self) -> None:
-        """Leave members alone that have all they could have, and share no Topic of it with others."""
+        """Set aside the members that have all partitions that they could have and share no Topic with others."""
         for member in list(self.given):
             mine = self.given[member]
             if len(mine) >= self._all[member] and not any(
@@ -154,7 +154,7 @@ class _Table:
                 self.fixed[member] = self.given.pop(member)
 
     def is_balanced(self) -> bool:
-        """Whether no member could get a partition of somebody who has at least two more."""
+        """Return whether no member could get a partition of a member that has at least two more."""
         if self._sorted[0][0] >= self._sorted[-1][0] - 1:
             return True
         largest = {
@@ -178,8 +178,8 @@ class _Table:
 
 
 def _even_out(table: _Table, partitions: list[Partition], earlier: dict[Partition, str]) -> bool:
-    """Move partitions as long as it helps; whether any was moved. Raises AssignorHangs when that goes round
-    in a circle.
+    """Move partitions as long as it helps; return whether any was moved. Raises AssignorHangs when the moves
+    repeat in a circle.
     """
     moved = False
     seen: set[object] = set()
@@ -191,7 +191,7 @@ def _even_out(table: _Table, partitions: list[Partition], earlier: dict[Partitio
             size = table.size(table.holder(partition))
             owner = earlier.get(partition)
             if owner is not None and size > table.size(owner) + 1:
-                # Its owner of an earlier generation gets it back.
+                # Its owner in an earlier generation gets it back.
                 table.move(partition, owner)
             elif any(size > table.size(other) + 1 for other in table.potential[partition.topic]):
                 table.move(partition, table.least_of(partition.topic))
@@ -207,7 +207,7 @@ def _even_out(table: _Table, partitions: list[Partition], earlier: dict[Partitio
 
 
 def _unevenness(given: Collection[set[Partition]]) -> int:
-    """The differences of each pair of members, summed up.
+    """Return the sum of the differences in size between all pairs of members.
 
     >>> _unevenness([set("abc"), set("de"), set()])
     6

@@ -1,9 +1,9 @@
 """The order in which Java's HashMap and HashSet yield their keys, and in which Java sorts text: assignments
 depend on both.
 
-A HashMap puts a key into one of 2ⁿ places by its hash code and yields place by place; keys of one place come
-as they were put. It doubles its places when they are three quarters full. From the ninth key of one place on
-it makes a tree of them, with an order of its own: that is not modelled, but raises
+A HashMap puts a key into one of 2ⁿ buckets by its hash code and yields bucket by bucket; keys of one bucket
+come in insertion order. It doubles its buckets when it is three quarters full. From the ninth key of one
+bucket on it makes a tree of them, with an order of its own: that is not modelled and raises
 :class:`~hadash.assignment.errors.NotKnown`. (With member ids that end in UUIDs it does not happen.)
 """
 
@@ -21,8 +21,8 @@ K = TypeVar("K")
 
 _32_BITS = 0xFFFFFFFF
 _PLACES = 16
-#: A place with that many keys gets no further one: the map doubles, or makes a tree of them if it has so many
-#: places already.
+#: Most keys in one bucket: beyond that the map doubles, or makes a tree of them once it has
+#: ``_ENOUGH_FOR_TREES`` buckets.
 _CROWD, _ENOUGH_FOR_TREES = 8, 64
 
 
@@ -46,7 +46,7 @@ def partition_hash(partition: Partition) -> int:
 
 
 def sort_key(text: str) -> bytes:
-    """Java compares text by UTF-16 units, Python by code points.
+    """Return a key that sorts text as Java does: by UTF-16 units, while Python compares code points.
 
     >>> sorted(["\\uffee", "\\U0001f600"], key=sort_key) == ["\\U0001f600", "\\uffee"]
     True
@@ -76,7 +76,7 @@ class JavaHashSet(Generic[K]):
         return self._size
 
     def add(self, key: K) -> None:
-        """Put a key; raises NotKnown where Java would make a tree."""
+        """Add a key; raises NotKnown where Java would make a tree."""
         place = self._place(key)
         if key in place:
             return
@@ -92,7 +92,7 @@ class JavaHashSet(Generic[K]):
             self._double()
 
     def discard(self, key: K) -> None:
-        """Remove a key, if it is there. The places stay as many."""
+        """Remove a key, if it is there. The number of buckets does not change."""
         place = self._place(key)
         if key in place:
             place.remove(key)

@@ -1,5 +1,5 @@
-"""Which partitions a sticky assignor has moved so far, so that it does not move two of a Topic past each
-other. Pure.
+"""The partitions that a sticky assignor has moved so far, so that it does not move two partitions of a Topic
+in opposite directions. Pure.
 """
 
 from __future__ import annotations
@@ -7,19 +7,19 @@ from __future__ import annotations
 from hadash.assignment.java_order import JavaHashSet, partition_hash
 from hadash.assignment.values import Partition
 
-#: From whom, to whom.
+#: The source and target member of a move.
 Way = tuple[str, str]
 
 
 class Movements:
-    """Each moved partition's way, from whom it was with at the beginning to whom it is with now."""
+    """Each moved partition's way, from its holder at the beginning to its holder now."""
 
     def __init__(self) -> None:
         self._ways: dict[Partition, Way] = {}
         self._moved: dict[tuple[str, Way], JavaHashSet[Partition]] = {}
 
     def record(self, partition: Partition, source: str, target: str) -> None:
-        """A partition has moved. When it is back where it was at the beginning, it has not."""
+        """Record that a partition moved. One that is back at its first holder counts as not moved."""
         way = self._ways.pop(partition, None)
         if way is not None:
             self._forget(partition, way)
@@ -31,15 +31,15 @@ class Movements:
             )
 
     def instead_of(self, partition: Partition, source: str, target: str) -> Partition:
-        """The partition to move to ``target``: one of the same Topic that came the opposite way, if there is
-        one, goes back instead.
+        """Return the partition to move to ``target``: instead of ``partition``, one of the same Topic that
+        came the opposite way, if there is one.
         """
         way = self._ways.get(partition)
         back = (target, source if way is None else way[0])
         return next(iter(self._moved.get((partition.topic, back), ())), partition)
 
     def state(self) -> frozenset[tuple[Partition, Way]]:
-        """All ways, to compare."""
+        """Return all ways, for comparison."""
         return frozenset(self._ways.items())
 
     def _forget(self, partition: Partition, way: Way) -> None:

@@ -1,6 +1,7 @@
-"""``range`` and ``roundrobin``: assignors that do not look at what members have. Pure.
+"""``range`` and ``roundrobin``: assignors that do not look at the partitions that members own. Pure.
 
-Both take the members in one order: those with a group.instance.id first, by it, then the others by their member ids.
+Both take the members in the same order: first those with a group.instance.id, sorted by it, then the others
+by member id.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from hadash.assignment.values import Group, Member, Partition
 
 
 def assign_range(group: Group) -> dict[str, list[Partition]]:
-    """Topic by Topic, each subscriber gets a run of neighbouring partitions; the first ones get one more when
-    it does not come out even.
+    """Assign each subscriber of a Topic a run of neighbouring partitions, Topic by Topic; the first ones get
+    one more when the number does not divide evenly.
     """
     given: dict[str, list[Partition]] = {member.id: [] for member in group.members}
     members = _in_order(group)
@@ -29,8 +30,8 @@ def assign_range(group: Group) -> dict[str, list[Partition]]:
 
 
 def assign_round_robin(group: Group) -> dict[str, list[Partition]]:
-    """All partitions, Topic by Topic, are dealt out in a circle of all members; those that do not subscribe
-    are passed over.
+    """Deal out all partitions, Topic by Topic, in a circle of all members; members that do not subscribe to
+    the Topic are skipped.
     """
     given: dict[str, list[Partition]] = {member.id: [] for member in group.members}
     circle = deque(_in_order(group))

@@ -1,5 +1,5 @@
-"""A rebalance from its beginning to its end: one round of joining with eager assignors, as many as it takes
-with a cooperative one. Pure.
+"""A whole rebalance: one round of joining with an eager assignor, as many as it takes with a cooperative one.
+Pure.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from hadash.assignment.errors import NotKnown
 from hadash.assignment.values import Assignment, Group, Partition
 from hadash.sentences import say
 
-#: A cooperative rebalance takes two rounds, and some that begin with contradicting claims a third.
+#: Most rounds to try. A cooperative rebalance takes two; some that begin with contradicting claims take
+#: three.
 _ROUNDS = 8
 
 
 class Protocol(StrEnum):
-    """What members do with their partitions while they join: give all of them up, or keep them."""
+    """What members do with their partitions while they join: revoke all (eager) or keep them (cooperative)."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
@@ -25,11 +26,11 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """All members join, and get their partitions.
+    """One round of a rebalance: all members join, and get their partitions.
 
-    after: who has what then. revoked: what each member gives up in this round; eager: all that it had. given:
-    what each gets that it did not have (or had given up). Members without any are not in ``revoked`` and
-    ``given``.
+    after: the assignment at its end. revoked: the partitions that each member revokes in this round; with an
+    eager assignor, all that it had. given: the partitions that each member gets and did not have (or had
+    revoked). Members without any are not in ``revoked`` and ``given``.
     """
 
     after: Assignment
@@ -46,13 +47,13 @@ class Rebalance:
 
     @property
     def after(self) -> Assignment:
-        """Who has what when it is over."""
+        """The assignment at its end."""
         return self.rounds[-1].after
 
     @property
     def stopped(self) -> tuple[Partition, ...]:
-        """The partitions that nobody reads for a while: eager, all that were owned; cooperative, those that
-        change hands.
+        """The partitions that no member reads for a while: with an eager assignor all that were owned, with a
+        cooperative one those that change hands.
         """
         return tuple(
             sorted(
@@ -62,9 +63,10 @@ class Rebalance:
 
 
 def rebalance(group: Group) -> Rebalance:
-    """What comes of the group's next rebalance. Raises NotKnown, as :func:`~hadash.assignment.assignors.assign` does.
+    """Return the group's next rebalance. Raises NotKnown like :func:`~hadash.assignment.assignors.assign`.
 
-    Cooperative: members whose partitions are revoked join again at once, and what nobody had is given then.
+    With a cooperative assignor, members whose partitions are revoked join again at once; the revoked
+    partitions are assigned in that round.
     """
     if not known(group.assignor).cooperative:
         after = assign(group)
@@ -80,7 +82,7 @@ def rebalance(group: Group) -> Rebalance:
 
 
 def _joining_again(group: Group, owned: Assignment) -> Group:
-    """All have the generation that has just come about."""
+    """Return the group as it joins again: each member owns what it was assigned, in a new generation."""
     told = [each for member in group.members for each in (member.generation, member.user_data_generation)]
     generation = max((each for each in told if each is not None), default=0) + 1
     return replace(

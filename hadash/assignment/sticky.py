@@ -1,8 +1,8 @@
-"""``sticky`` and ``cooperative-sticky``: members keep what they have as far as balance allows. Pure.
+"""``sticky`` and ``cooperative-sticky``: members keep their partitions as far as balance allows. Pure.
 
-They differ in two things. What ``sticky`` takes a member's claims for is in its user data, for its partitions
-are revoked before it joins; and ``cooperative-sticky`` gives nobody a partition that another one still has:
-that one gives it up first, and joins again.
+They differ in two things. ``sticky`` reads a member's claims from its user data, because its partitions are
+revoked before it joins. ``cooperative-sticky`` gives no member a partition that another one still has: that
+member revokes it first, and joins again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hadash.assignment.values import Group, Member, Partition
 
 
 def assign_sticky(group: Group) -> dict[str, list[Partition]]:
-    """Raises NotKnown, AssignorFails."""
+    """Return what each member gets. Raises NotKnown, AssignorFails."""
     if not group.members:
         return {}
     claims = read_claims(group, _of_user_data)
@@ -26,7 +26,11 @@ def assign_sticky(group: Group) -> dict[str, list[Partition]]:
 
 
 def assign_cooperative(group: Group) -> dict[str, list[Partition]]:
-    """What each member gets at once: what others still have is in nobody's list. Raises NotKnown, AssignorFails."""
+    """Return what each member gets in the first round: partitions that another member still has are in no
+    list.
+
+    Raises NotKnown, AssignorFails.
+    """
     if not group.members:
         return {}
     claims = read_claims(group, _of_join_group)
@@ -45,8 +49,8 @@ def _of_join_group(member: Member) -> int:
 
 
 def _without_withheld(claims: Claims, given: Mapping[str, set[Partition]]) -> dict[str, list[Partition]]:
-    """Without what a member does not claim, and somebody else does who does not get it, whether that claim
-    holds or not.
+    """Return the assignment without the partitions that their new owner does not claim and that another
+    member claims but does not get, whether that claim holds or not.
     """
     claimed = {member.id: set(member.owned) for member in claims.members}
     given_up = {partition for member, mine in claimed.items() for partition in mine - given[member]}

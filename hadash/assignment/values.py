@@ -1,4 +1,4 @@
-"""A consumer group as its assignor sees it. Values: immutable, checked when they are made."""
+"""A consumer group as its assignor sees it. The values are immutable and checked at construction."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class Partition(NamedTuple):
         return f"{self.topic}-{self.number}"
 
 
-#: Who has which partitions: a member id to its partitions, sorted by Topic and number. Every member is there.
+#: An assignment: each member id with its partitions, sorted by Topic and number. It contains every member.
 Assignment: TypeAlias = Mapping[str, tuple[Partition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a group, with what it tells the leader when it joins.
+    """A member of a group, with the data that it sends to the leader when it joins.
 
-    id: its member id. Java's is its client.id (or group.instance.id) and a UUID. topics: what it subscribes
-    to; Topics that do not exist (yet) may be among them. owned: the partitions that it has now, and will
-    claim. ``range`` and ``roundrobin`` do not look at it. instance_id: ``group.instance.id``. rack:
-    ``client.rack``. generation: of its JOIN_GROUP (the consumer protocol's version 2; Java since 3.4).
-    user_data_generation: of the assignor's user data. Of a settled group neither is needed: they decide only
-    when members claim the same partition.
+    id: its member id. Java's consists of its client.id (or group.instance.id) and a UUID. topics: its
+    subscription; Topics that do not exist (yet) may be among them. owned: the partitions that it has now and
+    will claim; ``range`` and ``roundrobin`` ignore them. instance_id: ``group.instance.id``. rack:
+    ``client.rack``. generation: from its JOIN_GROUP (the consumer protocol's version 2; Java since 3.4).
+    user_data_generation: from the assignor's user data. A settled group needs neither generation: they decide
+    only when members claim the same partition.
 
-    Raises ValueError for a Topic or a partition that is there twice, and for a generation below 0.
+    Raises ValueError for a Topic or a partition given twice, and for a generation below 0.
     """
 
     id: str
@@ -63,11 +63,12 @@ class Group:
     """A consumer group of the classic protocol, and the Topics of its cluster.
 
     members: in the order of the coordinator's answer, as far as it is known. (It decides only between member
-    ids that share a place in a Java HashMap.) topics: each Topic's number of partitions. A Topic that is not
-    in it, or has none, does not exist for the leader. assignor: the group's protocol, as its coordinator
-    names it. broker_racks: the racks of the brokers; ``None``: not known. An empty set: no broker has one.
+    ids that share a bucket in a Java HashMap.) topics: each Topic's number of partitions. For the leader, a
+    Topic that is missing here or has 0 partitions does not exist. assignor: the group's protocol, as its
+    coordinator names it. broker_racks: the racks of the brokers; ``None``: not known; an empty set: no broker
+    has one.
 
-    Raises ValueError for two members with one id, or with one group.instance.id, and for a number of
+    Raises ValueError for two members with the same id or the same group.instance.id, and for a number of
     partitions below 0.
     """
 
@@ -87,7 +88,7 @@ class Group:
 
     @property
     def owned(self) -> Assignment:
-        """What the members have now.
+        """The members' current partitions.
 
         >>> Group((Member("a", owned=(Partition("t", 1), Partition("t", 0))),), {}, "range").owned
         {'a': (Partition(topic='t', number=0), Partition(topic='t', number=1))}
@@ -95,7 +96,8 @@ class Group:
         return {member.id: tuple(sorted(member.owned)) for member in self.members}
 
     def subscribed(self) -> dict[str, int]:
-        """The Topics that exist and that somebody subscribes to, with their numbers of partitions; by name.
+        """Return the existing Topics that a member subscribes to, with their numbers of partitions, sorted by
+        name.
 
         >>> Group((Member("a", topics=("t", "gone", "empty")),), {"t": 2, "empty": 0, "other": 9}, "range").subscribed()
         {'t': 2}
@@ -104,5 +106,5 @@ class Group:
         return {topic: self.topics[topic] for topic in sorted(names) if self.topics.get(topic)}
 
     def member(self, member_id: str) -> Member | None:
-        """The member of that id, if there is one."""
+        """Return the member of that id, or ``None``."""
         return next((member for member in self.members if member.id == member_id), None)

@@ -1,4 +1,4 @@
-"""What would be if a group had one member more or fewer, another assignor, or a Topic more partitions. Pure."""
+"""Predicts a group's assignment with a member more or fewer, another assignor, or more partitions. Pure."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from hadash.assignment.values import Assignment, Group, Member, Partition
 
 
 class UnknownName(Exception):
-    """A change is about a member or a Topic that the group does not have."""
+    """A change names a member or a Topic that the group does not have."""
 
 
 class Change(Protocol):
-    """A change of a group."""
+    """A change to a group."""
 
     def apply(self, group: Group) -> Group:
-        """The changed group. Raises UnknownName, NotKnown or ValueError."""
+        """Return the changed group. Raises UnknownName, NotKnown or ValueError."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddMember:
-    """One more member that subscribes like ``like``, with its client id, host and rack.
+    """One more member with the subscription, client id, host and rack of ``like``.
 
-    member_id: what it is called. Who gets what may depend on where that sorts (:func:`what_if_by_id`);
-    without it, right behind ``like``.
+    member_id: its member id. The assignment may depend on where it sorts (:func:`what_if_by_id`); without
+    one, it sorts right behind ``like``.
     """
 
     like: str
@@ -63,10 +63,11 @@ class RemoveMember:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAssignor:
-    """All members have been started again with another assignor.
+    """All members restart with another assignor.
 
-    Their claims do not survive that: sticky assignors begin afresh too. Member ids stay here as they are, so
-    that members can be compared (in truth dynamic members get new ones, which may sort in another way).
+    Their claims do not survive the restart, so sticky assignors begin without any, too. Member ids are kept
+    here so that members can be compared (in reality dynamic members get new ones, which may sort
+    differently).
     """
 
     assignor: str
@@ -83,7 +84,7 @@ class ChangeAssignor:
 
 @dataclass(frozen=True, slots=True)
 class SetPartitions:
-    """A Topic has that many partitions in all; Kafka can only add some. Raises ValueError for fewer than it has."""
+    """A Topic gets ``count`` partitions in all. Raises ValueError for fewer than it has: Kafka can only add some."""
 
     topic: str
     count: int
@@ -99,7 +100,8 @@ class SetPartitions:
 class Move(NamedTuple):
     """A partition that changes hands.
 
-    source: who has it now; ``None``: nobody. target: who gets it; ``None``: nobody.
+    source: the member that has it now; ``None``: no member. target: the member that gets it; ``None``: no
+    member.
     """
 
     partition: Partition
@@ -109,8 +111,8 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How partitions are spread: members, those of them without any, and the fewest and the most that one has
-    (0 without members).
+    """How evenly partitions are spread: the number of members, of members without any (``idle``), and the
+    fewest and the most partitions of one member (0 without members).
     """
 
     members: int
@@ -121,10 +123,10 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a change comes to.
+    """The result of a change.
 
-    group: the changed group. before, after: who has what, now and when the rebalance is over. moves: sorted
-    by partition; with those that nobody has now, or nobody gets.
+    group: the changed group. before, after: the assignment now and at the end of the rebalance. moves: sorted
+    by partition, including partitions that no member has now or gets.
     """
 
     group: Group
@@ -138,11 +140,11 @@ class Outcome:
 
     @property
     def moved(self) -> int:
-        """How many partitions go from one member to another."""
+        """The number of partitions that go from one member to another."""
         return sum(self.between().values())
 
     def between(self) -> Mapping[tuple[str, str], int]:
-        """How many partitions go from whom to whom."""
+        """Return the number of partitions that go from one member to another, by (source, target)."""
         return Counter(
             (move.source, move.target)
             for move in self.moves
@@ -159,10 +161,11 @@ class Outcome:
 
 
 def what_if(group: Group, *changes: Change) -> Outcome:
-    """What comes of changes, made in their order, at once. Without any: of the next rebalance for whatever reason.
+    """Return the result of changes that are made in their order, followed by one rebalance. Without changes,
+    the result of the next rebalance.
 
-    Raises NotKnown, as :func:`~hadash.assignment.assignors.assign` does; UnknownName for members and Topics
-    that are not there; ValueError for a member id that is there already, and for fewer partitions.
+    Raises NotKnown like :func:`~hadash.assignment.assignors.assign`; UnknownName for members and Topics that
+    do not exist; ValueError for a member id that exists already, and for fewer partitions.
     """
     changed = group
     for change in changes:
@@ -172,16 +175,16 @@ def what_if(group: Group, *changes: Change) -> Outcome:
 
 
 def what_if_by_id(group: Group, like: str) -> dict[str, Outcome]:
-    """What comes of one more member, for every place that its member id could have among those that begin
-    alike: an outcome for each.
+    """Return the results of one more member, one for each place that its member id could have among those
+    with the same prefix.
 
-    Java's member id is the client.id and a UUID, so that nobody knows beforehand where it sorts. Raises as
+    Java's member id is the client.id and a UUID, so where it sorts is not known beforehand. Raises like
     :func:`what_if`.
     """
     model = _member(group, like)
     stem = f"{model.client_id}-" if model.id.startswith(f"{model.client_id}-") else ""
     alike = sorted((member.id for member in group.members if member.id.startswith(stem)), key=sort_key)
-    # One before the first, and one behind each: text that is a little longer sorts directly behind.
+    # One before the first, and one behind each: an id with one more character sorts directly behind.
     ids = [*([stem] if stem else []), *(f"{each}+" for each in alike)]
     return {each: what_if(group, AddMember(like, each)) for each in ids}
 
@@ -199,7 +202,7 @@ def _moves(group: Group, after: Assignment) -> Iterable[Move]:
     generations = {member.id: member.generation or 0 for member in group.members}
     for partition in sorted({*owners, *targets}):
         target = next(iter(targets.get(partition, ())), None)
-        # Of several who claim it, the one whose claim is the newest has it.
+        # Of several members that claim it, the one with the newest generation has it.
         source = max(owners.get(partition, ()), key=generations.__getitem__, default=None)
         if source != target and target not in owners.get(partition, ()):
             yield Move(partition, source, target)

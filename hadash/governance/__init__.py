@@ -1,1 +1,1 @@
-"""What is risky about who uses what, and how: rules, and what they find."""
+"""The rules that find risky uses of clusters, and their findings."""

@@ -1,4 +1,4 @@
-"""Accepting a finding until a day, with a reason, and taking that back. The only door for both."""
+"""Accepts a finding until a day, with a reason, and withdraws an acceptance. The only place that does either."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hadash.governance.models import Acceptance, Finding
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 
-#: Days for which a finding may be accepted: what is accepted for ever is forgotten, and nobody looks at it again.
+#: Days for which a finding may be accepted, at most: a finding that is accepted for ever would be forgotten.
 MOST_DAYS = 366
 
-#: Characters of a reason.
+#: Characters of a reason, at most.
 MAX_REASON = 2000
 
 
 class NotAccepted(Exception):
-    """What was asked for is not possible. ``reasons`` are for the person who asked."""
+    """A finding cannot be accepted, or its acceptance not be withdrawn. ``reasons`` are for the user."""
 
     def __init__(self, *reasons: Sentence) -> None:
         super().__init__(" ".join(str(reason) for reason in reasons))
@@ -33,7 +33,8 @@ class NotAccepted(Exception):
 def accept(user: Any, finding: Finding, until: date, reason: str, address: str | None = None) -> Acceptance:
     """Accept a finding up to and with a day (UTC), in place of an earlier acceptance of it.
 
-    :raises PermissionDenied: ``user`` may not. :raises NotAccepted: the day or the reason is none.
+    :raises PermissionDenied: ``user`` may not.
+    :raises NotAccepted: the day or the reason is not valid, or the finding is resolved.
     """
     check_may(user, finding)
     today = timezone.now().date()
@@ -62,9 +63,10 @@ def accept(user: Any, finding: Finding, until: date, reason: str, address: str |
 
 
 def withdraw(user: Any, finding: Finding, address: str | None = None) -> None:
-    """The finding counts again.
+    """Withdraw the acceptance of a finding, which counts again.
 
-    :raises PermissionDenied: ``user`` may not. :raises NotAccepted: nobody has accepted it.
+    :raises PermissionDenied: ``user`` may not.
+    :raises NotAccepted: the finding is not accepted.
     """
     check_may(user, finding)
     with transaction.atomic():
@@ -79,7 +81,10 @@ def _end(finding: Finding) -> int:
 
 
 def check_may(user: Any, finding: Finding) -> None:
-    """:raises PermissionDenied: ``user`` may not accept findings of its pair."""
+    """Check that ``user`` may accept findings of the finding's pair.
+
+    :raises PermissionDenied: ``user`` may not.
+    """
     pair = Pair.objects.filter(name=finding.pair).first()
     if pair is None or not may(user, ACCEPT, pair):
         raise PermissionDenied("You may not accept findings.")

@@ -1,8 +1,8 @@
-"""Every risk that lies in a client itself, once: which of its uses of Topics and groups are hit. Pure.
+"""The risks that lie in clients themselves, and which of their uses of Topics and groups each one hits. Pure.
 
-Two look at clients: a plan at those that it moves (:mod:`hadash.governance.findings`, rows of PostgreSQL), and
-the risk job at all of them (:mod:`spark.rules.clients`, columns of the lake). Both read :data:`RISKS`, so neither
-can know other versions, or other acks, than the other. What is said of a risk stands in
+Two places look for them: a plan, in the clients that it moves (:mod:`hadash.governance.findings`, rows of
+PostgreSQL), and the risk job, in all clients (:mod:`spark.rules.clients`, columns of the lake). Both read
+:data:`RISKS`, so they cannot disagree about versions or acks. The sentences of a risk are in
 :mod:`hadash.governance.catalogue.clients`.
 """
 
@@ -16,18 +16,18 @@ from typing import Any
 
 from hadash.governance.catalogue import Code
 
-#: A version as its numbers, which compare as versions do.
+#: A version as three numbers, which compare as versions do.
 Release = tuple[int, int, int]
 
-#: What of a version is read: two or three numbers, each of which fits into 32 bits (builds of one's own are named
-#: after moments, too). As Python's and Java's expressions read it, which is the same.
+#: The part of a version that is read: two or three numbers of at most six digits each (private builds may be
+#: named after timestamps). Python and Java read this expression alike.
 RELEASE = r"^(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?!\d)"
 
 JAVA, KAFKA_PYTHON = "apache-kafka-java", "kafka-python"
 
 
 def release(version: str) -> Release | None:
-    """The numbers of a version; ``None`` for what is none.
+    """Return the numbers of a version; ``None`` for text that is not a version.
 
     >>> release("2.6.1-cp1"), release("3.2"), release("")
     ((2, 6, 1), (3, 2, 0), None)
@@ -41,13 +41,13 @@ def release(version: str) -> Release | None:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Releases of one library: in each of ``spans`` from the first up to, and without, the second."""
+    """Releases of one library: each of ``spans`` is (first release, first release that is not included)."""
 
     library: str
     spans: tuple[tuple[Release, Release], ...]
 
     def hold(self, library: str, version: str) -> bool:
-        """Whether a client of this library and version is one of them. One that does not say its version is not."""
+        """Return whether the version of a library is one of these. An unknown version is not."""
         numbers = release(version)
         if library != self.library or numbers is None:
             return False
@@ -55,21 +55,22 @@ class Versions:
 
 
 class Who(StrEnum):
-    """Whose uses are looked at, by how the client is in groups."""
+    """The clients whose uses count, by their membership in groups."""
 
     ANYBODY = "anybody"
-    MEMBER = "member"  # of the group that is used
-    OUTSIDER = "outsider"  # uses a group (commits in it) in which it was never a member
+    MEMBER = "member"  # was a member of the group that it uses
+    OUTSIDER = "outsider"  # uses a group (commits in it) of which it was never a member
     IN_NO_GROUP = "in no group"
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """The uses that are hit: of one kind, of clients that ``who`` says, whose details have one of the ``values``.
+    """The uses that a risk hits: of one kind, by clients as in ``who``, whose details have one of the
+    ``values``.
 
     :param kind: ``produce``, ``consume`` or ``group``, as in :class:`hadash.inventory.models.Access`.
-    :param values: by the name of a detail those that are risky; ``None``: nobody has said it.
-    :param versions: of which the client has to be one; empty: of any library.
+    :param values: the risky values of each detail, by its name; ``None``: the detail is not known.
+    :param versions: the releases that are hit; empty: any library.
     """
 
     code: Code
@@ -79,10 +80,10 @@ class Risk:
     versions: tuple[Versions, ...] = ()
 
 
-#: Acks of which the leader's word is enough. (A Gateway sees the acks of every write. Other sources do not tell
-#: them, and do not tell of clients that could be moved without being seen by a Gateway first.)
+#: The values of acks that do not wait for replicas. (A Gateway sees the acks of every write. Other sources do
+#: not report them, but a client that is moved has always been seen by a Gateway first.)
 ACKS_OF_ONE = (0, 1)
-#: Neither numbers its records nor writes in transactions.
+#: The details of a producer that neither numbers its records nor writes in transactions.
 _PLAIN: Mapping[str, tuple[int | bool | None, ...]] = {
     "idempotent": (False, None),
     "transactional": (False, None),
@@ -93,10 +94,10 @@ RISKS: dict[Code, Risk] = {
     for risk in (
         Risk(Code.ACKS, "produce", values={"acks": ACKS_OF_ONE}),
         Risk(Code.TRANSACTIONS, "produce", values={"transactional": (True,)}),
-        # (Who writes in transactions has a finding of its own.)
+        # (A transactional producer has a finding of its own.)
         Risk(Code.IDEMPOTENT, "produce", values={"idempotent": (True,), "transactional": (False, None)}),
-        # Who does not retry unless somebody has set it so. (Idempotent producers always retry: libraries refuse
-        # to be both idempotent and without retries.)
+        # Producers that do not retry by default. (Idempotent producers always retry: libraries refuse to be
+        # both idempotent and without retries.)
         Risk(
             Code.NO_RETRIES,
             "produce",
@@ -114,7 +115,7 @@ RISKS: dict[Code, Risk] = {
             Who.MEMBER,
             versions=(Versions(JAVA, (((2, 5, 0), (2, 6, 2)), ((2, 7, 0), (2, 7, 1)))),),
         ),
-        # The same fix stops commits of who is no member; fixed in 3.1.2 and 3.2.0.
+        # The same fix stops commits of clients that are not members; fixed in 3.1.2 and 3.2.0.
         Risk(
             Code.KAFKA_13563,
             "group",
@@ -128,11 +129,12 @@ RISKS: dict[Code, Risk] = {
 
 
 def has_joined(details: Mapping[str, Any]) -> bool:
-    """Of the use of a group: whether it is one by a member. It joined (a JOIN_GROUP tells a session timeout; the
-    first Gateways said no more), or committed with a generation, which only who has joined knows.
+    """Return whether a use of a group, with these details, is one by a member. A member has joined (its
+    JOIN_GROUP tells a session timeout; the first Gateways reported no more), or has committed with a
+    generation, which only members know.
 
-    A client that assigns its partitions itself may commit in a group, too, and its place is not carried over.
-    (Who reads as a member *now* is asked of the Gateways before each switch,
+    A client that assigns its partitions itself may commit in a group, too; its position is not carried over to
+    the other cluster. (Before each switch the Gateways are asked which clients read as members *now*,
     :mod:`hadash.switching.stages.self_assigned`.)
     """
     return bool(details.get("member")) or details.get("session_timeout_ms") is not None
@@ -140,7 +142,7 @@ def has_joined(details: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One access that was seen (see ``inventory.models.Access``)."""
+    """One use of a Topic or group that was seen (see :class:`hadash.inventory.models.Access`)."""
 
     appid: str
     client_id: str
@@ -164,7 +166,7 @@ class Seen:
 
 
 def hit(risk: Risk, seen: Sequence[Seen]) -> list[Seen]:
-    """The uses that a risk is in, of all that were ``seen`` of some clients."""
+    """Return those of the uses ``seen`` that a risk hits. ``seen`` has to contain all uses of its clients."""
     members = [row for row in seen if row.is_member]
     in_a_group = {row.client for row in members}
     in_this_group = {(row.client, row.resource) for row in members}
@@ -190,5 +192,5 @@ def _is_such(risk: Risk, row: Seen) -> bool:
 
 
 def clients(rows: Iterable[Seen]) -> tuple[str, ...]:
-    """Who they are, each once, in their order."""
+    """Return the names of the clients of some uses, each once, in their order."""
     return tuple(dict.fromkeys(row.who for row in rows))

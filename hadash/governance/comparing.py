@@ -1,4 +1,4 @@
-"""What has changed from one run of a job to another. The database compares: runs may have a million rows."""
+"""The differences between two runs of a job. The database compares them: runs may have a million rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from psycopg import sql
 from hadash.governance.models import Run
 from hadash.governance.selectors import TABLES
 
-#: By table: what makes rows of two runs the same, and what of them is compared. (Counts of requests grow all
-#: the time: an edge that is there in both is the same, and the cells of the map of coverage are of other
-#: AppIDs each time.) What is compared has a key without nulls.
+#: By table: the columns that identify a row in both runs, and the columns that are compared. (Counts of
+#: requests grow all the time, so an edge that is in both runs counts as unchanged. The cells of the map of
+#: coverage are of other AppIDs in each run and are not compared.) Where columns are compared, the key has no
+#: nulls.
 COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "edges": (("pair", "appid", "client_id", "kind", "resource", "cluster"), ()),
     "nodes": (("pair", "kind", "appid", "names"), ("cluster", "radius_instance", "radius_appid")),
@@ -37,16 +38,16 @@ COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "lag_days": (("pair", "mirror", "date"), ("over_rpo", "seconds_p95", "seconds_most")),
 }
 
-#: Rows of each kind of difference that are shown.
+#: Rows of each kind of difference that are shown, at most.
 SHOWN = 200
 
-#: Differences of a table that a process remembers: who has looked once may look again.
+#: Differences of a table that a process caches: the same comparison is often looked at again.
 REMEMBERED = 64
 
 
 @dataclass(frozen=True)
 class Change:
-    """A row that is in both runs, and not alike: ``values`` are (column, before, now) of those that differ."""
+    """A row that is in both runs with different values: ``values`` are (column, before, now) of those."""
 
     key: tuple[Any, ...]
     values: list[tuple[str, Any, Any]]
@@ -54,9 +55,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a table of a run differs from that of an earlier one: the keys of rows that came and went, and what
-    changed. Of each at most
-    :data:`SHOWN`; how many there are say the counts.
+    """The difference between a table of a run and that of an earlier one: the keys of added and gone rows, and
+    the changed rows. Of each at most :data:`SHOWN` are listed; the counts are complete.
     """
 
     table: str
@@ -74,21 +74,22 @@ class Difference:
 
 
 def tables_of(run: Run) -> list[str]:
-    """The tables of its job that can be compared."""
+    """Return the names of the run's tables that can be compared."""
     return [name for name in TABLES.get(Run.Job(run.job), {}) if name in COMPARED]
 
 
 def difference(name: str, before: Run, now: Run, pairs: Iterable[str]) -> Difference:
-    """What is other in one table of ``now``. Of a large fleet it takes seconds, once: published runs do not change.
+    """Return the difference between one table of ``before`` and of ``now``. For a large fleet this takes
+    seconds; the result is cached, because published runs do not change.
 
-    :param pairs: of which rows are compared.
+    :param pairs: the pairs whose rows are compared.
     """
     table = TABLES[Run.Job(now.job)][name]._meta.db_table
     return _difference(name, table, before.pk, now.pk, tuple(sorted(pairs)))
 
 
 def differences(before: Run, now: Run, pairs: Iterable[str]) -> list[Difference]:
-    """The same of all tables."""
+    """Return the differences of all tables, as :func:`difference` does for one."""
     wanted = list(pairs)
     return [difference(name, before, now, wanted) for name in tables_of(now)]
 
@@ -117,11 +118,11 @@ def _difference(name: str, table: str, before: int, now: int, pairs: tuple[str, 
 
 
 def _query(table: str, key: tuple[str, ...], values: tuple[str, ...]) -> sql.Composed:
-    """(how it differs, how many rows differ so, the key, the values before, the values now), at most so many
-    of each kind, in order.
+    """Return a query for rows of (kind of difference, number of rows of that kind, the key, the values before,
+    the values now), limited to the last parameter for each kind, in order.
 
-    The rows of both runs are put together by their keys: a join would depend on what PostgreSQL supposes of
-    runs that have just been published (a million rows took it minutes). For GROUP BY two nulls are alike.
+    It groups the rows of both runs by their keys: a join would depend on PostgreSQL's estimates for runs that
+    have just been published (with a million rows it took minutes). GROUP BY treats nulls as equal.
     """
     names = [sql.Identifier(name) for name in (*key, *values)]
     then, now = ([sql.Identifier(f"{side}_{name}") for name in values] for side in ("then", "now"))
@@ -162,5 +163,7 @@ def _listed(parts: Iterable[sql.Composable]) -> sql.Composed:
 
 
 def _read(value: Any) -> Any:
-    """(Django's connections answer JSON as text: the only texts here that begin so are lists of names.)"""
+    """Decode a value that is a JSON list. (Django's connections return JSON as text; no other text here begins
+    with ``["``.)
+    """
     return json.loads(value) if isinstance(value, str) and value.startswith('["') else value

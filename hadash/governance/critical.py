@@ -1,4 +1,4 @@
-"""Which AppIDs are critical: the work list begins with what makes their radii smaller."""
+"""Marks AppIDs as critical: the work list begins with the steps that make their radii smaller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hadash.inventory.models import AppID
 
 
 def mark(user: Any, appid: AppID, critical: bool, address: str | None = None) -> AppID:
-    """Say that ``appid`` is critical, or is not any more; nothing happens when that is so already.
+    """Mark ``appid`` as critical or as not critical. Idempotent.
 
     :raises PermissionDenied: ``user`` may not.
     """

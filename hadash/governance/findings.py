@@ -1,8 +1,8 @@
-"""What the rules of governance find about the clients that one switch moves. Pure.
+"""The findings of the rules of governance about the clients that one switch moves. Pure.
 
-Which uses are hit says :mod:`hadash.governance.client_risks`, how bad that is and what is said of it
-:mod:`hadash.governance.catalogue`. Here stands what depends on the switch besides. The rules of a pair say which
-findings stop a switch.
+:mod:`hadash.governance.client_risks` says which uses are hit, :mod:`hadash.governance.catalogue` has the
+severity and the sentences. This module adds what depends on the switch. The rules of a pair say which findings
+stop a switch.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hadash.sentences import Sentence, say
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What rules have to know besides.
+    """The facts about a switch that rules need besides the uses of its clients.
 
-    ``replicated``: Topics with more than one replica, on the cluster that is left. ``same_offsets``: Topics
-    whose records have the same offsets on both clusters. ``quiesce_seconds``: how long a switch waits for
-    consumers. ``elsewhere``: the other pairs in which AppIDs that move are used.
+    ``replicated``: Topics with more than one replica on the cluster that the clients leave. ``same_offsets``:
+    Topics whose records have the same offsets on both clusters. ``quiesce_seconds``: how long a switch waits
+    for consumers. ``elsewhere``: by AppID that moves, the other pairs in which it is used.
     """
 
     replicated: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule has found: about whom, in a sentence that says what to do."""
+    """A finding of a rule: the clients or AppIDs that it is about, and a sentence that says what to do."""
 
     code: Code
     who: tuple[str, ...]
@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``stops`` is whether its findings stop a switch where the rules of the pair do not say."""
+    """A rule about the clients of a switch. ``stops``: whether its findings stop a switch by default."""
 
     code: Code
     stops: bool
@@ -54,27 +54,31 @@ class Rule:
 
 
 def findings(seen: Iterable[Seen], circumstances: Circumstances) -> list[Finding]:
-    """What all rules find, the gravest first."""
+    """Return the findings of all rules, the gravest first."""
     rows = sorted(seen, key=lambda s: (s.appid, s.client_id, s.kind, s.resource))
     found = [rule.find(rows, circumstances) for rule in RULES.values()]
     return [finding for finding in found if finding is not None]
 
 
 def _found(code: Code, who: Iterable[str], **values: Any) -> Finding | None:
-    """The finding about ``who``, in the catalogue's words with these ``values``; ``None`` about nobody."""
+    """Return the finding about ``who``, in the catalogue's words with these ``values``; ``None`` if that is empty."""
     named, template = tuple(who), CATALOGUE[code].of_switch
     assert template is not None, f"{code} is no rule about the clients of a switch"
     return Finding(code, named, say(template.text, **values)) if named else None
 
 
 def acks(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
+    """Return the finding about clients that write with acks other than all to replicated Topics."""
     rows = [row for row in hit(RISKS[Code.ACKS], seen) if row.resource in circumstances.replicated]
     found = {row.who: row.details["acks"] for row in rows}
     return _found(Code.ACKS, found, clients=[f"{who} (acks={acks})" for who, acks in found.items()])
 
 
 def two_pairs(elsewhere: Mapping[str, Sequence[str]]) -> Finding | None:
-    """:param elsewhere: other pairs by AppID."""
+    """Return the finding about AppIDs that are used in other pairs, too.
+
+    :param elsewhere: the names of the other pairs, by AppID.
+    """
     named = [f"{appid} (also in pair {', '.join(pairs)})" for appid, pairs in elsewhere.items()]
     return _found(Code.TWO_PAIRS, elsewhere, appids=named)
 
@@ -124,5 +128,5 @@ RULES: dict[Code, Rule] = {
     )
 }
 
-#: The codes whose findings stop a switch where nobody has said otherwise.
+#: The codes whose findings stop a switch by default.
 STOPPING = tuple(code.value for code, rule in RULES.items() if rule.stops)

@@ -1,7 +1,7 @@
-"""Tables: runs of the pipeline, what they have published, findings, and who has accepted which of them.
+"""Tables: runs of the pipeline, the rows that they published, findings, and their acceptances.
 
-The jobs (``spark/publishing/``) write to these tables without Django: whoever changes a column changes
-``spark/schemas.py`` or ``spark/publishing/`` too, which ``tests/governance/test_published.py`` compares.
+The jobs (``spark/publishing/``) write to these tables without Django: a change of a column also needs a change
+in ``spark/schemas.py`` or ``spark/publishing/``; ``tests/governance/test_published.py`` compares them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hadash.shown import Look, Shown
 
 
 class Run(models.Model):
-    """One run of one job. Readers see the rows of the last one that is published, and never any of another."""
+    """One run of one job. Readers see only the rows of the last published run."""
 
     class Job(models.TextChoices):
         SNAPSHOT = "snapshot", _("Snapshot")
@@ -48,26 +48,27 @@ class Run(models.Model):
 
     job = models.CharField(max_length=10, choices=Job.choices)
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
-    #: Who asked for it; empty when the schedule did.
+    #: The user who asked for it; empty when the schedule did.
     asked_by = models.CharField(max_length=150, blank=True)
-    #: From when on it may begin, and when a worker was last told of it.
+    #: ``due_at``: when it may begin; ``handed_at``: when it was last handed to a worker.
     due_at = models.DateTimeField(default=timezone.now)
     handed_at = models.DateTimeField(null=True)
-    #: The how manieth try it is.
+    #: The number of this attempt, from 1.
     attempt = models.PositiveSmallIntegerField(default=1)
     began_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    #: What it was made from: ``day`` (the newest day of facts), ``facts`` (the version of the lake's
-    #: manifest), ``snapshot`` (when).
+    #: The input that it was made from: ``day`` (the newest day of facts), ``facts`` (the version of the lake's
+    #: manifest), ``snapshot`` (its time).
     watermark = models.JSONField(default=dict)
     #: Rows by table, seconds by step.
     rows = models.JSONField(default=dict)
     seconds = models.JSONField(default=dict)
-    #: ``malformed``: reports that made no sense, by reason; ``away``: clusters that did not answer.
+    #: ``malformed``: counts of reports that could not be read, by reason; ``away``: clusters that did not
+    #: answer.
     quality = models.JSONField(default=dict)
-    #: ``step``, ``done`` and ``total`` of what it does now.
+    #: ``step``, ``done`` and ``total`` of its current step.
     progress = models.JSONField(default=dict)
-    #: Why it has failed.
+    #: The reason of its failure.
     fault = models.TextField(blank=True)
 
     class Meta:
@@ -91,7 +92,7 @@ class Run(models.Model):
 
 
 class _Row(models.Model):
-    """A row of a run: it goes when the run goes."""
+    """A row of a run: it is deleted with the run."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+")
     pair = models.CharField(max_length=40)
@@ -105,7 +106,7 @@ def _name() -> models.CharField:
 
 
 class Edge(_Row):
-    """Who uses what (:data:`spark.schemas.EDGES`)."""
+    """A client's use of a Topic or group (:data:`spark.schemas.EDGES`)."""
 
     appid = _name()
     client_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, null=True)
@@ -127,7 +128,7 @@ class Edge(_Row):
 
 
 class Node(_Row):
-    """What moves with each thing (:data:`spark.schemas.NODES`)."""
+    """A thing that moves, with its radii (:data:`spark.schemas.NODES`)."""
 
     kind = models.CharField(max_length=12)
     appid = _name()
@@ -139,7 +140,7 @@ class Node(_Row):
 
     class Meta:
         indexes = [
-            # The order of the table: half of a large fleet may have the same radius.
+            # The order in which pages list the rows: half of a large fleet may have the same radius.
             models.Index(
                 fields=["run", "-radius_instance", "pair", "kind", "appid", "id"], name="node_in_order"
             ),
@@ -158,10 +159,10 @@ class Mark(_Row):
     radius_instance = models.BigIntegerField()
     number = models.BigIntegerField()
     neighbours = models.BigIntegerField()
-    #: On its island, whose edge is at 1.
+    #: The position on its island, whose edge is at 1.
     x = models.FloatField()
     y = models.FloatField()
-    #: The numbers of the drawn things that follow from it.
+    #: The numbers of the drawn things that have to move with it.
     leads_to = models.JSONField(default=list)
 
     class Meta:
@@ -169,8 +170,8 @@ class Mark(_Row):
 
 
 class Island(_Row):
-    """What hangs together (:data:`spark.schemas.ISLANDS`). ``kind``, ``appid`` and ``names`` say what is in
-    its midst.
+    """Things that are connected (:data:`spark.schemas.ISLANDS`). ``kind``, ``appid`` and ``names`` are those of
+    the thing in its centre.
     """
 
     island = models.BigIntegerField()
@@ -182,11 +183,11 @@ class Island(_Row):
     identities = models.BigIntegerField()
     topics = models.BigIntegerField()
     groups = models.BigIntegerField()
-    #: Empty when its things are on both.
+    #: The cluster of its things; empty when they are on both.
     cluster = models.CharField(max_length=40, blank=True)
     radius_instance = models.BigIntegerField()
     radius_appid = models.BigIntegerField()
-    #: Its circle on the map; null for one that is too small to have one.
+    #: Its circle on the map; null for an island that is too small to have one.
     x = models.FloatField(null=True)
     y = models.FloatField(null=True)
     r = models.FloatField(null=True)
@@ -199,7 +200,9 @@ class Island(_Row):
 
 
 class Sharing(_Row):
-    """How many use one AppID (:data:`spark.schemas.SHARING`)."""
+    """The sharing degree of an AppID: the numbers of clients and applications that use it
+    (:data:`spark.schemas.SHARING`).
+    """
 
     appid = _name()
     clients = models.BigIntegerField()
@@ -207,8 +210,8 @@ class Sharing(_Row):
     libraries = models.BigIntegerField()
     groups = models.BigIntegerField()
     topics = models.BigIntegerField()
-    #: Applications that can be told apart by the names, hosts and groups of its clients, and how many things
-    #: move with it at most.
+    #: ``applications``: those that can be told apart by the names, hosts and groups of its clients; ``radius``:
+    #: how many things move with it at most.
     applications = models.BigIntegerField(default=1)
     radius = models.BigIntegerField(default=0)
     radius_by_appid = models.BigIntegerField(default=0)
@@ -216,7 +219,7 @@ class Sharing(_Row):
     class Meta:
         indexes = [
             models.Index(fields=["run", "pair", "appid"]),
-            # The orders of the ranking and of what is hardest to move.
+            # The orders of the ranking by clients and of the AppIDs that are hardest to move.
             models.Index(fields=["run", "-clients", "pair", "appid"], name="sharing_by_clients"),
             models.Index(fields=["run", "-radius", "-clients", "pair", "appid"], name="sharing_by_radius"),
         ]
@@ -244,7 +247,7 @@ class Coverage(_Row):
 
 
 class CoverageCell(_Row):
-    """How well the clients of an AppID are known that use one Topic (:data:`spark.schemas.COVERAGE_CELLS`)."""
+    """How well the clients of an AppID that use one Topic are known (:data:`spark.schemas.COVERAGE_CELLS`)."""
 
     appid = _name()
     topic = models.CharField(max_length=MAX_RESOURCE_LENGTH)
@@ -260,13 +263,13 @@ class CoverageCell(_Row):
 
 
 class AdviceStep(_Row):
-    """Which AppID's InstanceIDs to register next (:data:`spark.schemas.ADVICE`)."""
+    """An AppID whose InstanceIDs to register next (:data:`spark.schemas.ADVICE`)."""
 
     place = models.BigIntegerField()
     appid = _name()
     before = models.BigIntegerField()
     after = models.BigIntegerField()
-    #: The same of the radii that take a critical AppID along; null where none is on its island.
+    #: The same for the radii that contain a critical AppID; null where none is on its island.
     critical_before = models.BigIntegerField(null=True)
     critical_after = models.BigIntegerField(null=True)
     clients = models.JSONField(default=list)
@@ -294,7 +297,7 @@ class LagDay(_Row):
 
 
 class Found(_Row):
-    """What a rule found in one run (:data:`spark.schemas.FINDINGS`): two runs are compared by these."""
+    """A finding of one run (:data:`spark.schemas.FINDINGS`): two runs are compared by these."""
 
     code = models.CharField(max_length=40)
     appid = _name()
@@ -306,7 +309,7 @@ class Found(_Row):
 
 
 class Finding(models.Model):
-    """What a rule finds, over all runs: since when it is open, or when it was resolved."""
+    """A finding of a rule over all runs: since when it is open, or when it was resolved."""
 
     class State(models.TextChoices):
         OPEN = "open", pgettext_lazy("finding", "open")
@@ -314,23 +317,23 @@ class Finding(models.Model):
 
     pair = models.CharField(max_length=40)
     code = models.CharField(max_length=40)
-    #: Whose it is; empty for nobody's.
+    #: The AppID that it belongs to; empty: none.
     appid = _name()
-    #: What it is about: the rule's entry in the catalogue says what that is.
+    #: The name of the thing that it is about; the rule's entry in the catalogue says of which kind that is.
     name = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
-    #: What it adds to a score.
+    #: The points that it adds to a score.
     weight = models.PositiveSmallIntegerField()
     evidence = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
-    #: When it was found first, when it came up last, and when it was resolved last.
+    #: When it was first found, last opened, and last resolved.
     first_at = models.DateTimeField()
     opened_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
-    #: How often it has come up again.
+    #: How often it was opened again after it was resolved.
     reopened = models.PositiveIntegerField(default=0)
-    #: How much of it there is, in what its rule counts (:attr:`Entry.measure`); null where the rule counts
-    #: nothing. ``least``: what that is compared with: as much as there was when it came up, when it was last
-    #: said to be worse, or when it got much better; ``worse_at``: when it was last said to be.
+    #: How large it is, in the unit that its rule counts (:attr:`Entry.measure`); null where the rule counts
+    #: nothing. ``least``: the measure that it is compared with: that of when it was opened, was last reported
+    #: as worse, or got much better; ``worse_at``: when it was last reported as worse.
     measure = models.FloatField(null=True)
     least = models.FloatField(null=True)
     worse_at = models.DateTimeField(null=True)
@@ -341,7 +344,8 @@ class Finding(models.Model):
         ordering = ("-weight", "pair", "code", "appid", "name")
         constraints = [models.UniqueConstraint(fields=["pair", "code", "appid", "name"], name="finding_once")]
         indexes = [
-            # What is counted (scores, rules, AppIDs) stands in the index; so does the order of the list.
+            # The index holds the counted columns (scores, rules, AppIDs); the next one has the order of the
+            # list.
             models.Index(
                 fields=["pair", "state", "-weight"], include=["id", "code", "appid"], name="finding_counted"
             ),
@@ -360,28 +364,28 @@ class Finding(models.Model):
 
     @property
     def entry(self) -> Entry | None:
-        """The rule; ``None`` for one that this version does not know any more."""
+        """The rule; ``None`` for a rule that this version no longer has."""
         return CATALOGUE.get(Code(self.code)) if self.code in set(Code) else None
 
 
 class Posture(models.Model):
-    """How a pair stands on a day (UTC), in figures: what runs have last said of it on that day
-    (:mod:`spark.publishing.posture`). They outlive the runs. What no run has said is null.
+    """The figures of a pair on a day (UTC), as published by the last runs of that day
+    (:mod:`spark.publishing.posture`). They outlive the runs. A figure that no run has published is null.
     """
 
     pair = models.CharField(max_length=40)
     day = models.DateField()
-    #: AppIDs that were seen, and those of them all of whose Topics are mirrored.
+    #: AppIDs that were seen, and how many of them have all their Topics mirrored.
     appids = models.BigIntegerField(null=True)
     mirrored_appids = models.BigIntegerField(null=True)
-    #: client.ids that were seen, and those of them that are registered.
+    #: client.ids that were seen, and how many of them are registered.
     clients = models.BigIntegerField(null=True)
     registered = models.BigIntegerField(null=True)
-    #: AppIDs that several clients use, and how many things move together at most, by InstanceIDs and by AppIDs.
+    #: AppIDs that several clients use, and the largest radius by InstanceIDs and by AppIDs.
     shared_appids = models.BigIntegerField(null=True)
     largest_radius = models.BigIntegerField(null=True)
     largest_radius_by_appid = models.BigIntegerField(null=True)
-    #: Findings that count, by severity.
+    #: Numbers of findings that count, by severity.
     high = models.BigIntegerField(null=True)
     medium = models.BigIntegerField(null=True)
     low = models.BigIntegerField(null=True)
@@ -395,14 +399,14 @@ class Posture(models.Model):
 
 
 class Acceptance(models.Model):
-    """Somebody has accepted a finding until a day: it stays, and does not count meanwhile."""
+    """An acceptance of a finding until a day: the finding stays open, but does not count meanwhile."""
 
     finding = models.ForeignKey(Finding, models.CASCADE, related_name="acceptances")
     until = models.DateField()
     reason = models.TextField()
     accepted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     accepted_at = models.DateTimeField(default=timezone.now)
-    #: When it was taken back; null while it holds.
+    #: When it was withdrawn; null while it holds.
     withdrawn_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -1,8 +1,8 @@
-"""Whose AppIDs are. A page of an AppID names the owner, reports tell each owner what is theirs
-(:mod:`hadash.reports.recipients`).
+"""The owners of AppIDs. The page of an AppID names its owner; reports send each owner the parts about their
+AppIDs (:mod:`hadash.reports.recipients`).
 
-hadash knows no owner by itself: people say it on the page, programs through the API, and what stands in a
-directory comes as a file.
+hadash knows no owner by itself: people set it on the page, programs through the API, and a directory is
+imported as a file.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from hadash.audit.models import record
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
 
-#: Columns that a file of owners has at least; others are passed over, so that the export of all AppIDs is one.
+#: The columns that a file of owners needs. Others are ignored, so that the export of all AppIDs can be
+#: imported.
 COLUMNS = ("pair", "appid", "owner")
-#: Bytes and lines of a file: a fleet of 100,000 AppIDs has a tenth.
+#: Bytes and lines of a file, at most: that of a fleet of 100,000 AppIDs has a tenth.
 MOST_BYTES, MOST_LINES = 50_000_000, 1_000_000
-#: Faults of a file that are told, and names of what was not found.
+#: Faults of a file, and unknown names, that are listed at most.
 MOST_TOLD = 10
 
 MAX_OWNER: int = AppID._meta.get_field("owner").max_length  # type: ignore[assignment]
 
 
 class OwnerRefused(ValueError):
-    """``reasons`` say all that is wrong; nothing was changed."""
+    """An owner or a file of owners is not valid; nothing was changed. ``reasons`` are all faults."""
 
     def __init__(self, *reasons: Sentence) -> None:
         super().__init__(" ".join(map(str, reasons)))
@@ -41,9 +42,9 @@ class OwnerRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``changed``: AppIDs with another owner than before. ``same``: those that had it already. ``unknown``:
-    names (pair › AppID) of some that there are not, or that the person may not change; ``left_out``: how
-    many.
+    """The result of an import. ``changed``: the number of AppIDs with a new owner. ``same``: the number of
+    those that had it already. ``unknown``: names (pair › AppID) of AppIDs that do not exist or that the user
+    may not change, at most :data:`MOST_TOLD`; ``left_out``: the number of all of these.
     """
 
     changed: int
@@ -53,9 +54,10 @@ class Imported:
 
 
 def set_owner(user: Any, appid: AppID, owner: str, address: str | None = None) -> AppID:
-    """Say whose ``appid`` is; empty: nobody's. Nothing happens when that is so already.
+    """Set the owner of ``appid``; empty: none. Idempotent.
 
-    :raises PermissionDenied: ``user`` may not. :raises OwnerRefused: it is no name.
+    :raises PermissionDenied: ``user`` may not.
+    :raises OwnerRefused: the name is not valid.
     """
     if not may(user, CHANGE_APPID, appid.pair):
         raise PermissionDenied("You may not say whose AppIDs are.")
@@ -71,9 +73,9 @@ def set_owner(user: Any, appid: AppID, owner: str, address: str | None = None) -
 
 
 def cleaned(owner: str) -> str:
-    """One line without blanks around it: the same owner is spelt in one way.
+    """Return an owner's name as one line with single blanks, so that the same owner is spelt in one way.
 
-    :raises OwnerRefused: it is too long.
+    :raises OwnerRefused: it is too long, or has characters that are not printable.
 
     >>> cleaned("  Kafka  platform\\n team ")
     'Kafka platform team'
@@ -85,10 +87,11 @@ def cleaned(owner: str) -> str:
 
 
 def import_owners(user: Any, content: bytes, address: str | None = None) -> Imported:
-    """What a file says of owners, all of it in one transaction. AppIDs that are not in it stay as they are.
+    """Set the owners that a file names, in one transaction. AppIDs that are not in it stay unchanged.
 
-    :param content: CSV with the columns ``pair``, ``appid`` and ``owner``; an empty owner: nobody's.
-    :raises PermissionDenied: ``user`` may change no AppID. :raises OwnerRefused: the file is none; nothing was changed.
+    :param content: CSV with the columns ``pair``, ``appid`` and ``owner``; an empty owner: none.
+    :raises PermissionDenied: ``user`` may change no AppID.
+    :raises OwnerRefused: the file is not valid; nothing was changed.
     """
     pairs = {pair.name: pair.pk for pair in pairs_where(user, CHANGE_APPID)}
     if not pairs:
@@ -122,9 +125,9 @@ def import_owners(user: Any, content: bytes, address: str | None = None) -> Impo
 
 
 def owners_of(content: bytes) -> dict[tuple[str, str], str]:
-    """(pair, AppID) → owner.
+    """Return the owners that a file names, by (pair, AppID).
 
-    :raises OwnerRefused: with all that is wrong.
+    :raises OwnerRefused: with its faults.
 
     >>> owners_of(b"pair,appid,owner,critical\\nmain,shop,Trade,yes\\n")
     {('main', 'shop'): 'Trade'}
@@ -153,7 +156,7 @@ def owners_of(content: bytes) -> dict[tuple[str, str], str]:
 
 
 def _text(content: bytes) -> str:
-    """UTF-8, or what Excel writes in Chinese.
+    """Decode UTF-8, or GB18030, in which Chinese Excel writes.
 
     >>> _text("购物".encode()), _text("购物".encode("gb18030"))
     ('购物', '购物')
@@ -169,7 +172,7 @@ def _text(content: bytes) -> str:
 
 
 def _read(reader: csv.DictReader[str], found: dict[tuple[str, str], str]) -> Iterator[Sentence]:
-    """Put what the lines say into ``found``; what is wrong with them."""
+    """Read the lines into ``found``, and yield their faults."""
     for row in reader:
         line = reader.line_num
         if line > MOST_LINES:

@@ -1,6 +1,4 @@
-"""What the jobs have published, as people read it: always of the last run that is published, and of pairs
-that they may see.
-"""
+"""Queries for the rows that the jobs have published: of the last published run, and of pairs that a user may see."""
 
 from __future__ import annotations
 
@@ -41,27 +39,27 @@ TABLES: dict[Run.Job, dict[str, Any]] = {
 }
 
 
-#: Runs whose counts a process remembers: more than are kept.
+#: Runs whose counts a process caches: more than are kept.
 REMEMBERED = 512
 
 
 def pair_names(user: Any) -> list[str]:
-    """The pairs that a user may see."""
+    """Return the names of the pairs that a user may see, sorted."""
     return list(pairs_where(user).order_by("name").values_list("name", flat=True))
 
 
 def published_runs(job: Run.Job) -> QuerySet[Run]:
-    """All that are kept, the newest first."""
+    """Return the published runs of a job that are kept, the newest first."""
     return Run.objects.filter(job=job, state=Run.State.PUBLISHED).order_by("-pk")
 
 
 def published(job: Run.Job) -> Run | None:
-    """The run whose rows are shown."""
+    """Return the last published run of a job, whose rows are shown; ``None``: there is none yet."""
     return published_runs(job).first()
 
 
 def rows(model: Any, run: Run | None, pairs: Iterable[str]) -> QuerySet[Any]:
-    """The rows of one run, of some pairs."""
+    """Return the rows of one run, of some pairs; none without a run."""
     if run is None:
         return model.objects.none()
     return model.objects.filter(run=run, pair__in=list(pairs))
@@ -71,25 +69,25 @@ def rows(model: Any, run: Run | None, pairs: Iterable[str]) -> QuerySet[Any]:
 
 
 def in_force() -> QuerySet[Acceptance]:
-    """The acceptances that hold today."""
+    """Return the acceptances that hold today."""
     return Acceptance.objects.filter(withdrawn_at=None, until__gte=timezone.now().date())
 
 
 def findings(pairs: Iterable[str]) -> QuerySet[Finding]:
-    """Findings of some pairs, the gravest first, each with ``accepted_until`` (``None``: it counts)."""
+    """Return the findings of some pairs, the gravest first, each with ``accepted_until`` (``None``: not accepted)."""
     until = in_force().filter(finding=OuterRef("pk")).values("until")[:1]
     return Finding.objects.filter(pair__in=list(pairs)).annotate(accepted_until=Subquery(until))
 
 
 def counting(pairs: Iterable[str]) -> QuerySet[Finding]:
-    """Those that make up the scores: open, and accepted by nobody."""
+    """Return the findings that count in the scores: those that are open and not accepted."""
     accepted = in_force().filter(finding=OuterRef("pk"))
     return Finding.objects.filter(~Exists(accepted), pair__in=list(pairs), state=Finding.State.OPEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The weights of the findings that count, added up; how many of each weight they are."""
+    """The sum of the weights of findings, and their numbers by severity."""
 
     score: int
     high: int
@@ -98,7 +96,7 @@ class Score:
 
 
 def score(found: QuerySet[Finding]) -> Score:
-    """Of the findings that count among ``found``."""
+    """Return the score of ``found``, all of which count."""
     counts = found.order_by().values_list("weight").annotate(Count("pk"))
     weights: Counter[int] = Counter(dict(counts))
     high, medium, low = (weights[WEIGHTS[each]] for each in (Severity.HIGH, Severity.MEDIUM, Severity.LOW))
@@ -106,22 +104,21 @@ def score(found: QuerySet[Finding]) -> Score:
 
 
 def worst_appids(pairs: Iterable[str], most: int) -> list[dict[str, Any]]:
-    """The AppIDs with the highest scores: ``pair``, ``appid``, ``score``."""
+    """Return the AppIDs with the highest scores: ``pair``, ``appid``, ``score``."""
     found = counting(pairs).exclude(appid="").order_by().values("pair", "appid")
     ranked = found.annotate(score=Sum("weight")).order_by("-score", "pair", "appid")
     return [dict(row) for row in ranked[:most]]
 
 
-#: How scores stand: (by pair, the worst AppIDs).
+#: The scores by pair, and the AppIDs with the highest scores.
 Scores = tuple[dict[str, Score], list[dict[str, Any]]]
 
 
 def scores(pairs: Sequence[str], most: int) -> Scores:
-    """The score of each pair, and the AppIDs with the highest scores, as :func:`worst_appids`.
+    """Return the score of each pair, and the AppIDs with the highest scores as in :func:`worst_appids`.
 
-    Findings change when a run is published, and what counts of them when somebody accepts one, takes that
-    back, or a day is over: between these it is remembered. (A fleet of a hundred thousand AppIDs has as
-    many findings.)
+    The result is cached until a run is published, a finding is accepted, an acceptance is withdrawn, or a
+    day is over: nothing else changes it. (A fleet of a hundred thousand AppIDs has as many findings.)
     """
     accepted = Acceptance.objects.aggregate(pk=Max("pk"), withdrawn=Max("withdrawn_at"))
     run = published(Run.Job.RISK)
@@ -137,17 +134,16 @@ def _scores(pairs: tuple[str, ...], most: int, state: tuple[Any, ...]) -> Scores
 # -- coverage over time ------------------------------------------------------------------------------------------
 
 
-#: What is counted of the clients of an AppID: columns of :data:`spark.schemas.COVERAGE`.
+#: The counts of the clients of an AppID: columns of :data:`spark.schemas.COVERAGE`.
 COVERAGE_COUNTS = ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing")
 
 
 def coverage_over_time(pairs: Iterable[str], appid: str = "") -> list[dict[str, Any]]:
-    """Of each run of the job that is kept, the newest first, and each pair: how many clients there were, and
-    how well they were known.
+    """Return the coverage of each pair in each kept run of the job, the newest first.
 
-    ``run``, ``at``, ``pair``, and :data:`COVERAGE_COUNTS` added up over AppIDs.
+    Each row has ``run``, ``at``, ``pair``, and :data:`COVERAGE_COUNTS` added up over AppIDs.
 
-    :param appid: of this one alone.
+    :param appid: count only this AppID.
     """
     wanted = set(pairs)
     runs = list(published_runs(Run.Job.COVERAGE).values_list("pk", "ended_at"))
@@ -165,7 +161,7 @@ def coverage_over_time(pairs: Iterable[str], appid: str = "") -> list[dict[str, 
 
 
 def _summed(rows: QuerySet[Coverage]) -> dict[int, dict[str, dict[str, int]]]:
-    """By run and pair, the counts of some rows added up. One query."""
+    """Return the sums of the counts of some rows, by run and pair. One query."""
     sums: Iterable[Any] = (
         rows.order_by()
         .values("run", "pair")
@@ -180,7 +176,7 @@ def _summed(rows: QuerySet[Coverage]) -> dict[int, dict[str, dict[str, int]]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coverage_counted(run: int) -> dict[str, dict[str, int]]:
-    """Of all AppIDs, by pair. Remembered: a run that is published does not change, and may have a hundred
-    thousand rows.
+    """Return the sums over all AppIDs of a run, by pair. Cached: a published run does not change, and may have
+    a hundred thousand rows.
     """
     return _summed(Coverage.objects.filter(run=run)).get(run, {})

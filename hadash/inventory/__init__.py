@@ -1,1 +1,1 @@
-"""Clusters, pairs, AppIDs, InstanceIDs and the access that was observed."""
+"""Clusters, pairs, AppIDs, InstanceIDs, and the access that was observed."""

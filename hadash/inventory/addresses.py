@@ -1,8 +1,8 @@
-"""Which addresses hadash asks of those that Gateways name. They stand in ZooKeeper, and who can write there must not
-make the web server fetch from wherever it can reach.
+"""Restricts the Gateway addresses that hadash sends requests to. Gateways write them to ZooKeeper, and somebody
+who can write there must not make the web server send requests to any host that it can reach.
 
-An address is resolved once and asked at what it resolved to: a name that says something else a moment later changes
-nothing.
+An address is resolved once and the request goes to the resolved address: a name that resolves differently a
+moment later changes nothing.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from urllib.parse import urlsplit
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-#: The setting that says which hosts are asked.
+#: The setting with the hosts that may be asked.
 SETTING = "HADASH_GATEWAY_ADMIN_HOSTS"
 
 
 class AddressRefused(Exception):
-    """A Gateway's address that is not asked. The message says why, and what to do."""
+    """A Gateway's address must not be asked. The message says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedAt:
-    """Where to connect to (``urls``, each with an address for a host, the next when nobody takes a connection
-    at one), and which host is meant: for the header and for TLS.
+    """Where to connect to. ``urls`` have resolved addresses as hosts; each is tried when the one before does
+    not take a connection. ``host`` is for the Host header, ``name`` for TLS.
     """
 
     urls: tuple[str, ...]
@@ -37,7 +37,7 @@ class AskedAt:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Host names that may be asked wherever they are, and networks for all others.
+    """Host names that may be asked whatever they resolve to, and networks for all other hosts.
 
     >>> allowed = AllowedHosts.of(["10.0.0.0/8", "gw-1.example", ".gateways.example"])
     >>> allowed.knows("gw-1.example"), allowed.knows("a.gateways.example"), allowed.knows("example")
@@ -51,9 +51,10 @@ class AllowedHosts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> AllowedHosts:
-        """Networks (``10.0.0.0/8``), addresses, host names, and all names below one (``.example.com``).
+        """Parse networks (``10.0.0.0/8``), addresses, host names, and domains with all names below
+        (``.example.com``).
 
-        :raises ValueError: naming the text that is none of these.
+        :raises ValueError: a text is none of these; the message names it.
         """
         names, networks = set(), []
         for text in texts:
@@ -79,19 +80,22 @@ class AllowedHosts:
 
 
 def addresses_of(host: str) -> list[str]:
-    """What a host name resolves to. :raises OSError: nothing."""
+    """Return the addresses that a host name resolves to.
+
+    :raises OSError: it does not resolve.
+    """
     return [str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
 
 
 def where_to_ask(
     url: str, allowed: AllowedHosts, resolve: Callable[[str], list[str]] = addresses_of
 ) -> AskedAt:
-    """Where a Gateway is asked that says ``url``: ``http(s)://host:port`` and nothing else.
+    """Return where to ask a Gateway with the address ``url``, which has to be ``http(s)://host:port``.
 
     >>> where_to_ask("http://10.0.0.7:9400", AllowedHosts.of(["10.0.0.0/8"]))
     AskedAt(urls=('http://10.0.0.7:9400',), host='10.0.0.7:9400', name='10.0.0.7')
 
-    :raises AddressRefused: it is no such address, or its host may not be asked.
+    :raises AddressRefused: it is no such address, does not resolve, or its host may not be asked.
     """
     try:
         parts = urlsplit(url)

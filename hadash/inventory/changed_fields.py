@@ -1,4 +1,4 @@
-"""What registering a cluster again has changed, in words. Pure."""
+"""Describes what registering a cluster again has changed. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 def sentences(
     before: Mapping[str, str], after: Mapping[str, str], given: Collection[str], hidden: Collection[str]
 ) -> Iterator[str]:
-    """Each change, and what was kept because the file does not name it.
+    """Yield a sentence for each change, and one for the fields that were kept because the file does not name
+    them.
 
-    :param given: the fields that the file names. :param hidden: those whose values are not shown: secrets,
-        and long texts.
+    :param given: the fields that the file names.
+    :param hidden: the fields whose values are not shown: secrets, and long texts.
 
     >>> list(sentences({"tls_ca": "PEM", "hosts": "a"}, {"tls_ca": "", "hosts": "b"}, {"tls_ca", "hosts"}, {"tls_ca"}))
     ['tls_ca: removed', 'hosts: a → b']

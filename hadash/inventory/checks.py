@@ -1,4 +1,4 @@
-"""System checks: wrong settings are told at the start."""
+"""System checks: wrong settings are reported at startup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hadash.inventory.addresses import SETTING, AllowedHosts
 
 @register()
 def didi_engines_have_their_time_within_a_block(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Else every block of a pair that DiDi's engine governs would return to the start."""
+    """Check that DiDi's engine can apply a block in time: otherwise every block of its pairs would be rolled back."""
     if 0 <= settings.DIDI_APPLY_SECONDS < settings.SWITCH_BLOCK_SECONDS:
         return []
     return [
@@ -31,13 +31,15 @@ def didi_engines_have_their_time_within_a_block(app_configs: Any, **kwargs: Any)
 
 @register()
 def zookeeper_is_signed_in_to(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Everybody who reaches an open ZooKeeper can send clients to another cluster, and hadash to any address."""
+    """Check the access to ZooKeeper. Through an open one, an attacker can send clients to another cluster, and
+    hadash's requests to any address.
+    """
     try:
         access = Access.from_environment()
     except ValueError as error:
         return [Error(str(error), id="hadash.E011")]
     if not set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS:
-        return []  # nobody but this machine's
+        return []  # only reachable from this machine
     found: list[CheckMessage] = []
     if not access.user:
         found.append(
@@ -67,8 +69,8 @@ def zookeeper_is_signed_in_to(app_configs: Any, **kwargs: Any) -> list[CheckMess
 
 @register()
 def zookeeper_has_a_chroot(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Without one hadash would take the nodes of everything else there for its own, and secure_zookeeper
-    would lock their owners out.
+    """Check that the chroot is not the root: otherwise hadash would treat the nodes of other applications as
+    its own, and secure_zookeeper would lock their owners out.
     """
     if client.CHROOT.strip("/ "):
         return []
@@ -83,7 +85,7 @@ def zookeeper_has_a_chroot(app_configs: Any, **kwargs: Any) -> list[CheckMessage
 
 @register()
 def hosts_of_rules_can_be_read(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Else no precheck could be made."""
+    """Check the hosts for ACLs: with a wrong one every precheck would fail."""
     for host in settings.SWITCH_ACL_HOSTS:
         try:
             ip_network(host)

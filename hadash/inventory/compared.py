@@ -1,5 +1,5 @@
-"""What is declared beside what was seen in a whole pair, a page at a time: the same as
-:mod:`hadash.inventory.differences` says, without reading all of it. A large pair has a million relations.
+"""Compares the declared relations of a whole pair with the seen ones, a page at a time. It gives the same
+result as :mod:`hadash.inventory.differences` without reading all rows: a large pair has a million relations.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations import Relation
 from hadash.inventory.selectors import access_since
 
-#: Relations of one state that are counted, at most, for a page that says how many there are.
+#: Relations of one state that are counted for a page, at most.
 MOST_COUNTED = 10_000
-#: AppIDs with what is looked for in their names up to which they are named in the question: each is found at once.
+#: Most AppIDs that a query may match to be named in the SQL, where each is found by its index.
 NAMED_APPIDS = 500
 
-#: Of a declaration ``d`` of AppID ``a``: what has been seen of it. One of the AppID as a whole is seen when
-#: any of its clients does it.
+#: When a declaration ``d`` of AppID ``a`` was last seen. A declaration of the AppID as a whole is seen when any
+#: of its clients is.
 _SEEN_OF_DECLARED = """
     SELECT max(s.last_seen) FROM inventory_access s WHERE s.pair_id = a.pair_id AND s.appid = a.name AND s.kind = d.kind
     AND s.resource = d.resource AND (d.instance_id = '' OR d.instance_id = s.client_id) AND s.last_seen >= %(since)s
 """
 _DECLARED = "inventory_declaration d JOIN inventory_appid a ON a.id = d.appid_id WHERE a.pair_id = %(pair)s"
-#: What was seen and nothing covers.
+#: Seen relations that no declaration covers.
 _UNDECLARED = """
     inventory_access s WHERE s.pair_id = %(pair)s AND s.last_seen >= %(since)s AND NOT EXISTS (
         SELECT FROM inventory_declaration d JOIN inventory_appid a ON a.id = d.appid_id
@@ -36,7 +36,7 @@ _UNDECLARED = """
         AND d.instance_id IN ('', s.client_id))
 """
 
-#: What makes a row ``s`` of what was seen the second one of its relation: a client on both clusters.
+#: True where a seen row ``s`` is the second one of its relation: the client was seen on both clusters.
 _SEEN_ON_ANOTHER = """
     SELECT FROM inventory_access o WHERE o.pair_id = s.pair_id AND o.appid = s.appid AND o.client_id = s.client_id AND o.kind = s.kind
     AND o.resource = s.resource AND o.cluster < s.cluster AND o.last_seen >= %(since)s
@@ -45,18 +45,19 @@ _SEEN_ON_ANOTHER = """
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """``at_least``: there are more, and nobody has counted how many."""
+    """A number of relations. ``at_least``: there are more, which were not counted."""
 
     number: int
     at_least: bool = False
 
 
 class Compared:
-    """The relations of a pair in order. Whoever wants all of them in memory asks
-    :func:`hadash.inventory.differences.differences`.
+    """The relations of a pair, sorted. (:func:`hadash.inventory.differences.differences` returns all in
+    memory.)
 
-    :param query: of AppIDs that have it in their names. :param appid: of this one only. :param state: of this
-        one only; ``None`` for all.
+    :param query: only of AppIDs that have it in their names.
+    :param appid: only of this AppID; empty for all.
+    :param state: only in this state; ``None`` for all.
     """
 
     def __init__(self, pair: Pair, query: str = "", appid: str = "", state: State | None = None) -> None:
@@ -80,15 +81,15 @@ class Compared:
 
     @cached_property
     def counts(self) -> dict[State, Count]:
-        """Of each state, whatever is chosen; up to :data:`MOST_COUNTED`."""
+        """The number of relations in each state, whatever state is chosen; up to :data:`MOST_COUNTED`."""
         known = self._of_declarations()
         return {
             state: known[state] if state in known else self._count(state, MOST_COUNTED) for state in State
         }
 
     def _of_declarations(self) -> dict[State, Count]:
-        """Of the declarations, how many were seen and how many were not, looked at once; nothing when there
-        are so many that each of these has to be counted up to its own limit.
+        """Return the numbers of declarations that were seen and that were not, from one query; empty when there
+        are so many that each has to be counted up to its own limit.
         """
         seen = _SEEN_OF_DECLARED.replace("SELECT max(s.last_seen) FROM", "SELECT FROM")
         with connection.cursor() as cursor:
@@ -104,7 +105,7 @@ class Compared:
         return {State.AGREED: _up_to(agreed), State.UNSEEN: _up_to(unseen)}
 
     def page(self, offset: int, limit: int) -> list[Difference]:
-        """So many, from ``offset`` on."""
+        """Return ``limit`` relations from ``offset`` on."""
         values = {**self._values, "limit": limit, "offset": offset, "up_to": offset + limit}
         parts = []
         if self._state is not State.UNDECLARED:
@@ -127,12 +128,12 @@ class Compared:
 
     @property
     def first(self) -> First:
-        """Those that :attr:`counts` has counted: for pages. What comes after them is found by a name."""
+        """The relations that :attr:`counts` has counted, for pages. Later ones can be found by a query."""
         states = [self._state] if self._state else list(State)
         return First(self, sum(self.counts[state].number for state in states))
 
     def __len__(self) -> int:
-        """All of what is chosen, counted to the end."""
+        """Count all chosen relations, without a limit."""
         return sum(self._count(state, None).number for state in ([self._state] if self._state else State))
 
     def __getitem__(self, chosen: slice) -> list[Difference]:
@@ -178,7 +179,7 @@ def _difference(row: tuple[Any, ...]) -> Difference:
 
 
 def _escaped(text: str) -> str:
-    r"""As LIKE takes it literally.
+    r"""Escape text for LIKE.
 
     >>> _escaped("50%_off")
     '50\\%\\_off'

@@ -1,5 +1,5 @@
-"""Figures of each day that nobody could count afterwards: how many clients, Gateways and workers there were,
-and how old the facts became.
+"""Daily figures that cannot be counted afterwards: the most clients, Gateways and workers of a day, and the
+oldest age of the facts.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Name = DailyFigure.Name
 
 
 def note(facts_at: datetime | None) -> None:
-    """Note what is now, where it is more than before on this day.
+    """Record the current figures where they exceed those of the day so far.
 
-    :param facts_at: when the facts were brought up to date last; ``None``: never.
-    :raises StoreUnavailable: ZooKeeper does not say which Gateways there are.
+    :param facts_at: when the facts were last updated; ``None``: never.
+    :raises StoreUnavailable: ZooKeeper does not answer.
     """
     now = timezone.now()
     day = now.astimezone(UTC).date()
@@ -37,7 +37,10 @@ def note(facts_at: datetime | None) -> None:
 
 
 def _clients_of_pairs(entries: Iterable[Any]) -> dict[str, int]:
-    """How many clients are connected to a cluster of each pair. :param entries: as Gateways tell of them."""
+    """Return the number of clients that are connected to a cluster of each pair.
+
+    :param entries: the connected clients as Gateways report them.
+    """
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
     pairs = list(Pair.objects.select_related("first", "second"))
     by_cluster = {cluster.name: pair.name for pair in pairs for cluster in pair.clusters}
@@ -54,6 +57,6 @@ def _keep(day: date, pair: str, name: DailyFigure.Name, value: int) -> None:
 
 
 def trim() -> None:
-    """Forget what no trend has any more."""
+    """Delete figures older than :setting:`DAILY_FIGURES_KEPT_DAYS`."""
     today = timezone.now().astimezone(UTC).date()
     DailyFigure.objects.filter(day__lt=today - timedelta(days=settings.DAILY_FIGURES_KEPT_DAYS)).delete()

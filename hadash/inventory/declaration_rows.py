@@ -1,4 +1,4 @@
-"""Rows of declared relations: written as one change, within the transaction of :mod:`hadash.inventory.declarations`."""
+"""Writes rows of declared relations, within the transaction of :mod:`hadash.inventory.declarations`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hadash.inventory.differences import Changes
 from hadash.inventory.models import AppID, Declaration, InstanceID
 from hadash.inventory.relations import Relation
 
-#: Rows that one statement writes.
+#: Rows that one statement writes, at most.
 BATCH = 1000
 
 
 def unregistered(appids: Mapping[str, AppID], relations: Iterable[Relation]) -> list[tuple[str, str]]:
-    """(AppID, InstanceID) of those that are not registered; sorted."""
+    """Return the (AppID, InstanceID) of ``relations`` that are not registered, sorted."""
     named = {(relation.appid, relation.instance_id) for relation in relations if relation.instance_id}
     known = InstanceID.objects.filter(appid__in=[appids[name] for name in {name for name, _ in named}])
     return sorted(named - set(known.values_list("appid__name", "name")))
@@ -23,12 +23,12 @@ def unregistered(appids: Mapping[str, AppID], relations: Iterable[Relation]) -> 
 def write(
     user: Any, appids: Mapping[str, AppID], found: Changes, notes: Mapping[Relation, str], source: str
 ) -> list[str]:
-    """Make ``found`` so; the InstanceIDs that were registered with it."""
+    """Write the changes ``found``; return the names of the InstanceIDs that were registered with them."""
     new = unregistered(appids, found.added)
     InstanceID.objects.bulk_create(
         [InstanceID(appid=appids[appid], name=name) for appid, name in new],
         batch_size=BATCH,
-        ignore_conflicts=True,  # somebody may be registering one by itself
+        ignore_conflicts=True,  # one may be registered by itself at the same time
     )
     Declaration.objects.bulk_create(
         [
@@ -54,14 +54,14 @@ def write(
 
 
 def _rows(appids: Mapping[str, AppID], relations: Collection[Relation]) -> dict[Relation, Declaration]:
-    """The rows of relations that are declared."""
+    """Return the declarations of some AppIDs by relation."""
     of = {appids[relation.appid] for relation in relations}
     held = Declaration.objects.filter(appid__in=of).select_related("appid")
     return {row.relation: row for row in held}
 
 
 def told(found: Changes, registered: Iterable[str]) -> dict[str, list[str]]:
-    """Changes as the audit log keeps them; what there is none of is left out."""
+    """Return changes as the audit log keeps them, without empty lists."""
     texts = {
         "added": list(map(str, found.added)),
         "noted": list(map(str, found.noted)),

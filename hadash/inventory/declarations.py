@@ -1,7 +1,7 @@
-"""The only door for changing what is declared: by hand, from what was seen, from a file; and for taking it back.
+"""The only place that changes declarations: by hand, from seen uses, from a file, and by withdrawing them.
 
-Each act is one transaction with its entry in the audit log. Whoever changes something in a pair waits for
-whoever does so already: what was compared is still true when it is written.
+Each change is one transaction with its entry in the audit log. Changes in the same pair wait for each other, so
+that a comparison is still true when its result is written.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Source = Declaration.Source
 
 
 class NotDeclared(Exception):
-    """What was asked for is not possible, and nothing was changed. ``reasons`` are for the person who asked."""
+    """A declaration is not possible; nothing was changed. ``reasons`` are for the user."""
 
     def __init__(self, *reasons: Sentence) -> None:
         super().__init__(" ".join(str(reason) for reason in reasons))
@@ -46,7 +46,7 @@ class NotDeclared(Exception):
 
 @dataclass(frozen=True)
 class Declared:
-    """What an act has changed. ``registered`` names InstanceIDs; ``left`` says why some of it cannot be declared."""
+    """The result of declaring. ``registered``: new InstanceIDs; ``left``: why some relations cannot be declared."""
 
     added: tuple[Relation, ...]
     registered: tuple[str, ...]
@@ -54,11 +54,11 @@ class Declared:
 
 
 def may_declare(user: Any, pair: Pair) -> bool:
-    """Whether ``user`` may change what is declared in ``pair``. It is decided here and nowhere else."""
+    """Return whether ``user`` may change declarations in ``pair``. The only place that decides this."""
     return may(user, REGISTER, pair)
 
 
-# -- by hand, and from what was seen -------------------------------------------------------------------------------
+# -- by hand, and from seen uses -------------------------------------------------------------------------------
 
 
 def declare(
@@ -76,12 +76,12 @@ def declare(
     """Declare that an InstanceID uses ``topics`` in every way of ``kinds`` (produce, consume) and is a member
     of ``groups``.
 
-    What is declared already stays, with the new note if there is one. An InstanceID that is not registered is
+    Existing declarations stay, with the new note if there is one. An InstanceID that is not registered is
     registered.
 
     :param instance_id: empty for the AppID as a whole.
-    :param each: every Topic gets a new InstanceID of its own, named after AppID and Topic.
-    :raises NotDeclared: with every reason.
+    :param each: give every Topic a new InstanceID of its own, named after AppID and Topic.
+    :raises NotDeclared: with all reasons.
     """
     instance_id, note = instance_id.strip(), one_line(note)
     if each and (instance_id or groups):
@@ -110,10 +110,11 @@ def adopt(
     whole: bool = False,
     address: str | None = None,
 ) -> Declared:
-    """Declare what was seen and is not declared: ``chosen`` of it, or all. What cannot be declared is left, and said.
+    """Declare seen uses that are not declared: those in ``chosen``, or all. Uses that cannot be declared are
+    listed in the result.
 
-    :param whole: of the AppID as a whole; else of each client, whose client.ids are registered with that.
-    :raises NotDeclared: nothing of it can be.
+    :param whole: declare them of the AppID as a whole; else of each client, whose client.id is registered then.
+    :raises NotDeclared: none of them can be declared.
     """
     with _changing(user, appid.pair):
         found = differences(selectors.declared(appid.pair, appid), selectors.seen(appid.pair, appid))
@@ -133,8 +134,8 @@ def adopt(
 
 
 def withdraw(user: Any, appid: AppID, row: int, address: str | None = None) -> None:
-    """Take the declaration with the number ``row`` back, if it still is one of ``appid``. The InstanceID
-    stays registered.
+    """Withdraw the declaration with the primary key ``row``, if ``appid`` still has it. The InstanceID stays
+    registered.
     """
     with _changing(user, appid.pair):
         declaration = appid.declarations.filter(pk=row).first()
@@ -165,7 +166,7 @@ def _declare(
 
 
 def taken_names(appid: AppID) -> set[str]:
-    """Names that no new client.id of an AppID may have."""
+    """Return the names that a new client.id of an AppID must not have."""
     registered = set(appid.instances.values_list("name", flat=True))
     known = (*selectors.declared(appid.pair, appid), *selectors.seen(appid.pair, appid))
     return registered | {relation.instance_id for relation in known}
@@ -176,14 +177,14 @@ def taken_names(appid: AppID) -> set[str]:
 
 @dataclass(frozen=True)
 class Import:
-    """What a file says and would change, or has changed; or all that is wrong with it."""
+    """The content of a file with the changes that it would make or has made; or its faults."""
 
     relations: Mapping[Relation, str]
     faults: tuple[Fault, ...] = ()
     changes: Changes = NO_CHANGES
-    #: InstanceIDs that are registered with it, as (AppID, InstanceID).
+    #: InstanceIDs that it registers, as (AppID, InstanceID).
     registers: tuple[tuple[str, str], ...] = ()
-    #: Of the file and of what it changes: only what was looked at is imported.
+    #: The digest of the file and its changes, so that only a comparison that was looked at is imported.
     digest: str = ""
     done: bool = False
 
@@ -198,11 +199,12 @@ def import_csv(
     expected: str = "",
     address: str | None = None,
 ) -> Import:
-    """Compare a file with what is declared and, unless it is a ``dry_run``, make it so: all of it or nothing.
+    """Compare a file with the declarations and, unless it is a ``dry_run``, apply it as a whole.
 
-    :param whole: the file says all there is about the AppIDs that it names; what it leaves out is withdrawn.
-    :param expected: the digest of the comparison that somebody has looked at. If another comes out now,
-        nothing is changed and the new comparison is the answer.
+    :param whole: the file is complete for the AppIDs that it names: declarations that it leaves out are
+        withdrawn.
+    :param expected: the digest of the comparison that the user has looked at. If it differs now, nothing is
+        changed and the new comparison is returned.
     """
     with _changing(user, pair):
         appids = {appid.name: appid for appid in AppID.objects.filter(pair=pair)}
@@ -235,14 +237,14 @@ def _digest(relations: Mapping[Relation, str], found: Changes, whole: bool) -> s
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-# -- what they share -----------------------------------------------------------------------------------------------
+# -- shared -----------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _changing(user: Any, pair: Pair) -> Iterator[None]:
-    """The transaction of one act of somebody who may do it.
+    """Open the transaction of one change, with a lock on its pair.
 
-    :raises PermissionDenied: who may not.
+    :raises PermissionDenied: ``user`` may not declare.
     """
     if not may_declare(user, pair):
         raise PermissionDenied("You may not declare relations.")
@@ -253,6 +255,6 @@ def _changing(user: Any, pair: Pair) -> Iterator[None]:
 
 
 def _refuse(*faults: Sentence | None) -> None:
-    reasons = {str(fault): fault for fault in faults if fault is not None}  # each of them once
+    reasons = {str(fault): fault for fault in faults if fault is not None}  # without duplicates
     if reasons:
         raise NotDeclared(*reasons.values())

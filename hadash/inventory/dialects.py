@@ -1,4 +1,4 @@
-"""The one place that chooses whose engine governs a pair."""
+"""Chooses the dialect of a pair: the engine that governs it, hadash's own or DiDi's."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _HOSTS = re.compile(r"[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*(/[^\s,]+)?")
 
 
 def dialect_of(pair: Pair) -> Dialect:
-    """The bindings of ``pair``.
+    """Return the dialect that holds the bindings of ``pair``.
 
-    :raises StoreUnavailable: hadash's ZooKeeper does not answer, or its chroot is another installation's. (The
-        engine's are asked when they are needed.)
-    :raises NotConfigured: the pair is registered for DiDi's engine, but not where its ZooKeepers are.
+    :raises StoreUnavailable: hadash's ZooKeeper does not answer, or its chroot belongs to another installation.
+        (The ZooKeepers of DiDi's engine are asked when they are needed.)
+    :raises NotConfigured: the pair is registered for DiDi's engine without valid addresses of its ZooKeepers.
     """
     native = NativeDialect(claimed(zookeeper()))
     if pair.dialect == Pair.Dialect.NATIVE:
@@ -47,7 +47,7 @@ def dialect_of(pair: Pair) -> Dialect:
 
 
 def documents_of(pair: Pair) -> Documents:
-    """All binding documents (also of other pairs), as they are kept in this process.
+    """Return all binding documents (also of other pairs), as cached in this process.
 
     :raises StoreUnavailable, NotConfigured: see :func:`dialect_of`.
     """
@@ -58,10 +58,10 @@ def documents_of(pair: Pair) -> Documents:
 
 
 def fleet_of(pair: Pair) -> Fleet:
-    """The trees of a pair that DiDi's engine governs.
+    """Return the ZooKeeper trees of a pair that DiDi's engine governs.
 
-    :raises NotConfigured: it does not, or it is not said where they are. :raises StoreUnavailable: see
-        :func:`dialect_of`.
+    :raises NotConfigured: another engine governs it, or the addresses of its ZooKeepers are not valid.
+    :raises StoreUnavailable: see :func:`dialect_of`.
     """
     dialect = dialect_of(pair)
     if not isinstance(dialect, DidiDialect):
@@ -73,7 +73,7 @@ def fleet_of(pair: Pair) -> Fleet:
 def _didi(
     client: Any, pair: int, default: str, clusters: tuple[tuple[str, int, str], ...], gateway: str
 ) -> DidiDialect:
-    """One for as long as the process lives: it keeps connections, and when each epoch was written."""
+    """Return DiDi's dialect, one for the life of the process: it keeps connections, and the time of each epoch."""
     trees = {name: _tree(name, number, hosts) for name, number, hosts in clusters}
     fleet = Fleet(trees, _tree(GATEWAY, None, gateway))
 
@@ -91,7 +91,7 @@ def _tree(name: str, number: int | None, hosts: str) -> Tree:
 
 
 def fault_of(dialect: str, clusters: Sequence[str], servers: Any) -> Sentence | None:
-    """What is wrong with ``Pair.dialect`` and ``Pair.didi_zookeeper``; ``None`` when they fit.
+    """Return what is wrong with ``Pair.dialect`` and ``Pair.didi_zookeeper``; ``None`` when they are valid.
 
     >>> fault_of("native", ["east", "west"], {}) is None
     True

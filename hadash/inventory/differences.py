@@ -1,4 +1,4 @@
-"""What is declared beside what is seen, and what a file would change. Pure."""
+"""Compares declared relations with seen ones, and with those of a file. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hadash.inventory.relations import Relation
 
 
 class State(StrEnum):
-    """How declaration and observation stand to each other."""
+    """Whether a relation is only seen, only declared, or both."""
 
     UNDECLARED = "undeclared"
     UNSEEN = "unseen"
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One relation. ``last_seen`` is when a client was last seen to do so, or ``None``."""
+    """One relation with its state. ``last_seen`` is when a client was last seen to use it, or ``None``."""
 
     relation: Relation
     state: State
@@ -28,15 +28,15 @@ class Difference:
 
 
 def differences(declared: Iterable[Relation], seen: Mapping[Relation, datetime]) -> list[Difference]:
-    """Every declaration, and everything seen that none of them covers; sorted.
+    """Return every declaration, and every seen relation that no declaration covers; sorted.
 
-    What is declared of an AppID as a whole covers the same use by any of its clients, and is seen when one of
-    them does it. What is declared of an InstanceID is about that one.
+    A declaration of an AppID as a whole covers the same use by any of its clients, and counts as seen when one
+    of them was. A declaration of an InstanceID covers only that one.
 
-    :param seen: when each relation was last seen, within the time that counts.
+    :param seen: when each relation was last seen, within the access window.
     """
     said = set(declared)
-    # (Most AppIDs have no such declaration, and there may be very many relations.)
+    # (An optimization: most AppIDs have no such declaration, and there may be very many relations.)
     with_whole = {relation.appid for relation in said if not relation.instance_id}
     last_of_any: dict[Relation, datetime] = {}
     for relation, at in seen.items():
@@ -57,7 +57,7 @@ def differences(declared: Iterable[Relation], seen: Mapping[Relation, datetime])
 
 
 def never_seen(declared: Iterable[Relation], seen: Iterable[Relation]) -> list[Relation]:
-    """The declarations that add to what was seen; sorted."""
+    """Return the declarations that were not seen; sorted."""
     known = set(seen)
     known |= {relation.whole for relation in known}
     return sorted(set(declared) - known)
@@ -65,7 +65,7 @@ def never_seen(declared: Iterable[Relation], seen: Iterable[Relation]) -> list[R
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a file would change. ``noted`` are declared already, with another note."""
+    """The changes that a file would make. ``noted`` are declared already, with another note."""
 
     added: tuple[Relation, ...] = ()
     noted: tuple[Relation, ...] = ()
@@ -81,10 +81,10 @@ NO_CHANGES = Changes()
 
 
 def changes(wanted: Mapping[Relation, str], declared: Mapping[Relation, str], *, whole: bool) -> Changes:
-    """From what is declared to what a file says; both with their notes.
+    """Return the changes from the declarations to the content of a file; both with their notes.
 
-    :param whole: whether the file says all there is about the AppIDs that it names: what it leaves out of
-        them is withdrawn.
+    :param whole: the file is complete for the AppIDs that it names: declarations that it leaves out are
+        withdrawn.
     """
     named = {relation.appid for relation in wanted} if whole else set()
     there = wanted.keys() & declared.keys()

@@ -1,4 +1,4 @@
-"""What the Gateways say over HTTP: who is connected, who has quiesced, what passes."""
+"""Asks the Gateways over HTTP: for connected clients, quiesced clients, and observed access."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from hadash.inventory.addresses import AddressRefused, AllowedHosts, AskedAt, wh
 log = logging.getLogger(__name__)
 
 
-#: Two who ask first at the same moment would make two clients, one of which nobody ends.
+#: Guards the first connection: two threads would make two clients, one of which would never be closed.
 _connecting = threading.Lock()
 
 
 def zookeeper() -> KazooClient:
-    """The one ZooKeeper client of this process. :raises StoreUnavailable: no server answers, or lets it in."""
+    """Return the one ZooKeeper client of this process.
+
+    :raises StoreUnavailable: no server answers, or they refuse the sign-in.
+    """
     with _connecting:
         return _zookeeper()
 
@@ -37,7 +40,7 @@ def zookeeper() -> KazooClient:
 def _zookeeper() -> KazooClient:
     try:
         return connect(settings.ZOOKEEPER_HOSTS, bounded=True)
-    except ValueError as error:  # settings that hadash.E011 names, too
+    except ValueError as error:  # wrong settings, which check hadash.E011 reports, too
         raise StoreUnavailable(str(error)) from None
 
 
@@ -47,24 +50,28 @@ def _http() -> httpx.Client:
 
 
 def gateway_members() -> list[GatewayMember]:
-    """All Gateways, live or not. :raises StoreUnavailable: ZooKeeper does not answer."""
+    """Return all Gateways, live or not.
+
+    :raises StoreUnavailable: ZooKeeper does not answer.
+    """
     with reaching():
         return members(zookeeper())
 
 
 def live_gateways() -> list[GatewayMember]:
-    """Gateways that live; also one that names no address: it is silent. An excluded one that lives serves
-    clients, too.
+    """Return the live Gateways, including those without an address (they cannot be asked) and excluded ones
+    (they still serve clients).
     """
     return [m for m in gateway_members() if m.live]
 
 
 def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
-    """GET from a Gateway, from nowhere else (redirects are not followed), and not endlessly.
+    """Send a GET request to a Gateway and return its JSON. Redirects are not followed; time and size are
+    limited.
 
-    :raises httpx.HTTPError: it does not answer, answers too slowly or too much, or may not be asked at the address
-        that it names.
-    :raises ValueError: it answers with something else than JSON.
+    :raises httpx.HTTPError: it does not answer, answers too slowly or too much, or must not be asked at its
+    address.
+    :raises ValueError: its answer is not JSON.
     """
     params = {name: value for name, value in query.items() if value is not None}
     deadline = time.monotonic() + settings.GATEWAY_ANSWER_SECONDS
@@ -77,7 +84,7 @@ def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
         try:
             return _ask_at(at, url, path, params, deadline)
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            # A host with an address of each family may listen at one only.
+            # A host with an IPv4 and an IPv6 address may listen on one only.
             if time.monotonic() > deadline:
                 raise
     return _ask_at(at, last, path, params, deadline)
@@ -104,13 +111,13 @@ def _ask_at(at: AskedAt, url: str, path: str, params: dict[str, Any], deadline: 
 
 
 class GatewaySilent(Exception):
-    """A Gateway that counts does not answer over HTTP: what it knows is not known."""
+    """A live Gateway does not answer over HTTP, so the state of its clients is not known."""
 
 
 def ask_every(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
-    """The entries under ``key`` of every live Gateway.
+    """Return the entries under ``key`` of every live Gateway, for decisions that need complete answers.
 
-    :raises GatewaySilent: one does not answer: for what must not be decided on half of the truth.
+    :raises GatewaySilent: one does not answer.
     :raises StoreUnavailable: ZooKeeper does not answer.
     """
     found: list[dict[str, Any]] = []
@@ -128,7 +135,9 @@ def ask_every(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
 def ask_all(
     path: str, key: str, gateways: Iterable[GatewayMember] | None = None, **query: Any
 ) -> list[dict[str, Any]]:
-    """The entries under ``key`` of every live Gateway; one that does not answer is left out and logged."""
+    """Return the entries under ``key`` of ``gateways`` (default: all live ones). One that does not answer is
+    skipped and logged.
+    """
     found: list[dict[str, Any]] = []
     for gateway in live_gateways() if gateways is None else gateways:
         try:

@@ -1,6 +1,4 @@
-"""InstanceIDs that hadash makes up: readable, unique, and registered at once, with their Topics declared if
-that is wanted.
-"""
+"""Generates InstanceIDs: readable, unique, and registered at once, with their Topics declared on request."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ from hadash.inventory.relations import PRODUCE, Relation, fault_of, generated_id
 from hadash.inventory.services import NotRegistered, register_instance
 from hadash.sentences import say
 
-#: Topics that InstanceIDs are generated for at once: more are declared by a file.
+#: Topics that InstanceIDs are generated for at once, at most: for more there is the import of a file.
 MAX_TOPICS = 200
 
-#: Characters that end a name. A billion of them, and none that is taken for another (base32 as Crockford
-#: wrote it down).
+#: Random characters at the end of a name: a billion endings, of characters that are not easily confused
+#: (Crockford's base32).
 ENDING_LENGTH = 6
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def ending() -> str:
-    """What makes a generated name unique."""
+    """Return a random ending that makes a generated name unique."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(ENDING_LENGTH))
 
 
@@ -42,12 +40,12 @@ def generate(
     note: str = "",
     address: str | None = None,
 ) -> Mapping[str, tuple[str, ...]]:
-    """New InstanceIDs of an AppID, by name with the Topics that each is for.
+    """Generate and register new InstanceIDs of an AppID; return each name with its Topics.
 
-    :param one: one for all ``topics``; else one for each.
-    :param kinds: what they do to their Topics, if that is to be declared: produce, consume.
-    :raises PermissionDenied: ``user`` may not register. :raises NotRegistered: there are no such Topics, none
-        or too many.
+    :param one: generate one for all ``topics``; else one for each.
+    :param kinds: the uses of the Topics to declare: produce, consume; empty: declare none.
+    :raises PermissionDenied: ``user`` may not register.
+    :raises NotRegistered: no Topic is given, too many are, or a name is not one of a Topic.
     :raises NotDeclared: the relations cannot be declared.
     """
     if not may(user, REGISTER, appid.pair):
@@ -69,7 +67,7 @@ def generate(
             raise NotRegistered(fault)
     note = one_line(note)
     with transaction.atomic():
-        # As declarations do: whoever makes up names in this pair at the same time waits.
+        # The same lock as for declarations: generating names in one pair happens one after another.
         Pair.objects.select_for_update(no_key=True).get(pk=appid.pair_id)
         made = generated_ids(appid.name, wanted, declarations.taken_names(appid), one=one, ending=ending)
         for name, its in made.items():

@@ -1,7 +1,9 @@
-"""Whose a chroot of ZooKeeper is: two installations that wrote bindings into one would undo each other's switches.
+"""Claims a chroot of ZooKeeper for one installation: two that wrote bindings into the same one would undo each
+other's switches.
 
-Each has a mark, made by chance with its database. The first one that uses a chroot leaves its mark there, and no
-other writes to it. Gateways need no mark: they obey the chroot that they are told of.
+Each installation has a random mark, made with its database. The first one that uses a chroot writes its mark
+there, and no other writes to that chroot. Gateways need no mark: they obey the chroot that they are configured
+with.
 """
 
 from __future__ import annotations
@@ -19,28 +21,30 @@ from hadash.bindings.errors import ForeignStore
 from hadash.bindings.saving import begin_later, read_installation
 from hadash.inventory.models import Installation
 
-#: Bytes of a mark: two installations do not make the same one.
+#: Random bytes of a mark: enough that two installations never make the same one.
 MARK_BYTES = 16
 
-#: Seconds for which it holds what was found of a client's chroot: somebody may empty ZooKeeper, or put it
-#: back, while it is used.
+#: Seconds after which the chroot of a client is checked again: ZooKeeper may be emptied or restored while it is
+#: used.
 CLAIMED_SECONDS = 5.0
 
-#: When the chroot of each client was looked at (``time.monotonic``).
+#: When the chroot of each client was last checked (``time.monotonic``).
 _claimed: WeakKeyDictionary[KazooClient, float] = WeakKeyDictionary()
 
 
 def mark() -> str:
-    """This installation's."""
+    """Return this installation's mark."""
     made, _ = Installation.objects.get_or_create(pk=1, defaults={"mark": secrets.token_hex(MARK_BYTES)})
     found: str = made.mark
     return found
 
 
 def claimed(client: KazooClient) -> KazooClient:
-    """The same client, when its chroot is this installation's: with its mark, or without any, and then it is marked.
+    """Return ``client`` after checking that its chroot is this installation's; a chroot without a mark is
+    marked.
 
-    :raises ForeignStore: it is another's, or has lost what it had. :raises StoreUnavailable: ZooKeeper does not answer.
+    :raises ForeignStore: the chroot is another installation's, or has lost changes.
+    :raises StoreUnavailable: ZooKeeper does not answer.
     """
     if time.monotonic() - _claimed.get(client, -CLAIMED_SECONDS) < CLAIMED_SECONDS:
         return client
@@ -62,7 +66,10 @@ def claimed(client: KazooClient) -> KazooClient:
 
 
 def epoch_of(client: KazooClient) -> int:
-    """The last epoch of bindings that ZooKeeper has. :raises StoreUnavailable: it does not answer."""
+    """Return the last epoch of bindings that ZooKeeper has.
+
+    :raises StoreUnavailable: it does not answer.
+    """
     with reaching():
         try:
             return int(client.get(layout.EPOCH)[0] or b"0")
@@ -71,19 +78,24 @@ def epoch_of(client: KazooClient) -> int:
 
 
 def note_epoch(client: KazooClient) -> None:
-    """Remember how far ZooKeeper has come: called again and again. :raises StoreUnavailable: it does not answer."""
+    """Store the last epoch of ZooKeeper in the database. Called periodically.
+
+    :raises StoreUnavailable: ZooKeeper does not answer.
+    """
     epoch = epoch_of(client)
     Installation.objects.filter(pk=1, epoch__lt=epoch).update(epoch=epoch)
 
 
 def seen_epoch() -> int:
-    """The last epoch that was seen there."""
+    """Return the last epoch that was seen in ZooKeeper, from the database."""
     return Installation.objects.filter(pk=1).values_list("epoch", flat=True).first() or 0
 
 
 def check_not_forgotten(client: KazooClient) -> None:
-    """:raises ForeignStore: ZooKeeper knows fewer changes of bindings than were seen there: whoever wrote
-    bindings now would lead clients to clusters that they have left.
+    """Check that ZooKeeper has all changes of bindings that were seen there.
+
+    :raises ForeignStore: it has lost some: bindings written now would send clients to clusters that they have
+        left.
     """
     seen = seen_epoch()
     if not seen or epoch_of(client) >= seen:
@@ -101,8 +113,9 @@ def check_not_forgotten(client: KazooClient) -> None:
 
 
 def adopt(client: KazooClient) -> bool:
-    """Make a chroot this installation's; false when it is already. Two installations that adopt in turn are two
-    that write."""
+    """Make a chroot this installation's; return ``False`` when it is already. The user has to make sure that
+    the other installation does not run any more.
+    """
     own, seen = mark(), seen_epoch()
     behind = epoch_of(client) < seen
     with reaching():
@@ -110,14 +123,14 @@ def adopt(client: KazooClient) -> bool:
             return False
         client.set(layout.INSTALLATION, own.encode())
         if behind:
-            # Engines that have seen later changes take no notice of what comes with earlier numbers.
+            # Engines that have seen later epochs ignore changes with earlier ones.
             begin_later(client, seen)
     note_epoch(client)
     return True
 
 
 def _write(client: KazooClient, own: str) -> str:
-    """Whose mark it is then: somebody may be faster."""
+    """Write the mark; return the mark that is there then: another installation may have been faster."""
     try:
         client.create(layout.INSTALLATION, own.encode())
     except NodeExistsError:

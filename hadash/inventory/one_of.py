@@ -1,7 +1,6 @@
-"""``name__one_of=names``: one parameter for all names, where ``__in`` has one for each.
+"""The lookup ``name__one_of=names``: one parameter for all names, where ``__in`` has one for each.
 
-A question about thousands of names is asked in one piece (PostgreSQL takes 65,535 parameters), and is put
-together in no time.
+A query for thousands of names stays below PostgreSQL's limit of 65,535 parameters, and is built quickly.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from django.db.models import CharField, Lookup
 
 @CharField.register_lookup
 class OneOf(Lookup):
-    """Whether a column is one of some names."""
+    """Whether a column equals one of some names."""
 
     lookup_name = "one_of"
     prepare_rhs = False

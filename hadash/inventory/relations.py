@@ -1,4 +1,4 @@
-"""Who uses what, as people declare it: an InstanceID, or an AppID as a whole, and a Topic or group. Pure."""
+"""Declared relations: an InstanceID, or an AppID as a whole, uses a Topic or group. Pure."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from typing import NamedTuple
 from hadash.identity.names import MAX_NAME_LENGTH, fitting, printable
 from hadash.sentences import Sentence, say
 
-#: What can be declared; the same as what is observed.
+#: The kinds of use that can be declared; the same as those that are observed.
 PRODUCE, CONSUME, GROUP = "produce", "consume", "group"
 KINDS = (PRODUCE, CONSUME, GROUP)
 
 #: Kafka's own limit: a Topic is a folder on a broker's disk, with its partition's number behind the name.
 MAX_TOPIC_LENGTH = 249
 
-#: Kafka limits the names of groups only by what one string of its protocol holds; the table has this much for them.
+#: The length of the column. Kafka limits a group's name only by the size of a string in its protocol.
 MAX_GROUP_LENGTH = 255
 
-#: A note is a line beside a relation. Whoever has more to say links to it.
+#: The length of a note, which is one line; longer texts can be linked from it.
 MAX_NOTE_LENGTH = 500
 
-#: Characters of a name that a sentence about it quotes.
+#: Characters of a name that a sentence quotes, at most.
 QUOTED = 60
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
-#: What a client.id had better not hold: tools split at blanks, and ``HA#AppID#Topic`` means something of its own.
+#: Characters that a generated client.id avoids: tools split at blanks, and ``HA#AppID#Topic`` has a meaning of
+#: its own.
 _UNFIT = re.compile(r"[\s#\x00-\x1f\x7f]+")
 
 
 class Relation(NamedTuple):
-    """One thing that can be declared, and can be seen. They sort as people look for them."""
+    """A use that can be declared, and can be seen. Relations sort in the order in which pages list them."""
 
     appid: str
-    #: The client.id; empty when it is said of the AppID as a whole, or seen of a client without one.
+    #: The client.id; empty for the AppID as a whole, or for a seen client without one.
     instance_id: str
     #: One of :data:`KINDS`.
     kind: str
@@ -45,7 +46,7 @@ class Relation(NamedTuple):
 
     @property
     def whole(self) -> Relation:
-        """The same said of the AppID as a whole."""
+        """The same relation of the AppID as a whole."""
         return self._replace(instance_id="")
 
     @property
@@ -57,7 +58,9 @@ class Relation(NamedTuple):
 
 
 def fault_of(relation: Relation) -> Sentence | None:
-    """Why it cannot be declared, and what to do; ``None`` when it can. (Whether its AppID exists is not asked here.)"""
+    """Return why a relation cannot be declared, and what to do; ``None`` when it can. Does not check that its
+    AppID exists.
+    """
     if relation.kind not in KINDS:
         return say(
             "“%(kind)s” is no kind of use. Write produce, consume or group.", kind=_quoted(relation.kind)
@@ -81,12 +84,12 @@ def fault_of(relation: Relation) -> Sentence | None:
 
 
 def fault_of_note(note: str) -> Sentence | None:
-    """The same of a note; see :func:`one_line`."""
+    """Return what is wrong with a note, as :func:`one_line` returns it; ``None`` when it is valid."""
     return _fault_of_name(note, MAX_NOTE_LENGTH)
 
 
 def one_line(note: str) -> str:
-    """A note as it is kept.
+    """Return a note as it is stored: one line with single blanks.
 
     >>> one_line("  asked for by\\r\\nChen ")
     'asked for by Chen'
@@ -114,7 +117,7 @@ def _quoted(name: str) -> str:
 
 
 def new_instance_ids(appid: str, topics: Iterable[str], taken: Container[str]) -> dict[str, str]:
-    """A new InstanceID for each Topic, none of which is ``taken``.
+    """Return a new InstanceID for each Topic, none of which is ``taken``.
 
     >>> new_instance_ids("shop", ["orders", "carts"], {"shop-carts"})
     {'orders': 'shop-orders', 'carts': 'shop-carts-2'}
@@ -132,10 +135,10 @@ def new_instance_ids(appid: str, topics: Iterable[str], taken: Container[str]) -
 def generated_ids(
     appid: str, topics: Sequence[str], taken: Container[str], *, one: bool, ending: Callable[[], str]
 ) -> dict[str, tuple[str, ...]]:
-    """New InstanceIDs, none of which is ``taken``, and the Topics that each is for: one for each Topic, or
-    ``one`` for all.
+    """Return new InstanceIDs, none of which is ``taken``, with their Topics: one for each Topic, or ``one`` for
+    all.
 
-    :param ending: what makes a name unique; asked again as long as the name is taken.
+    :param ending: returns an ending that makes a name unique; called again while the name is taken.
 
     >>> generated_ids("shop", ["orders", "carts"], {}, one=False, ending=iter(["a7", "b9"]).__next__)
     {'shop-orders-a7': ('orders',), 'shop-carts-b9': ('carts',)}

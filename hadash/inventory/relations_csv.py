@@ -1,7 +1,8 @@
-"""Declared relations as a CSV file, and back. Pure.
+"""Writes declared relations to a CSV file, and reads them. Pure.
 
-One line a relation, under a head with the names of the columns, in UTF-8. What spreadsheets make of it is
-read too: a byte order mark, semicolons or tabs instead of commas, columns in another order, empty lines.
+The file has a line with the names of the columns, then one line for each relation, in UTF-8. Files from
+spreadsheets are read, too: with a byte order mark, semicolons or tabs instead of commas, columns in another
+order, or empty lines.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from hadash.sentences import Sentence, say
 
 COLUMNS = ("appid", "instance_id", "kind", "resource", "note")
 
-#: Bytes of a file. The preview carries the file along as a field, and Django takes 2.5 MB of fields.
+#: Bytes of a file, at most. The preview has the file as a form field, and Django accepts 2.5 MB of fields.
 MAX_BYTES = 1_000_000
 
-#: Lines of a file: they are read, compared and written in one request. Larger fleets come in parts, by AppIDs.
+#: Lines of a file, at most: they are read, compared and written in one request. Larger fleets are imported in
+#: parts, by AppIDs.
 MAX_LINES = 10_000
 
-#: A cell that begins with one of these is a formula to a spreadsheet, and may be one that does harm. It is
-#: written with an apostrophe before it, which is taken away again; so the apostrophe is among them.
+#: A spreadsheet treats a cell that begins with one of these as a formula, which may be harmful. Such a cell is
+#: written with a leading apostrophe, which reading removes again; therefore the apostrophe is one of them.
 _FORMULA = tuple("=+-@'\t\r")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A line that cannot be imported, and what to do. Line 0 is the file as a whole."""
+    """A line that cannot be imported, with a sentence that says what to do. Line 0 is the file as a whole."""
 
     line: int
     sentence: Sentence
@@ -39,14 +41,14 @@ class Fault:
 
 @dataclass(slots=True)
 class Parsed:
-    """What a file says: each relation with its note. Nothing of a file with faults is to be used."""
+    """The content of a file: each relation with its note. A file with faults must not be used."""
 
     relations: dict[Relation, str] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
 
 
 def written(relations: Mapping[Relation, str]) -> str:
-    """The file that says ``relations`` with their notes."""
+    """Return the text of the file with ``relations`` and their notes."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -55,9 +57,9 @@ def written(relations: Mapping[Relation, str]) -> str:
 
 
 def parse(content: bytes, appids: Container[str]) -> Parsed:
-    """What a file says, or all that is wrong with it.
+    """Return the content of a file, or its faults.
 
-    :param appids: those that it may name.
+    :param appids: the AppIDs that it may name.
     """
     if len(content) > MAX_BYTES:
         return _refused(say("The file is larger than %(limit)s bytes. Import it in parts.", limit=MAX_BYTES))
@@ -96,7 +98,7 @@ def _refused(sentence: Sentence, line: int = 0) -> Parsed:
 
 
 def _lines(text: str) -> tuple[list[tuple[int, list[str]]], list[Fault]]:
-    """Lines that are not empty, each with the number of where it begins; what comes after broken quotes is lost."""
+    """Return the lines that are not empty, each with its first line number. Lines after broken quotes are skipped."""
     head = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(head), strict=True)
     found: list[tuple[int, list[str]]] = []
@@ -114,20 +116,20 @@ def _lines(text: str) -> tuple[list[tuple[int, list[str]]], list[Fault]]:
 
 
 def _separator(head: str) -> str:
-    """The head's words hold none of them."""
+    """Return the separator of the file: the names of the columns contain none."""
     return next((separator for separator in ";\t" if separator in head), ",")
 
 
 def _order(head: Iterable[str]) -> list[int] | None:
-    """Where each of the columns stands; ``None`` when the head does not name them all, and nothing else."""
+    """Return the position of each column; ``None`` unless the head names all of them, and nothing else."""
     names = [name.strip().lower() for name in head]
     while names and not names[-1]:
-        names.pop()  # a spreadsheet that knows of more columns
+        names.pop()  # empty columns that a spreadsheet added
     return [names.index(name) for name in COLUMNS] if sorted(names) == sorted(COLUMNS) else None
 
 
 def _read(cells: list[str], order: list[int], appids: Container[str]) -> tuple[Relation, str] | Sentence:
-    """One line, or what is wrong with it."""
+    """Return the relation and note of one line, or what is wrong with it."""
     if any(cell.strip() for cell in cells[len(COLUMNS) :]) or len(cells) < len(COLUMNS):
         return say(
             "This line has %(count)s cells instead of %(wanted)s. Put quotes around a cell that holds the separator.",
@@ -137,7 +139,7 @@ def _read(cells: list[str], order: list[int], appids: Container[str]) -> tuple[R
     appid, instance_id, kind, resource, note = (_unescaped(cells[place].strip()) for place in order)
     as_written = _unescaped(cells[order[0]])
     if as_written in appids:
-        appid = as_written  # what clients sign in as may have blanks around it
+        appid = as_written  # an AppID may have blanks around it
     relation = Relation(appid, instance_id, kind.lower(), resource)
     if appid not in appids:
         if not appid:
@@ -151,7 +153,7 @@ def _read(cells: list[str], order: list[int], appids: Container[str]) -> tuple[R
 
 
 def escaped(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """Return a cell that no spreadsheet treats as a formula."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 

@@ -1,4 +1,4 @@
-"""Samples of Gateways and clusters, for the lines on their pages."""
+"""Takes samples of Gateways and clusters, for the charts on their pages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hadash.inventory.models import Cluster, ClusterSample, ClusterState, Gatewa
 
 log = logging.getLogger(__name__)
 
-#: Kafka's setting of how many replicas have to be in sync for ``acks=all``, and what it is where nobody has set it.
+#: Kafka's setting for the number of replicas that have to be in sync for ``acks=all``, and its default.
 MIN_ISR, DEFAULT_MIN_ISR = "min.insync.replicas", 1
 
 
 def sample_gateways() -> int:
-    """Ask every Gateway that lives how it is; how many have answered."""
+    """Store the status of every live Gateway; return how many have answered."""
     found = []
     for member in gateway_members():
         if not member.live or member.excluded or not member.admin_url:
@@ -36,7 +36,10 @@ def sample_gateways() -> int:
 
 
 def sample_of(gateway: str, status: Mapping[str, Any], at: datetime) -> GatewaySample:
-    """:raises KeyError: it does not say all (it is of an older version)."""
+    """Return the sample of a Gateway from its ``/status``.
+
+    :raises KeyError: a value is missing (the Gateway has an older version).
+    """
     requests: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for kind, _cluster, *counts in status["requests"]:
         requests[kind] = [total + count for total, count in zip(requests[kind], counts, strict=True)]
@@ -46,7 +49,7 @@ def sample_of(gateway: str, status: Mapping[str, Any], at: datetime) -> GatewayS
         started=datetime.fromtimestamp(status["started"], UTC),
         applied=status["applied"],
         connections=status["connections_by_cluster"],
-        reached=status.get("reached", {}),  # (one of an older version does not tell)
+        reached=status.get("reached", {}),  # (older versions do not report it)
         parked=status["parked"],
         expired=status["expired"],
         overflowed=status["overflowed"],
@@ -58,9 +61,9 @@ def sample_of(gateway: str, status: Mapping[str, Any], at: datetime) -> GatewayS
 
 
 def note_clusters(at: datetime, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Keep how each cluster was when a snapshot was taken.
+    """Store the state of each cluster in a snapshot.
 
-    :param tables: of the snapshot (:data:`hadash.lake.snapshots.TABLES`).
+    :param tables: the tables of the snapshot (:data:`hadash.lake.snapshots.TABLES`).
     """
     clusters = {cluster.name: cluster for cluster in Cluster.objects.all()}
     ClusterState.objects.bulk_create(
@@ -101,8 +104,8 @@ def is_under_replicated(partition: Mapping[str, Any]) -> bool:
 def min_isr_of(
     cluster: str, topics: Iterable[Mapping[str, Any]], brokers: Iterable[Mapping[str, Any]]
 ) -> dict[str, int]:
-    """By Topic of a cluster, what it asks for: its own setting, else that of the brokers (of several the
-    strictest), else Kafka's.
+    """Return ``min.insync.replicas`` of each Topic of a cluster: its own setting, else that of the brokers (of
+    several the highest), else Kafka's default.
     """
     of_brokers = [dict(broker["configs"]).get(MIN_ISR) for broker in brokers]
     default = max((int(value) for value in of_brokers if value), default=DEFAULT_MIN_ISR)
@@ -114,7 +117,7 @@ def min_isr_of(
 
 
 def trim() -> None:
-    """Forget what is older than the settings say."""
+    """Delete samples and states that are older than the settings keep them."""
     now = timezone.now()
     recent = now - timedelta(hours=settings.SAMPLES_KEPT_HOURS)
     ClusterSample.objects.filter(at__lt=recent).delete()

@@ -1,6 +1,6 @@
-"""Credentials of clusters, encrypted in the database with a key made from ``HADASH_SECRET_KEY``.
+"""Encrypts secrets in the database, with a key derived from ``HADASH_SECRET_KEY``.
 
-What one of ``HADASH_SECRET_KEY_FALLBACKS`` has encrypted is read, too.
+Secrets that were encrypted with one of ``HADASH_SECRET_KEY_FALLBACKS`` are read, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.db import connection, models, transaction
 
 
 def _fernet() -> MultiFernet:
-    """It encrypts with the first key, and tries all to decrypt."""
+    """Return a cipher that encrypts with the first key, and tries all keys to decrypt."""
     return MultiFernet([_of(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
 
 
@@ -27,7 +27,7 @@ def _of(key: str) -> Fernet:
 
 
 class EncryptedField(models.TextField):
-    """A text that the database holds encrypted. It cannot be searched."""
+    """A text field whose value is encrypted in the database. It cannot be searched."""
 
     def get_prep_value(self, value: Any) -> Any:
         return _fernet().encrypt((value or "").encode()).decode()
@@ -38,13 +38,13 @@ class EncryptedField(models.TextField):
         try:
             return _fernet().decrypt(value.encode()).decode()
         except InvalidToken:
-            # Another HADASH_SECRET_KEY wrote it. The cluster then refuses the sign-in, which says what is wrong.
+            # Another HADASH_SECRET_KEY wrote it. The cluster will refuse the sign-in, which shows the fault.
             return ""
 
 
 @dataclass
 class Again:
-    """What :func:`encrypt_again` has found. ``lost``: what no key reads, as ``table pk field``."""
+    """The result of :func:`encrypt_again`. ``lost``: secrets that no key can decrypt, as ``table pk field``."""
 
     changed: int = 0
     already: int = 0
@@ -52,8 +52,8 @@ class Again:
 
 
 def encrypt_again() -> Again:
-    """Encrypt everything with the first key that another one has encrypted. In one transaction; rows that
-    somebody changes wait for it.
+    """Encrypt all secrets with the first key that were encrypted with another one. Runs in one transaction,
+    with all their rows locked.
     """
     found, own = Again(), _of(settings.SECRET_KEY)
     with transaction.atomic():
@@ -65,7 +65,7 @@ def encrypt_again() -> Again:
 
 
 def _again(model: type[models.Model], column: EncryptedField, own: Fernet, found: Again) -> None:
-    """By SQL: what Django reads is decrypted already."""
+    """Encrypt one column again. Uses SQL, because Django would return decrypted values."""
     table, name = (connection.ops.quote_name(text) for text in (model._meta.db_table, str(column.column)))
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT id, {name} FROM {table} WHERE {name} <> '' ORDER BY id FOR UPDATE")

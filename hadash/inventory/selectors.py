@@ -1,4 +1,4 @@
-"""Reads of the inventory for several apps. Nothing here changes anything."""
+"""Read-only queries of the inventory that several apps use."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from hadash.inventory.relations import Relation
 
 
 def access_since() -> datetime:
-    """What was last seen before that does not count as use any more."""
+    """Return the start of the access window: uses last seen before it no longer count."""
     return timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
 
 
 def declared(pair: Pair, appid: AppID | None = None, query: str = "") -> dict[Relation, str]:
-    """What is declared in a pair, with the notes; of one AppID, or of those that have ``query`` in their names."""
+    """Return the declared relations of a pair with their notes; only of one AppID, or of AppIDs with ``query``
+    in their names.
+    """
     found = Declaration.objects.filter(appid__pair=pair)
     if appid is not None:
         found = found.filter(appid=appid)
@@ -28,7 +30,7 @@ def declared(pair: Pair, appid: AppID | None = None, query: str = "") -> dict[Re
 
 
 def seen(pair: Pair, appid: AppID | None = None, query: str = "") -> dict[Relation, datetime]:
-    """What was seen lately, and when last; in the same choice."""
+    """Return the relations that were seen within the access window, and when last; chosen as in :func:`declared`."""
     found = Access.objects.filter(pair=pair, last_seen__gte=access_since())
     if appid is not None:
         found = found.filter(appid=appid.name)

@@ -1,4 +1,6 @@
-"""The only door for changing the inventory: registering, publishing to the engines, looking, collecting access."""
+"""The only place that changes the inventory: registers clusters, pairs and InstanceIDs, publishes them to the
+engines, looks at clusters, and collects access.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from hadash.sentences import Sentence, say
 
 
 class NotRegistered(Exception):
-    """A registration that is not possible. ``sentence`` says why."""
+    """A registration is not possible. ``sentence`` says why."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -40,10 +42,10 @@ class NotRegistered(Exception):
 
 
 def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
-    """Create or update a cluster, look at it, and tell the engines.
+    """Create or update a cluster, look at it, and publish it to the engines.
 
-    :raises NotRegistered: a field is not valid, or ``number`` is another cluster's or was another one before: clients
-        remember node ids that are made from it.
+    :raises NotRegistered: a field is not valid, ``number`` belongs to another cluster, or it would change:
+        clients remember node ids that are made from it.
     """
     if not isinstance(number, int):
         raise NotRegistered(
@@ -76,10 +78,11 @@ def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
 
 
 def _check_access(cluster: Cluster, former: str) -> None:
-    """Whether its fields are enough to sign in with, and fit each other; the names of its principals where
-    they are not given.
+    """Check that a cluster's fields suffice to sign in and fit each other; set the names of its principals
+    where they are not given.
 
-    :param former: the subject of the certificate that it had before. :raises NotRegistered: they do not.
+    :param former: the subject of the certificate that it had before.
+    :raises NotRegistered: they do not.
     """
     protocol = str(cluster.security_protocol)
     if not protocol.endswith("SSL"):
@@ -113,8 +116,9 @@ def _check_access(cluster: Cluster, former: str) -> None:
 
 
 def name_principals(cluster: Cluster, former: str) -> None:
-    """Where the names of hadash's principals are not given they are its certificate's subject: not that of a ``former``
-    certificate, which nobody presents any more."""
+    """Set the names of hadash's principals, where they are not given or are those of the ``former``
+    certificate, to the subject of its current certificate.
+    """
     subject = cluster.tls.subject
     for field in ("admin_username", "mirror_username"):
         if getattr(cluster, field) in ("", former):
@@ -146,11 +150,12 @@ def register_pair(
     dialect: str | None = None,
     didi_zookeeper: dict[str, str] | None = None,
 ) -> Pair:
-    """Create or update a pair and tell the engines.
+    """Create or update a pair and publish it to the engines.
 
-    :param dialect: a :class:`Pair.Dialect`; ``None`` for what it is, native at first. So is ``didi_zookeeper``.
-    :raises NotRegistered: a cluster backs another one already; a third cluster is never part of a pair. Or the engine's
-        servers are not said, or bindings would be left behind with another engine.
+    :param dialect: a :class:`Pair.Dialect`; ``None`` keeps the current one (native for a new pair).
+    :param didi_zookeeper: as in :class:`Pair`; ``None`` keeps the current value.
+    :raises NotRegistered: a cluster is in another pair already, the default would change, the addresses for
+        DiDi's engine are not valid, or AppIDs are bound already and the engine would change.
     """
     for other in Pair.objects.exclude(name=name).select_related("first", "second"):
         for cluster in (first, second):
@@ -183,7 +188,10 @@ def _engine(
     dialect: str | None,
     didi_zookeeper: dict[str, str] | None,
 ) -> dict[str, Any]:
-    """The two fields that say which engine governs the pair. :raises NotRegistered: they do not fit."""
+    """Return the two fields that say which engine governs the pair.
+
+    :raises NotRegistered: they are not valid, or the engine would change while AppIDs are bound.
+    """
     before = held.dialect if held is not None else Pair.Dialect.NATIVE.value
     wanted = before if dialect is None else dialect
     servers = didi_zookeeper
@@ -212,7 +220,7 @@ def register_instance(
 ) -> InstanceID:
     """Register an InstanceID under an AppID.
 
-    :raises NotRegistered: the name is no client.id, names another AppID, or is registered already.
+    :raises NotRegistered: the name is not a valid client.id, names another AppID, or is registered already.
     """
     (instance,) = register_instances(actor, appid, [name], note, address)
     return instance
@@ -221,10 +229,9 @@ def register_instance(
 def ensure_instance(
     actor: Any, appid: AppID, name: str, note: str = "", address: str | None = None
 ) -> tuple[InstanceID, bool]:
-    """The InstanceID, and whether it is new. One that is registered under this AppID already stays as it is: what was
-    wanted is so.
+    """Register an InstanceID unless this AppID has it already. Return it, and whether it is new.
 
-    :raises NotRegistered: the name is no client.id, or names another AppID.
+    :raises NotRegistered: the name is not a valid client.id, or names another AppID.
     """
     held = InstanceID.objects.filter(appid=appid, name=name).first()
     if held is not None:
@@ -232,7 +239,7 @@ def ensure_instance(
     try:
         return register_instance(actor, appid, name, note, address), True
     except NotRegistered:
-        # Somebody else may have registered it at this moment.
+        # Another request may have registered it at the same moment.
         held = InstanceID.objects.filter(appid=appid, name=name).first()
         if held is None:
             raise
@@ -242,17 +249,18 @@ def ensure_instance(
 def register_instances(
     actor: Any, appid: AppID, names: Iterable[str], note: str = "", address: str | None = None
 ) -> list[InstanceID]:
-    """The same for several, all or none."""
+    """Register several InstanceIDs, all or none. Raises like :func:`register_instance`."""
     with transaction.atomic():
         made = [_new_instance(appid, name, note) for name in names]
-        # After the last row: who waits for the log's chain must not keep others from what they need to leave it.
+        # After the last row: recording waits for the lock of the log's chain, and while it waits it must not
+        # hold rows that others need before they release that lock.
         for instance in made:
             record(actor, "register", f"InstanceID {instance}", address)
     return made
 
 
 def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:
-    """The row. :raises NotRegistered: see :func:`register_instance`."""
+    """Create the row. :raises NotRegistered: see :func:`register_instance`."""
     try:
         name = validated(name, "InstanceID")
     except InvalidName as error:
@@ -284,7 +292,7 @@ def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:
 
 
 def look_at_cluster(cluster: Cluster) -> None:
-    """Note a cluster's brokers, or why it does not answer, and tell the engines what is new."""
+    """Store a cluster's brokers, or why it does not answer, with a sample, and publish it to the engines."""
     client = client_for(cluster.access)
     milliseconds = None
     began = time.monotonic()
@@ -323,16 +331,16 @@ def look_at_cluster(cluster: Cluster) -> None:
 
 
 def collect_access(*, every: bool = False) -> int:
-    """Take what the Gateways have observed into the table; how many facts there were.
+    """Store the access that the Gateways have observed; return the number of facts.
 
-    :param every: of every Gateway that lives, or :class:`GatewaySilent` is raised.
+    :param every: raise :class:`GatewaySilent` if a live Gateway does not answer; else it is skipped.
     """
     facts = ask_every("/access", "access") if every else ask_all("/access", "access")
     pairs = {cluster.name: pair for pair in Pair.objects.all() for cluster in pair.clusters}
     return store_access(facts, pairs)
 
 
-#: What clients say of themselves, and how much of it the table holds.
+#: The columns with names that come from clients, and their lengths.
 _NAMES: dict[str, int] = {
     field.name: field.max_length or 0
     for field in Access._meta.fields
@@ -341,8 +349,8 @@ _NAMES: dict[str, int] = {
 
 
 def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int:
-    """Upsert access facts; those of an unknown cluster are dropped, and those of a kind that only a newer
-    Gateway knows. Several Gateways may report the same one.
+    """Upsert access facts; return the number of rows. Facts of an unknown cluster, or of a kind that only a
+    newer Gateway knows, are dropped. Several Gateways may report the same fact.
     """
     rows: dict[tuple[Any, ...], Access] = {}
     for fact in facts:
@@ -363,9 +371,8 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
         older, newer = sorted((rows.get(key, row), row), key=lambda each: each.last_seen)
         _keep_known(older, newer)
         rows[key] = newer
-    # In one order, whatever the order in which Gateways tell them: this runs for several at once, and
-    # PostgreSQL keeps each row locked until the transaction ends. Two that met in opposite orders would be a
-    # deadlock.
+    # Sorted, so that concurrent calls lock rows in the same order: PostgreSQL keeps each row locked until the
+    # transaction ends, and opposite orders would be a deadlock.
     ordered = [rows[key] for key in sorted(rows)]
     _keep_memberships(ordered)
     with transaction.atomic():
@@ -380,8 +387,8 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
 
 
 def together(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a client's circumstances after ``later`` was seen, too: what that does not say still
-    holds. A client that joins a group on one connection and commits on another is a member all the same.
+    """Merge the details of a client's use: values that ``later`` lacks are kept. A client that joins a group on
+    one connection and commits on another is still a member.
 
     >>> together({"assignors": ["range"], "member": True}, {"member": False})
     {'assignors': ['range'], 'member': True}
@@ -393,8 +400,8 @@ def together(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, 
 
 
 def _keep_memberships(rows: Iterable[Access]) -> None:
-    """Of clients in groups whose JOIN_GROUP none of these Gateways has seen, or that have not said which
-    library they are since a Gateway was started, what was known before.
+    """Restore, from the table, the details of clients in groups whose JOIN_GROUP none of these Gateways has
+    seen, or that have not named their library since a Gateway was started.
     """
     lacking = {
         (row.pair_id, row.appid, row.client_id, row.resource, row.cluster): row
@@ -412,14 +419,14 @@ def _keep_memberships(rows: Iterable[Access]) -> None:
 
 
 def _keep_known(earlier: Access, later: Access) -> None:
-    """What is known of a client, and its later requests do not say."""
+    """Copy to ``later`` the details and the library that it lacks."""
     later.details = together(earlier.details, later.details)
     if not later.library and later.host == earlier.host:
         later.library, later.version = earlier.library, earlier.version
 
 
 def _register_seen(rows: Iterable[Access]) -> None:
-    """An AppID that is seen exists, whether or not somebody has declared it."""
+    """Create the AppIDs that were seen and do not exist yet."""
     seen = {(row.pair_id, row.appid) for row in rows}
     named = AppID.objects.filter(name__in={name for _, name in seen})
     new = seen - set(named.values_list("pair_id", "name"))

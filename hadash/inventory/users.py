@@ -1,4 +1,4 @@
-"""Users of both clusters of a pair: SCRAM passwords cannot be read back, so each has to be set on both at once."""
+"""Creates users on both clusters of a pair: SCRAM passwords cannot be read back, so each is set on both at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hadash.kafka.cluster import client_for
 from hadash.kafka.errors import KafkaError
 from hadash.sentences import say
 
-#: Kafka's mechanisms whose passwords clusters keep themselves.
+#: Kafka's mechanisms whose passwords the clusters themselves store.
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -26,14 +26,15 @@ def create_user(
     replace: bool = False,
     by: str,
 ) -> str:
-    """Set one password for ``appid`` on ``clusters``; the password, which is nowhere else.
+    """Set one password for ``appid`` on ``clusters``, and return it. It is stored nowhere else.
 
-    All of them are asked first, so that nothing is half done because one does not answer.
+    All clusters are asked first, so that a cluster that does not answer does not leave the change half done.
 
-    :param password: called when all checks have passed. :param replace: also where the user has a password already.
-    :param by: for the audit log, which never has the password.
-    :raises NotRegistered: the name is none, is an account of hadash's own, or has a password already; or one cluster
-        has taken the password and another one has not, which is said.
+    :param password: returns the password; called when all checks have passed.
+    :param replace: also replace an existing password of the user.
+    :param by: the actor for the audit log, which never has the password.
+    :raises NotRegistered: the name is not valid, is an account of hadash's own, or has a password already; or
+        one cluster has taken the password and another one has not, as the sentence says.
     :raises KafkaError: a cluster does not answer; nothing was changed.
     """
     try:
@@ -76,7 +77,10 @@ def create_user(
 
 
 def _refuse_own(appid: str) -> None:
-    """:raises NotRegistered: hadash signs in with it, to some cluster."""
+    """Check that ``appid`` is not an account of hadash's own.
+
+    :raises NotRegistered: hadash signs in with it to a cluster.
+    """
     for cluster in Cluster.objects.all():
         if appid in (cluster.admin_username, cluster.mirror_username):
             raise NotRegistered(

@@ -1,8 +1,7 @@
-"""Which Celery workers are there, by what they say of themselves: each notes it every few seconds, and says
-good-bye when it is stopped.
+"""The presence of Celery workers: each one updates its row every few seconds, and deletes it when it is
+stopped.
 
-One that was killed says nothing more: it counts as gone after :setting:`WORKER_SILENT_SECONDS`, and is
-forgotten after a day.
+A worker that was killed counts as gone after :setting:`WORKER_SILENT_SECONDS`, and is forgotten after a day.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from hadash.inventory.models import Worker
 
 log = logging.getLogger(__name__)
 
-#: The queue of everything that a switch needs; jobs have one of their own.
+#: The queue of the tasks of switches; jobs have a queue of their own.
 SWITCHES = "celery"
-#: How long one that says nothing more is still shown: so that somebody sees that it is missing.
+#: How long a silent worker is still shown, so that users notice that it is missing.
 FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class Presence:
-    """A thread that says again and again that a worker is there."""
+    """A thread that periodically records that a worker is alive."""
 
     def __init__(self, name: str, queues: Collection[str]) -> None:
         self._name = name
@@ -40,7 +39,7 @@ class Presence:
         self._thread.start()
 
     def stop(self) -> None:
-        """Good-bye. PostgreSQL may be away: then it is found out by silence."""
+        """End the thread, which deletes the row. If PostgreSQL is down, the row stays until it counts as silent."""
         self._ended.set()
         self._thread.join(timeout=settings.WORKER_PRESENCE_SECONDS)
 
@@ -65,15 +64,16 @@ class Presence:
 
 
 def is_there(worker: Worker, now: datetime) -> bool:
+    """Return whether a worker was seen within :setting:`WORKER_SILENT_SECONDS`."""
     return now - worker.seen_at <= timedelta(seconds=settings.WORKER_SILENT_SECONDS)
 
 
 def known() -> list[Worker]:
-    """Those of the last day, by name."""
+    """Return the workers that were seen within :data:`FORGOTTEN_AFTER`, by name."""
     since = timezone.now() - FORGOTTEN_AFTER
     return list(Worker.objects.filter(seen_at__gte=since).order_by("name"))
 
 
 def trim() -> None:
-    """Forget those that have long been gone."""
+    """Delete workers that were last seen before :data:`FORGOTTEN_AFTER`."""
     Worker.objects.filter(seen_at__lt=timezone.now() - FORGOTTEN_AFTER).delete()

@@ -1,1 +1,1 @@
-"""Reading and steering Kafka clusters and Kafka Connect. One module talks to each kind of server."""
+"""Reads and controls Kafka clusters and Kafka Connect. One module talks to each kind of server."""

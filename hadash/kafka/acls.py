@@ -1,9 +1,9 @@
-"""Access rules of one cluster, through kafka-python's admin client.
+"""Access rules (ACLs) of one cluster, through kafka-python's admin client.
 
-Not through librdkafka's: its DescribeAcls drops the broker's error, so that a cluster which refuses to tell
-looks like one without rules, and with more than 100,000 resources it ends the whole process
-(confluent-kafka-python#1859, #2031; librdkafka 2.16). As there, the controller is asked: it has carried out
-what was asked for before.
+librdkafka's client is not used: its DescribeAcls drops the broker's error, so that a cluster which refuses to
+answer looks like one without rules, and with more than 100,000 resources it ends the whole process
+(confluent-kafka-python#1859, #2031; librdkafka 2.16). As there, requests go to the controller, which has
+already applied earlier changes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from hadash.kafka.values import Acl
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Rules that are asked for; ``None``: any.
+    """A filter for rules; ``None``: any.
 
-    :param topic: those that cover this Topic, whatever their pattern. :param principal: those of ``User:shop``.
+    :param topic: rules that cover this Topic, whatever their pattern.
+    :param principal: rules of this principal, such as ``User:shop``.
     """
 
     topic: str | None = None
     principal: str | None = None
 
     def __str__(self) -> str:
-        """As an error says it.
+        """Return the filter in words, for errors.
 
         >>> str(Which(topic="orders")), str(Which(principal="User:shop")), str(Which())
         ('about Topic orders', 'of User:shop', 'of everybody')
@@ -44,9 +45,9 @@ class Which:
 
 
 def rules(which: Which, admin: Admin) -> set[Acl]:
-    """Rules of the cluster.
+    """Return the rules of the cluster that match.
 
-    :raises kafka.errors.KafkaError: it refuses to tell; SecurityDisabledError: it has no authorizer.
+    :raises kafka.errors.KafkaError: it refuses to answer; SecurityDisabledError: it has no authorizer.
     """
     about_topic = which.topic is not None
     answer = admin.ask_controller(
@@ -61,7 +62,7 @@ def rules(which: Which, admin: Admin) -> set[Acl]:
 
 
 def heard_by(broker: int, principal: str, admin: Admin) -> set[Acl]:
-    """What ``broker`` itself has heard of the rules of a principal about Topics; without an authorizer nothing."""
+    """Return a principal's rules about Topics that have reached ``broker`` itself; none without an authorizer."""
     question = _question(ResourceType.TOPIC, ACLResourcePatternType.ANY, Which(principal=principal))
     answer = admin.ask_broker(broker, question)
     if errors.for_code(answer.error_code) is errors.SecurityDisabledError:
@@ -99,7 +100,7 @@ def _rules_in(answer: Any) -> set[Acl]:
 
 
 def create(wanted: Sequence[Acl], admin: Admin) -> None:
-    """Create rules; one that exists is no error.
+    """Create rules. Existing ones are not an error.
 
     :raises KafkaError: the cluster or hadash does not know such a rule.
     """
@@ -125,7 +126,7 @@ def create(wanted: Sequence[Acl], admin: Admin) -> None:
 
 
 def delete(unwanted: Iterable[Acl], admin: Admin) -> None:
-    """Delete exactly these; one that does not exist is no error."""
+    """Delete exactly these rules. Missing ones are not an error."""
     exactly = DeleteAclsRequest.DeleteAclsFilter
     asked = DeleteAclsRequest(
         filters=[
@@ -148,7 +149,7 @@ def delete(unwanted: Iterable[Acl], admin: Admin) -> None:
 
 
 def _name(kind: type[IntEnum], number: int) -> str:
-    """Kafka's name; of what a newer Kafka has and the library does not know, its number.
+    """Return Kafka's name of a number; for one that only a newer Kafka knows, the number as text.
 
     >>> _name(ResourceType, 4), _name(ACLOperation, 99)
     ('CLUSTER', '99')
@@ -160,7 +161,7 @@ def _name(kind: type[IntEnum], number: int) -> str:
 
 
 def _number(kind: type[IntEnum], name: str, acl: Acl) -> int:
-    """The other way round. :raises KafkaError: it has none."""
+    """Return the number of one of Kafka's names. :raises KafkaError: there is no such name."""
     if name.isdecimal():
         return int(name)
     try:

@@ -1,8 +1,8 @@
-"""One cluster, through librdkafka's admin client (its groups through another one, see
-:mod:`hadash.kafka.groups`). Every call is bulk where Kafka has a bulk request.
+"""A client of one cluster, through librdkafka's admin client (groups through another one, see
+:mod:`hadash.kafka.groups`). Calls use bulk requests where Kafka has them.
 
-A client is opened once a process and cluster (:func:`client_for`): a switch cannot afford connections in the
-seconds that writes are blocked.
+There is one client for each process and cluster (:func:`client_for`): a switch cannot afford to connect in the
+seconds while writes are blocked.
 """
 
 from __future__ import annotations
@@ -43,24 +43,26 @@ from hadash.kafka.values import (
     TopicInfo,
 )
 
-#: Seconds for which a leader that has just been elected is asked again for its offsets: its followers tell it
-#: within one.
+#: Seconds for which a newly elected leader is asked again for its offsets: it learns them from its followers
+#: within one second.
 ELECTED_SECONDS = 3.0
 
-#: Rounds of a SCRAM password's hash: Kafka's own default, and the least that RFC 7677 allows. Each sign-in costs the
-#: client as many.
+#: Iterations of a SCRAM password's hash: Kafka's own default, and the minimum of RFC 7677. Each sign-in costs
+#: the client as many.
 SCRAM_ITERATIONS = 4096
 
-#: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
+#: Up to so many Topics are requested one by one; for more, all Topics of the cluster are requested at once.
 FEW_TOPICS = 4
 
-#: Topics, or principals, whose rules are asked for one by one: a cluster looks through all of its rules for
-#: each. Of more, all rules are read.
+#: Up to so many Topics, or principals, have their rules requested one by one: the cluster searches all its
+#: rules for each. For more, all rules are read.
 ASKED_BY_NAME = 30
 
 
 class ClusterClient:
-    """Reads and steers one cluster. Methods raise :class:`KafkaError`; ``ClusterUnavailable`` if none answers."""
+    """Reads and controls one cluster. Methods raise :class:`KafkaError`; ``ClusterUnavailable`` if no broker
+    answers.
+    """
 
     def __init__(self, access: ClusterAccess) -> None:
         self.access = access
@@ -71,13 +73,14 @@ class ClusterClient:
             "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
             "error_cb": self._heard,
         }
-        #: What was last said when a broker refused a sign-in or TLS. The library's answers do not tell:
-        #: nobody answers, they say.
+        #: The last reason for which a broker refused a sign-in or TLS. The library's results do not contain it:
+        #: they only say that no broker answers.
         self._refusal = ""
         self._admin = AdminClient(config)
         self._configs = ConfigsClient(self._admin, self._result)
         self._groups = GroupsClient(access)
-        #: Of its own: an answer with very many rules takes seconds to read, and a switch cannot wait for its groups meanwhile.
+        #: A separate client: reading very many rules takes seconds, and meanwhile a switch must be able to read
+        #: groups.
         self._rules = GroupsClient(access)
         self._tail = TailReader(self.name, config)
         self._config = config
@@ -89,8 +92,9 @@ class ClusterClient:
         return self.access.name
 
     def warm_up(self, topics: Iterable[str]) -> None:
-        """Open the connections that reading the records of ``topics`` needs: the first fetch of a consumer takes a
-        second or two. One partition for each broker is enough."""
+        """Open the connections that reading the records of ``topics`` needs, because the first fetch of a
+        consumer takes a second or two. Reads one partition of each broker.
+        """
         leaders: dict[int, Partition] = {}
         for name, info in self.topics(topics).items():
             leaders |= {leader: Partition(name, index) for index, leader in enumerate(info.leaders)}
@@ -100,7 +104,7 @@ class ClusterClient:
     # -- Topics ------------------------------------------------------------------------------------------------
 
     def brokers(self) -> list[tuple[int, str, int]]:
-        """(id, host, port) of the live brokers, by id."""
+        """Return (id, host, port) of the live brokers, by id."""
         metadata = self._metadata(None)
         return sorted((b.id, b.host, b.port) for b in metadata.brokers.values())
 
@@ -108,10 +112,10 @@ class ClusterClient:
         return str(self._metadata(None).cluster_id)
 
     def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicInfo]:
-        """Topics by name, all (without Kafka's internal ones) or those of ``names`` that exist."""
+        """Return Topics by name: all without Kafka's internal ones, or those of ``names`` that exist."""
         wanted = None if names is None else set(names)
         if wanted is not None and len(wanted) <= FEW_TOPICS:
-            # Not everything that a large cluster has, for these.
+            # Avoids requesting all Topics of a large cluster.
             described = {name: self._metadata(name).topics[name] for name in wanted}
         else:
             described = self._metadata(None).topics
@@ -127,7 +131,7 @@ class ClusterClient:
         return found
 
     def partitions(self) -> list[PartitionInfo]:
-        """Every partition of every Topic, Kafka's internal ones among them."""
+        """Return all partitions of all Topics, including Kafka's internal ones."""
         return [
             PartitionInfo(Partition(name, index), p.leader, tuple(p.replicas), tuple(p.isrs))
             for name, topic in sorted(self._metadata(None).topics.items())
@@ -136,8 +140,10 @@ class ClusterClient:
         ]
 
     def nodes(self) -> tuple[list[BrokerInfo], int | None]:
-        """The live brokers, by id, and which of them is the controller. (A cluster with KRaft names any broker instead:
-        :meth:`GroupsClient.quorum` knows.)"""
+        """Return the live brokers, by id, and the id of the controller. (A cluster with KRaft names any broker
+        instead;
+        :meth:`engine` has its controller.)
+        """
         found = self._result(
             self._admin.describe_cluster(request_timeout=REQUEST_SECONDS), "could not be described"
         )
@@ -145,7 +151,7 @@ class ClusterClient:
         return sorted(nodes, key=lambda n: n.id), None if found.controller is None else found.controller.id
 
     def broker_configs(self, brokers: Iterable[int]) -> dict[int, dict[str, str]]:
-        """The configs of brokers as they are in effect, without what is secret."""
+        """Return the configs of brokers that are in effect, without secrets."""
         return self._configs.of_brokers(brokers)
 
     def _metadata(self, topic: str | None) -> Any:
@@ -157,7 +163,7 @@ class ClusterClient:
         return found
 
     def create_topics(self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
-        """Create Topics, name to (partitions, replication factor, configs); one that exists is left as it is."""
+        """Create Topics from name to (partitions, replication factor, configs). Existing ones are not changed."""
         new = [
             NewTopic(name, partitions, replicas, config=dict(config))
             for name, (partitions, replicas, config) in topics.items()
@@ -168,7 +174,7 @@ class ClusterClient:
             self._result(future, f"could not create Topic {name}", ignore=(ClientError.TOPIC_ALREADY_EXISTS,))
 
     def delete_topics(self, names: Iterable[str]) -> None:
-        """Delete Topics with all their records; one that does not exist is no error. They are gone a little later."""
+        """Delete Topics with all their records. Missing ones are not an error. They disappear a little later."""
         wanted = sorted(names)
         if not wanted:
             return
@@ -178,30 +184,30 @@ class ClusterClient:
             )
 
     def topic_configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The configs of Topics that differ from the broker's defaults."""
+        """Return the configs that are set on the Topics themselves."""
         return self._configs.set_on_topics(names)
 
     def topic_settings(self, names: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, str]]:
-        """What is in effect for Topics: their own configs, else the broker's defaults."""
+        """Return the configs ``keys`` that are in effect for Topics: their own, else the broker's defaults."""
         return self._configs.in_effect(names, keys)
 
     def set_topic_configs(self, wanted: Mapping[str, Mapping[str, str]]) -> None:
-        """Set some configs of Topics; their others stay as they are."""
+        """Set some configs of Topics. Their other configs are kept."""
         self._configs.set(wanted)
 
     # -- offsets -----------------------------------------------------------------------------------------------
 
     def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The offset after the last record of each partition, in one request a broker."""
+        """Return the offset after the last record of each partition, with one request to each broker."""
         return self._offsets(partitions, OffsetSpec.latest())
 
     def start_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The first offset that each partition still holds."""
+        """Return the first offset that each partition still holds."""
         return self._offsets(partitions, OffsetSpec.earliest())
 
     def _offsets(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
-        """A leader that has just been elected does not know its end yet, which it soon does: librdkafka says
-        -1001 then, and no error.
+        """Return offsets of partitions. A newly elected leader does not know its end for a moment: librdkafka
+        returns -1001 then without an error, and it is asked again.
         """
         wanted = set(partitions)
         found: dict[Partition, int] = {}
@@ -228,16 +234,17 @@ class ClusterClient:
         count: int,
         seconds: float = TAIL_SECONDS,
     ) -> dict[Partition, list[Record]]:
-        """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition."""
+        """Return the last ``count`` records before ``ends`` (or as many as there are), by partition."""
         return self._tail.read(ends, starts, count, seconds)
 
     def records(
         self, spans: Mapping[Partition, tuple[int, int]], seconds: float = TAIL_SECONDS, max_bytes: int = 0
     ) -> dict[Partition, list[Record]]:
-        """The records from the first offset of each span up to its end; see :meth:`TailReader.read_spans`.
+        """Return the records from the first offset of each span up to its end; see
+        :meth:`TailReader.read_spans`.
 
-        Through a consumer of its own: looks read for seconds, and a switch whose clients are blocked must not wait
-        for them.
+        Uses a separate consumer: periodic looks read for seconds, and a switch whose clients are blocked must
+        not wait for them.
         """
         with self._making_looks:
             if self._looks is None:
@@ -247,74 +254,75 @@ class ClusterClient:
     # -- consumer groups ---------------------------------------------------------------------------------------
 
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
-        """Groups with their members and coordinator."""
+        """Return groups with their members and coordinator."""
         return self._groups.describe(names)
 
     def group_names(self) -> list[str]:
-        """The groups of all brokers."""
+        """Return the names of all groups, sorted."""
         return self._groups.names()
 
     def engine(self) -> Engine:
-        """What Kafka it is."""
+        """Return the version of Kafka that it runs, with the leader of KRaft's quorum if it has one."""
         return self._groups.engine()
 
     def group_offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
-        """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
+        """Return committed offsets by group. An offset that cannot be read is an error, not a missing one."""
         return self._groups.offsets(names)
 
     def group_commits(self, names: Iterable[str]) -> dict[str, dict[Partition, Committed]]:
-        """As :meth:`group_offsets`, with the metadata of each commit."""
+        """Return committed offsets like :meth:`group_offsets`, with the metadata of each commit."""
         return self._groups.commits(names)
 
     def set_group_offsets(
         self, offsets: Mapping[str, Mapping[Partition, Committed]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Write committed offsets with their metadata, exactly. A group with members on this cluster refuses.
+        """Write exactly these committed offsets with their metadata. Refused for a group with members on this
+        cluster.
 
-        :param fence: called before each try; raises when somebody else does this by now.
+        :param fence: called before each attempt; raises when another process has taken over.
         """
         self._groups.set_offsets(offsets, fence)
 
     def remove_group_offsets(
         self, partitions: Mapping[str, Iterable[Partition]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Remove committed offsets, and no others. Refused while the group's members on this cluster are
-        subscribed to them.
+        """Remove exactly these committed offsets. Refused while the group's members on this cluster are
+        subscribed to their Topics.
         """
         self._groups.remove_offsets(partitions, fence)
 
     def delete_groups(self, names: Iterable[str]) -> None:
-        """Delete groups with all their offsets. One with members on this cluster refuses, as does one that
-        does not exist.
+        """Delete groups with all their offsets. Refused for a group that has members on this cluster or does
+        not exist.
         """
         self._groups.delete(names)
 
     def close(self) -> None:
-        """End the connections about groups. (The others' library ends its own when nobody holds it any more.)"""
+        """Close kafka-python's connections. (librdkafka closes its own when the client is garbage collected.)"""
         self._groups.close()
         self._rules.close()
 
     # -- ACLs and users ----------------------------------------------------------------------------------------
 
     def acls(self) -> set[Acl]:
-        """Every access rule of the cluster; a cluster without an authorizer has none.
+        """Return every access rule of the cluster; none for a cluster without an authorizer.
 
-        Needs DESCRIBE on the cluster: one that refuses to tell is an error, not one without rules.
+        Needs DESCRIBE on the cluster; a refusal is an error, not an empty result.
         """
         return self.acls_if_any() or set()
 
     def acls_if_any(self) -> set[Acl] | None:
-        """As :meth:`acls`; ``None``: the cluster has no authorizer, so nobody is denied anything."""
+        """Return the rules like :meth:`acls`; ``None``: the cluster has no authorizer and denies nothing."""
         return self._acls([Which()])
 
     def acls_about(self, topics: Collection[str]) -> set[Acl]:
-        """The rules that cover these Topics: those of their names, of what these begin with, and of all Topics."""
+        """Return the rules that cover these Topics: by their names, by prefixes of these, and for all Topics."""
         if len(topics) > ASKED_BY_NAME:
             return {acl for acl in self.acls() if acl.resource_type == "TOPIC"}
         return self._acls([Which(topic=name) for name in topics]) or set()
 
     def acls_of(self, principals: Collection[str]) -> set[Acl]:
-        """The rules of these principals (``User:shop``)."""
+        """Return the rules of these principals (``User:shop``)."""
         if len(principals) > ASKED_BY_NAME:
             return {acl for acl in self.acls() if acl.principal in principals}
         return self._acls([Which(principal=principal) for principal in principals]) or set()
@@ -326,18 +334,21 @@ class ClusterClient:
             return None
 
     def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
-        """By broker, the principals' rules about Topics as that broker has heard of them."""
+        """Return, by broker, the principals' rules about Topics that have reached that broker."""
         return self._rules.topic_rules(brokers, principals)
 
     def create_acls(self, wanted: Iterable[Acl]) -> None:
+        """Create access rules. Existing ones are not an error."""
         self._rules.create_rules(list(wanted))
 
     def delete_acls(self, unwanted: Iterable[Acl]) -> None:
-        """Delete exactly these; one that does not exist is no error."""
+        """Delete exactly these access rules. Missing ones are not an error."""
         self._rules.delete_rules(list(unwanted))
 
     def scram_users(self) -> dict[str, set[str]]:
-        """SCRAM mechanisms by user that has a password here. PLAIN users stand in files and cannot be listed."""
+        """Return the SCRAM mechanisms of each user with a password here. PLAIN users are in files and cannot be
+        listed.
+        """
         future = self._admin.describe_user_scram_credentials(request_timeout=REQUEST_SECONDS)
         found = self._result(future, "could not read the SCRAM users")
         return {
@@ -346,8 +357,9 @@ class ClusterClient:
         }
 
     def set_scram_password(self, user: str, mechanisms: Iterable[str], password: str) -> None:
-        """Create the user's SCRAM credentials, or replace them. One request each: KRaft takes one of a user at a
-        time."""
+        """Create or replace the user's SCRAM credentials. One request for each mechanism: KRaft accepts one
+        credential of a user at a time.
+        """
         for mechanism in mechanisms:
             info = ScramCredentialInfo(ScramMechanism[mechanism.replace("-", "_")], SCRAM_ITERATIONS)
             wanted = UserScramCredentialUpsertion(user, info, password.encode())
@@ -357,10 +369,11 @@ class ClusterClient:
     # -- quotas ------------------------------------------------------------------------------------------------
 
     def quotas(self) -> Quotas:
-        """All client quotas of the cluster, with the defaults that stand in its brokers' properties.
+        """Return all client quotas of the cluster, with the defaults from its brokers' properties.
 
-        :raises NotOffered: it is older than 2.6. :raises KafkaError: hadash's account may not read them (it needs
-            DESCRIBE_CONFIGS on the cluster), or only the brokers know what a client may.
+        :raises NotOffered: it is older than 2.6.
+        :raises KafkaError: hadash's account may not read them (it needs DESCRIBE_CONFIGS on the cluster), or a
+            class of the brokers decides about quotas.
         """
         found = self._groups.quotas()
         configs = self.broker_configs(broker for broker, _, _ in self.brokers())
@@ -370,13 +383,13 @@ class ClusterClient:
             raise KafkaError(f"Cluster {self.name} could not say its quotas: {error}.") from None
 
     def set_quotas(self, quotas: Quotas) -> None:
-        """Set some client quotas; the entities' others stay as they are. Needs ALTER_CONFIGS on the cluster."""
+        """Set some client quotas. Other quotas of these entities are kept. Needs ALTER_CONFIGS on the cluster."""
         self._groups.set_quotas(quotas)
 
     # -- failures ----------------------------------------------------------------------------------------------
 
     def _heard(self, error: ClientError) -> None:
-        """Called by the library's threads."""
+        """Note a refused sign-in or TLS handshake. Called by the library's threads."""
         if error.code() == ClientError._AUTHENTICATION:
             access = self.access
             self._refusal = f"it refuses account {access.username} ({access.sasl_mechanism}): {_after_broker(error.str())}"
@@ -384,8 +397,8 @@ class ClusterClient:
             self._refusal = f"no TLS: {_after_broker(error.str())}"
 
     def _answered(self) -> None:
-        """The cluster has answered: what it refused before is no cause of what fails from now on. The library
-        keeps what it has to tell until it is polled, however old it is by then.
+        """Forget earlier refusals, because the cluster has answered: they do not explain later failures. The
+        library keeps its events until it is polled, however old they are then.
         """
         self._admin.poll(0)
         self._refusal = ""
@@ -420,15 +433,16 @@ class ClusterClient:
         kind = ClusterUnavailable if unavailable else NotOffered if not_offered else KafkaError
         said = cause.str()
         if unavailable:
-            self._admin.poll(0)  # tells what is waiting to be told
+            self._admin.poll(0)  # delivers pending events, such as a refusal
             said, self._refusal = self._refusal or said, ""
-        elif cause.code() > 0:  # a broker's own; below are the library's
+        elif cause.code() > 0:  # a broker's error; negative codes are the library's
             self._answered()
         return kind(f"Cluster {self.name} {what}: {said.rstrip('.')}.")
 
 
 def _after_broker(said: str) -> str:
-    """Without the address in front (``sasl_ssl://e1:9092/bootstrap: ``) and how long it took.
+    """Return librdkafka's message without the address in front (``sasl_ssl://e1:9092/bootstrap: ``) and the
+    duration.
 
     >>> _after_broker("sasl_ssl://e1:9092/1: SASL authentication error: Authentication failed (after 12ms in state AUTH_REQ)")
     'SASL authentication error: Authentication failed'
@@ -442,12 +456,12 @@ _making = threading.Lock()
 
 
 def client_for(access: ClusterAccess) -> ClusterClient:
-    """The one client of this process for a cluster. Not to be used over a fork.
+    """Return the one client of this process for a cluster. It must not be shared across a fork.
 
-    Reached in another way than before (its password was changed), the cluster gets another one, and the old
-    one is closed: it would go on signing in with what it knows.
+    When the access has changed (such as the password), a new client replaces the old one, which is closed: it
+    would keep signing in with the old credentials.
 
-    :raises ClusterUnavailable: there is no such cluster, it is generated.
+    :raises ClusterUnavailable: the cluster is generated.
     """
     if access.generated:
         raise ClusterUnavailable(f"Cluster {access.name} is generated: there are no servers behind it.")

@@ -9,14 +9,14 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from hadash.kafka.groups import REQUEST_SECONDS
 
-#: Topics whose configs are asked for with one request: an answer of some hundred KiB.
+#: Topics whose configs are requested at once, at most: the answer has some hundred KiB.
 CONFIGS_AT_ONCE = 500
 
 
 class ConfigsClient:
-    """Part of :class:`hadash.kafka.cluster.ClusterClient`.
+    """The configs part of :class:`hadash.kafka.cluster.ClusterClient`, which describes its methods.
 
-    :param result: waits for a future; raises :class:`KafkaError` with the words that it is given.
+    :param result: waits for a future; raises :class:`KafkaError` with the given description.
     """
 
     def __init__(self, admin: Any, result: Callable[..., Any]) -> None:
@@ -71,9 +71,9 @@ class ConfigsClient:
             self._result(future, f"could not set the configs of Topic {resource.name}")
 
     def _describe(self, kind: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """The entries of each resource: of some hundred Topics with one request, of each broker with its own
-        (it alone knows them, and librdkafka refuses a request for several), all of them sent before the first
-        is awaited.
+        """Return the config entries of each resource. There is one request for some hundred Topics, and one for
+        each broker (only it knows its configs, and librdkafka refuses a request for several). All requests are
+        sent before the first answer is awaited.
         """
         wanted = list(names)
         found = {}

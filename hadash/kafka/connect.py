@@ -1,4 +1,4 @@
-"""Kafka Connect's REST interface, as far as mirrors need it."""
+"""A client of Kafka Connect's REST interface, with the calls that mirrors need."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import httpx
 from hadash.kafka.errors import ConnectError, ConnectUnavailable
 from hadash.kafka.values import Partition
 
-#: Seconds for one request. A worker that rebalances answers 409 at once; it is asked again.
+#: Seconds for one request. A worker that rebalances answers 409 at once, and is asked again.
 REQUEST_SECONDS = float(os.environ.get("HADASH_CONNECT_REQUEST_SECONDS", "15"))
 
-#: Seconds in which a busy worker (409, it is rebalancing) is asked again, and between two questions.
+#: Seconds for which a busy worker (409, it is rebalancing) is asked again, and seconds between two requests.
 BUSY_SECONDS = float(os.environ.get("HADASH_CONNECT_BUSY_SECONDS", "30"))
 POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """One task of a connector. ``worker``: the one that runs it, as Connect names it. ``trace``: the first
-    line of its failure, if it has failed.
+    """One task of a connector. ``worker``: Connect's id of the worker that runs it. ``trace``: the first line
+    of its failure, if it has failed.
     """
 
     id: int
@@ -36,9 +36,10 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
-    """``state`` and ``tasks`` as Connect names them: RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED, RESTARTING.
+    """The status of a connector. ``state`` and the states in ``tasks`` are Connect's: RUNNING, PAUSED, STOPPED,
+    FAILED, UNASSIGNED, RESTARTING.
 
-    ``trace`` is the first line of the first failure. ``details`` are the tasks one by one.
+    ``trace`` is the first line of the first failure. ``details`` are the single tasks.
     """
 
     state: str
@@ -48,7 +49,7 @@ class ConnectorStatus:
 
     @property
     def running(self) -> bool:
-        """Connector and at least one task run, and no task does anything else."""
+        """Whether the connector and all of its tasks run, and there is at least one task."""
         return self.state == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
 
     @property
@@ -61,7 +62,9 @@ class ConnectorStatus:
 
 
 class ConnectClient:
-    """One Connect cluster. Methods raise :class:`ConnectError`, ``ConnectUnavailable`` when it does not answer."""
+    """A client of one Connect cluster. Methods raise :class:`ConnectError`; ``ConnectUnavailable`` when it does
+    not answer.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -75,8 +78,10 @@ class ConnectClient:
         missing_ok: bool = False,
         seconds: float | None = None,
     ) -> Any:
-        """
-        :param seconds: for the answer, busy or not; the default is the module's.
+        """Send a request, and return the decoded answer; ``None`` when it is empty, or missing and that is
+        allowed.
+
+        :param seconds: limits the whole call, also while the worker is busy; the default is the module's.
         """
         deadline = time.monotonic() + (BUSY_SECONDS if seconds is None else seconds)
         timeout = REQUEST_SECONDS if seconds is None else seconds
@@ -112,7 +117,7 @@ class ConnectClient:
         return sorted(self._request("GET", "/connectors"))
 
     def create_stopped(self, name: str, config: Mapping[str, str]) -> None:
-        """Create the connector without starting it (KIP-980); one that exists gets the new configuration."""
+        """Create the connector without starting it (KIP-980). An existing one gets the new configuration."""
         if self.status(name) is None:
             try:
                 self._request(
@@ -125,20 +130,20 @@ class ConnectClient:
         self._request("PUT", self._path(name, "config"), dict(config))
 
     def config(self, name: str) -> dict[str, str]:
-        """Its settings, with passwords: not for logs. Empty when there is no such connector."""
+        """Return a connector's settings, including passwords (never log them). Empty when it does not exist."""
         value: dict[str, str] = self._request("GET", self._path(name, "config"), missing_ok=True) or {}
         return value
 
     def change_config(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Change some settings (``None`` removes one) and keep the others (KIP-477, Connect 3.8). Its state
-        stays: one that is stopped does not start, and one that was deleted meanwhile is not created.
+        """Change some settings (``None`` removes one) and keep the others (KIP-477, Connect 3.8). The state
+        does not change: a stopped connector is not started, and a deleted one is not created.
 
         :raises ConnectError: there is no such connector, or Connect is older (status 405).
         """
         self._request("PATCH", self._path(name, "config"), dict(changes))
 
     def status(self, name: str) -> ConnectorStatus | None:
-        """``None`` when there is no such connector."""
+        """Return the status of a connector; ``None`` when it does not exist."""
         value = self._request("GET", self._path(name, "status"), missing_ok=True)
         if value is None:
             return None
@@ -159,8 +164,8 @@ class ConnectClient:
         self._request("PUT", self._path(name, "stop"), missing_ok=True, seconds=seconds)
 
     def pause(self, name: str, seconds: float | None = None) -> None:
-        """Ask the connector to copy nothing until it is resumed. It keeps its tasks, so no rebalance is
-        needed; Connect has written it down when it answers.
+        """Ask the connector to copy nothing until it is resumed. It keeps its tasks, so no rebalance is needed.
+        Connect has stored the new state when it answers.
         """
         self._request("PUT", self._path(name, "pause"), missing_ok=True, seconds=seconds)
 
@@ -175,11 +180,13 @@ class ConnectClient:
         self._request("DELETE", self._path(name), missing_ok=True)
 
     def forget_offsets(self, name: str) -> None:
-        """Of a *stopped* connector: one that is created with its name later begins with the first record."""
+        """Delete the offsets of a *stopped* connector: a later one with the same name begins with the first
+        record.
+        """
         self._request("DELETE", self._path(name, "offsets"), missing_ok=True)
 
     def offsets(self, name: str) -> dict[Partition, int]:
-        """Of a MirrorMaker 2 source: the offset of the last record that it copied, by partition."""
+        """Return the offset of the last record that a MirrorMaker 2 source copied, by partition."""
         value = self._request("GET", self._path(name, "offsets"), missing_ok=True) or {"offsets": []}
         return {
             Partition(entry["partition"]["topic"], int(entry["partition"]["partition"])): int(
@@ -190,7 +197,7 @@ class ConnectClient:
         }
 
     def set_offsets(self, name: str, cluster: str, last_copied: Mapping[Partition, int]) -> None:
-        """Where a *stopped* mirror goes on: after the records at ``last_copied``. -1 forgets the partition."""
+        """Set where a *stopped* mirror continues: after the records at ``last_copied``. -1 resets the partition."""
         entries = [
             {
                 "partition": {"cluster": cluster, "partition": p.partition, "topic": p.topic},
@@ -206,5 +213,5 @@ class ConnectClient:
 
 
 def _first_line(trace: str) -> str:
-    """(What follows in a trace is a stack of Java's.)"""
+    """Return the first line of a trace. (A Java stack follows.)"""
     return trace.splitlines()[0] if trace else ""

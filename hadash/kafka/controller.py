@@ -1,5 +1,5 @@
-"""The controller of a cluster with ZooKeeper, as its ZooKeeper says: brokers tell who it is, but not how
-often that has changed.
+"""Reads the controller of a cluster with ZooKeeper from there: brokers report which broker it is, but not how
+often it has changed.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 
-#: Seconds for the cluster's ZooKeeper to answer: a snapshot goes on without it.
+#: Seconds for the cluster's ZooKeeper to answer; a snapshot continues without it.
 ZOOKEEPER_SECONDS = 10.0
 
 CONTROLLER, EPOCH = "/controller", "/controller_epoch"
 
-#: Nodes of a cluster's ZooKeeper hold more than we ask for: nothing of it is logged.
+#: A logger that writes nothing: the nodes of a cluster's ZooKeeper may hold secrets.
 _silent = logging.getLogger("hadash.kafka.controller.kazoo")
 _silent.setLevel(logging.CRITICAL)
 
 
 class Controller(NamedTuple):
-    """``broker``: ``None`` while there is none. ``epoch`` goes up by one with each election."""
+    """The controller of a cluster. ``broker``: its id, ``None`` while there is none. ``epoch`` rises by one
+    with each election.
+    """
 
     broker: int | None
     epoch: int
 
 
 def zookeeper_controller(cluster: str, hosts: str) -> Controller:
-    """The controller and its epoch.
+    """Read the controller and its epoch.
 
-    :param hosts: of the cluster's ZooKeeper with the chroot, ``z1:2181,z2:2181/kafka``.
-    :raises ClusterUnavailable: it does not answer. :raises KafkaError: it is no Kafka's.
+    :param hosts: the cluster's ZooKeeper with the chroot, ``z1:2181,z2:2181/kafka``.
+    :raises ClusterUnavailable: it does not answer.
+    :raises KafkaError: the chroot is not that of a Kafka cluster.
     """
-    # (The chroot by ourselves: one that does not exist is worth a sentence, not a warning of the library's.)
+    # The chroot is added here: for a missing one the library would only log a warning.
     servers, slash, chroot = hosts.partition("/")
     root = f"{slash}{chroot}".rstrip("/")
     client = KazooClient(hosts=servers, timeout=ZOOKEEPER_SECONDS, logger=_silent, read_only=True)

@@ -1,4 +1,4 @@
-"""What a cluster or Connect did not do. Messages name the server and are shown to people."""
+"""The errors of clusters and Connect. Messages name the server and are shown to users."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class ClusterUnavailable(KafkaError):
 
 
 class NotOffered(KafkaError):
-    """A cluster does not do this at all: it has no authorizer, or is too old."""
+    """A cluster does not offer this: it has no authorizer, or is too old."""
 
 
 class TopicsUnknown(KafkaError):
-    """A cluster answers, but does not know Topics that it had. One that is just starting says so for a moment.
+    """A cluster answers, but does not know Topics that it had. This also happens for a moment while it starts.
 
     ``topics`` are their names.
     """

@@ -1,4 +1,4 @@
-"""kafka-python's admin client as :mod:`hadash.kafka.groups` needs it, and connecting it."""
+"""Extends and connects kafka-python's admin client for :mod:`hadash.kafka.groups`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from kafka.net.transport import KafkaTCPTransport
 from hadash.kafka.tls import context
 from hadash.kafka.values import ClusterAccess
 
-#: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in
-#: milliseconds; during a block nobody can wait long.
+#: Seconds for one question including its retries. A healthy cluster answers in milliseconds; during a block a
+#: switch cannot wait long.
 REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
 
-#: The part of it in which a cluster has to be reached: whoever waits for the rest of the time hears why it is not.
+#: The share of it in which a cluster has to be reached, so that callers still get the reason within their time.
 BOOTSTRAP_SHARE = 0.9
 
-#: Requests at once.
+#: Requests that run at once, at most.
 PARALLEL_REQUESTS = 16
 
-#: The longest pause of the client before it connects again: a broker that is back is wanted at once.
+#: The longest pause before the client connects again, so that a broker that is back is found soon.
 RECONNECT_MILLISECONDS = 1000
 
 
-#: The account cannot sign in.
+#: The errors of an account that cannot sign in.
 REFUSED = (
     errors.SaslAuthenticationFailedError,
     errors.UnsupportedSaslMechanismError,
@@ -41,44 +41,46 @@ REFUSED = (
 
 
 class Admin(KafkaAdminClient):
-    """With what the library's public methods lack. (Its version is pinned, and ``tests/clusters`` try each of
-    these.)
+    """The library's admin client with methods that it lacks. (They use its internals: its version is pinned,
+    and ``tests/clusters`` test each of them.)
     """
 
     def forget_coordinators(self) -> None:
-        """Ask again who coordinates which group: it would go on asking a broker that says that it does not."""
+        """Look up the coordinators of groups again: the library would keep asking a broker that no longer is one."""
         self._manager.cluster._coordinators.clear()
 
     def coordinator_of(self, group: str) -> int:
-        """The broker that was asked about ``group`` last; -1 when none is known."""
+        """Return the broker that was last asked about ``group``; -1 when none is known."""
         found = self._manager.cluster.get_coordinator(group)
         return -1 if found is None else int(found)
 
     def ask(self, request: Any) -> Any:
-        """The answer of any broker to a request that the library knows and has no method for."""
+        """Send to any broker a request for which the library has no method, and return the answer."""
         return self._manager.run(self._manager.send, request)
 
     def ask_broker(self, broker: int, request: Any) -> Any:
-        """The answer of this broker. (The library asks any.)"""
+        """Send a request to this broker, and return the answer. (The library would ask any.)"""
         return self._manager.run(self._manager.send, request, broker)
 
     def ask_controller(self, request: Any) -> Any:
-        """The answer of the controller as it is now: with ZooKeeper every other broker may have heard of less."""
-        self._controller_id = None  # (the library would go on with one that is none any more)
+        """Send a request to the current controller, and return the answer: with ZooKeeper other brokers may lag
+        behind.
+        """
+        self._controller_id = None  # (the library would keep asking a former controller)
         return self._manager.run(self._send_request_to_controller, request)
 
     def version(self) -> str:
-        """The release of Kafka, as far as it shows in the requests that the brokers know: ``4.2``."""
+        """Return the release of Kafka, as far as the versions of the brokers' requests show it: ``4.2``."""
         return ".".join(map(str, self._manager.broker_version_data.broker_version))
 
     def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
-        """Groups as they are: the library makes texts of their errors, and fails at what members of other
-        kinds than consumers say of themselves.
+        """Return the groups undecoded: the library would turn their errors into texts, and fail on the metadata
+        of members that are not consumers.
         """
         found = {}
         for group in response.groups:
             error = errors.for_code(group.error_code)
-            # (Since DescribeGroups 6 one that does not exist is an error; it has its state all the same.)
+            # (Since DescribeGroups 6 a missing group is an error, but its state is still set.)
             if error not in (errors.NoError, errors.GroupIdNotFoundError):
                 raise error(group.group_id)
             found[group.group_id] = group
@@ -86,19 +88,23 @@ class Admin(KafkaAdminClient):
 
 
 def raise_refusal(answer: Any) -> None:
-    """:raises kafka.errors.KafkaError: what the broker says in ``answer``, or in a part of one."""
+    """Raise the error of an answer, or of a part of one.
+
+    :raises kafka.errors.KafkaError: it has one.
+    """
     error = errors.for_code(answer.error_code)
     if error is not errors.NoError:
         raise error(answer.error_message or "")
 
 
 def config_of(access: ClusterAccess) -> dict[str, Any]:
+    """Return kafka-python's configuration for a cluster."""
     config: dict[str, Any] = {
         "bootstrap_servers": access.bootstrap_servers.split(","),
         "client_id": "hadash",
         "security_protocol": access.security_protocol,
         "reconnect_backoff_max_ms": RECONNECT_MILLISECONDS,
-        # More than ever are: who finds a connection full is refused, not kept waiting.
+        # More than there ever are: the library refuses further requests instead of queueing them.
         "max_in_flight_requests_per_connection": 4 * PARALLEL_REQUESTS,
     }
     if access.security_protocol.startswith("SASL"):
@@ -113,9 +119,10 @@ def config_of(access: ClusterAccess) -> dict[str, Any]:
 
 
 def connect(config: Mapping[str, Any]) -> Admin:
-    """A client that has reached its cluster.
+    """Return a client that has reached its cluster.
 
-    :raises kafka.errors.KafkaError: it has not, within :data:`REQUEST_SECONDS`, or its account was refused.
+    :raises kafka.errors.KafkaError: it cannot be reached within :data:`REQUEST_SECONDS`, or refuses the
+    account.
     """
     made: list[KafkaNetClient] = []
     refusals: list[errors.KafkaError] = []
@@ -134,16 +141,16 @@ def connect(config: Mapping[str, Any]) -> Admin:
             kafka_client=keep,
         )
     except BaseException:
-        for client in made:  # its thread would go on for ever
+        for client in made:  # otherwise its thread would never end
             client.close()
         if refusals:
-            raise refusals[0] from None  # the library would say that nobody answers
+            raise refusals[0] from None  # the library's error would say that no broker answers
         raise
 
 
 def _note_refusals(client: KafkaNetClient, refusals: list[errors.KafkaError]) -> None:
-    """Have each refusal of the account put into ``refusals``: where the time is over first, the library says
-    that nobody answers.
+    """Append each refusal of the account to ``refusals``: on a timeout the library only says that no broker
+    answers.
     """
     connection_to = client._manager.get_connection
     known: WeakSet[KafkaConnection] = WeakSet()
@@ -162,8 +169,9 @@ def _note_refusals(client: KafkaNetClient, refusals: list[errors.KafkaError]) ->
 
 
 def hear_last_words(connection: KafkaConnection) -> None:
-    """Have what a broker said before it hung up delivered, then that it has: the library drops what it reads
-    together with the end of a connection, and a broker that refuses an account says so and hangs up.
+    """Make a connection deliver the data that a broker sent before it closed it, and only then the end. The
+    library drops data that arrives together with the end of a connection, and a broker that refuses an account
+    answers and closes at once.
     """
     made = connection.connection_made
 
@@ -176,7 +184,7 @@ def hear_last_words(connection: KafkaConnection) -> None:
                 return b"", ended[0]
             data, error = receive()
             if data and error is not None:
-                ended.append(error)  # the socket stays readable: who waits for it comes back at once
+                ended.append(error)  # the socket stays readable, so the loop calls again at once
                 return data, None
             return data, error
 

@@ -1,8 +1,8 @@
 """Consumer groups of one cluster, through kafka-python's admin client.
 
-Not through librdkafka's: when the connection to a coordinator breaks under a request, that reads memory it
-has freed, and the process dies or hangs (librdkafka#4605, open since 2.3; mended by its #5397, which is not
-released). A worker that looks at groups while their cluster dies is the very case that hadash exists for.
+librdkafka's client is not used: when the connection to a coordinator breaks during a request, it reads freed
+memory, and the process dies or hangs (librdkafka#4605, open since 2.3; fixed by its #5397, which is not
+released). hadash exists for exactly this case: a worker reads groups while their cluster fails.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ from hadash.kafka.values import (
 
 log = logging.getLogger(__name__)
 
-#: Seconds until a question is asked again: loading its groups takes a coordinator that is moving some
-#: hundredths and more.
+#: Seconds until a question is asked again: a new coordinator needs some hundredths of a second or more to load
+#: its groups.
 AGAIN_SECONDS = 0.2
 
-#: Groups that are read with one call of the library, which asks brokers before 3.0 for one after the other.
+#: Groups that one call of the library reads, at most: from brokers before 3.0 it reads them one after the
+#: other.
 READ_AT_ONCE = 50
 
-#: Seconds for which a client that was given up is kept, for whoever still waits for an answer through it.
+#: Seconds for which an abandoned client is kept, for callers that still wait for an answer through it.
 KEPT_SECONDS = 2 * REQUEST_SECONDS
 
-#: Names in an error message.
+#: Names in an error message, at most.
 NAMES_SHOWN = 3
 
 _MOVED = (
@@ -58,7 +59,8 @@ _MOVED = (
     errors.CoordinatorLoadInProgressError,
 )
 
-#: Nobody has answered. (Of these the library calls a broker that it does not know an error for good.)
+#: The errors of a cluster that does not answer. (The library treats UnknownBrokerIdError, one of these, as
+#: permanent.)
 _SILENT = (
     TimeoutError,
     errors.KafkaConnectionError,
@@ -80,12 +82,15 @@ Request = Callable[[Admin], T]
 
 
 def nobody_else() -> None:
-    """For whoever writes without having to make sure before each try that it still may."""
+    """Do nothing: the fence of callers that need not check before each attempt whether they still may write."""
 
 
 class GroupsClient:
-    """Threads may share it. What cannot be answered within :data:`REQUEST_SECONDS` raises ``CoordinatorMoved`` or
-    ``ClusterUnavailable``, what is refused another :class:`KafkaError`."""
+    """The groups, ACLs and quotas of one cluster. Thread-safe.
+
+    Methods raise ``CoordinatorMoved`` or ``ClusterUnavailable`` when there is no answer within
+    :data:`REQUEST_SECONDS`, and another :class:`KafkaError` when the cluster refuses.
+    """
 
     def __init__(self, access: ClusterAccess) -> None:
         self._cluster = access.name
@@ -97,7 +102,7 @@ class GroupsClient:
         self._connection: Future[Admin] | None = None
 
     def close(self) -> None:
-        """End its connections. Whoever still asks hears that nobody answers."""
+        """Close its connections. Calls that still run fail with ``ClusterUnavailable``."""
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:
@@ -108,25 +113,25 @@ class GroupsClient:
     # -- questions ---------------------------------------------------------------------------------------------
 
     def describe(self, names: Iterable[str]) -> dict[str, GroupInfo]:
-        """Groups with their members and coordinator; ``Dead`` is the state of one that does not exist."""
+        """Return groups with their members and coordinator. The state of a missing group is ``Dead``."""
         found: dict[str, GroupInfo] = {}
         for answer in self._read(names, "could not describe", _described):
             found |= answer
         return found
 
     def names(self) -> list[str]:
-        """The groups of all brokers."""
+        """Return the names of all groups, sorted."""
         (found,) = self._ask({"groups": _group_names}, "could not list its").values()
         return found
 
     def engine(self) -> Engine:
-        """What Kafka the cluster runs, and who leads the quorum of its controllers if it has one."""
+        """Return the version of Kafka, and the leader of the quorum of its controllers if it has one."""
         (found,) = self._ask({"itself": _engine}, "could not describe").values()
         return found
 
     def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
-        """By broker, what it has heard of the principals' rules about Topics: each enforces what it has heard
-        itself.
+        """Return, by broker, the principals' rules about Topics that have reached it: a broker enforces only
+        those.
         """
         wanted = sorted(set(principals))
         asked = {
@@ -146,34 +151,37 @@ class GroupsClient:
         return found
 
     def rules(self, wanted: Sequence[Which]) -> set[Acl]:
-        """Access rules of the cluster that are one of ``wanted``."""
+        """Return the access rules of the cluster that match one of ``wanted``."""
         asked = {str(which): partial(acls.rules, which) for which in wanted}
         return set().union(*self._ask(asked, "could not read the ACLs").values())
 
     def create_rules(self, wanted: Sequence[Acl]) -> None:
-        """Create access rules; one that exists is no error."""
+        """Create access rules. Existing ones are not an error."""
         if wanted:
             self._ask({"ACLs": partial(acls.create, wanted)}, "could not create")
 
     def delete_rules(self, unwanted: Sequence[Acl]) -> None:
-        """Delete exactly these access rules; one that does not exist is no error."""
+        """Delete exactly these access rules. Missing ones are not an error."""
         if unwanted:
             self._ask({"ACLs": partial(acls.delete, unwanted)}, "could not delete")
 
     def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
-        """All client quotas of the cluster. :raises NotOffered: it is older than 2.6."""
+        """Return all client quotas of the cluster.
+
+        :raises NotOffered: it is older than 2.6.
+        """
         (found,) = self._ask({"its clients": described}, "could not read the quotas of").values()
         return found
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
-        """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
+        """Return committed offsets by group. An offset that cannot be read is an error, not a missing one."""
         return {
             group: {partition: committed.offset for partition, committed in commits.items()}
             for group, commits in self.commits(names).items()
         }
 
     def commits(self, names: Iterable[str]) -> dict[str, dict[Partition, Committed]]:
-        """As :meth:`offsets`, with the metadata of each commit."""
+        """Return committed offsets like :meth:`offsets`, with the metadata of each commit."""
         found: dict[str, dict[Partition, Committed]] = {}
         for answer in self._read(names, "could not read the offsets of", _committed):
             found |= answer
@@ -191,9 +199,10 @@ class GroupsClient:
     def set_offsets(
         self, offsets: Mapping[str, Mapping[Partition, Committed]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Write committed offsets with their metadata, exactly. A group with members on this cluster refuses.
+        """Write exactly these committed offsets with their metadata. Refused for a group with members on this
+        cluster.
 
-        :param fence: called before each try; raises when somebody else does this by now.
+        :param fence: called before each attempt; raises when another process has taken over.
         """
         commits = {
             f"group {group}": partial(_commit, group, committed)
@@ -205,8 +214,8 @@ class GroupsClient:
     def remove_offsets(
         self, partitions: Mapping[str, Iterable[Partition]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Remove committed offsets, and no others; a group that does not exist has none. Refused for Topics
-        that the group's members are subscribed to on this cluster. ``fence`` as of :meth:`set_offsets`.
+        """Remove exactly these committed offsets. A missing group is not an error. Refused for Topics that the
+        group's members on this cluster are subscribed to. ``fence`` as in :meth:`set_offsets`.
         """
         removals = {
             f"group {group}": partial(_remove, group, sorted(wanted)) for group, wanted in partitions.items()
@@ -214,13 +223,13 @@ class GroupsClient:
         self._ask(removals, "could not remove offsets of", fence)
 
     def delete(self, names: Iterable[str], fence: Callable[[], None] = nobody_else) -> None:
-        """Delete groups with all their offsets. One with members on this cluster refuses, as does one that
-        does not exist.
+        """Delete groups with all their offsets. Refused for a group that has members on this cluster or does
+        not exist. ``fence`` as in :meth:`set_offsets`.
         """
         self._ask({f"group {name}": _Deletion(name) for name in set(names)}, "could not delete", fence)
 
     def set_quotas(self, quotas: Quotas) -> None:
-        """Set some client quotas; the entities' others stay as they are."""
+        """Set some client quotas. Other quotas of these entities are kept."""
         if quotas:
             self._ask({"its clients": partial(set_quotas, quotas)}, "could not set the quotas of")
 
@@ -229,9 +238,10 @@ class GroupsClient:
     def _ask(
         self, requests: Mapping[str, Request[T]], what: str, fence: Callable[[], None] = nobody_else
     ) -> dict[str, T]:
-        """The answers by what each is about, asked for side by side, and again what may become possible meanwhile.
+        """Return the answers by the subject of each request. Requests run in parallel; those that failed with a
+        temporary error are repeated within :data:`REQUEST_SECONDS`.
 
-        When it raises, no request is under way that an answer can still be had of within the time.
+        When it raises, no request is left running that could still be answered within that time.
         """
         deadline = time.monotonic() + REQUEST_SECONDS
         found: dict[str, T] = {}
@@ -245,7 +255,7 @@ class GroupsClient:
                 continue
             about, error = failed
             if isinstance(error, TimeoutError) and told is not None:
-                error = told  # the time was over before it could say so again
+                error = told  # more specific than the timeout of the last attempt
             told = error
             admin.forget_coordinators()
             in_time = time.monotonic() + AGAIN_SECONDS < deadline
@@ -259,9 +269,10 @@ class GroupsClient:
     def _take(
         self, asked: Mapping[str, Future[T]], found: dict[str, T], deadline: float
     ) -> tuple[str, BaseException] | None:
-        """Put what is answered until ``deadline`` into ``found``. What has not begun by then does not begin any more.
+        """Put the answers until ``deadline`` into ``found``. Requests that have not begun by then are
+        cancelled.
 
-        :return: one that was not answered, and why: the one that is most for good.
+        :return: a request that was not answered, and its error; one with a permanent error if there is any.
         """
         try:
             wait(asked.values(), timeout=max(deadline - time.monotonic(), 0))
@@ -279,14 +290,14 @@ class GroupsClient:
         return max(failed, key=lambda one: not isinstance(one[1], (*_MOVED, *_SILENT)), default=None)
 
     def _connected(self, deadline: float, what: str) -> Admin:
-        """The client of all threads. While there is none they wait for the same attempt to connect, each for
-        its own time.
+        """Return the client that all threads share. While there is none they wait for the same attempt to
+        connect, each until its own deadline.
         """
         with self._lock:
             if self._connection is None or (self._connection.done() and self._connection.exception()):
                 try:
                     self._connection = self._connecting.submit(_connect, self._config)
-                except RuntimeError:  # closed: its cluster is reached in another way now
+                except RuntimeError:  # closed: a client with another access has replaced this one
                     self._fail(what, TimeoutError())
             connection = self._connection
         try:
@@ -295,9 +306,7 @@ class GroupsClient:
             self._fail(what, error)
 
     def _give_up(self, admin: Admin) -> None:
-        """Whoever asks from now on connects again. Those who still wait for an answer through this one have
-        their time.
-        """
+        """Abandon a client: later calls connect again. Calls that still wait for an answer through it can finish."""
         with self._lock:
             connection = self._connection
             if connection is None or not connection.done() or connection.exception() is not None:
@@ -365,14 +374,14 @@ def _member(protocol_type: str, told: Any) -> GroupMember:
 
 
 def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
-    """What a member was given. (Members of other kinds than consumers have assignments of their own, and what
-    one has that cannot be read is its own matter.)
+    """Return the partitions of a member's assignment; none for members that are not consumers, and for an
+    assignment that cannot be decoded.
     """
     if protocol_type != "consumer" or not assignment:
         return ()
     try:
         found = ConsumerProtocolAssignment.decode(assignment)
-    except Exception as error:  # the library raises whatever its decoding stumbles over
+    except Exception as error:  # the library's decoder raises many kinds of errors
         log.debug("an assignment of %d bytes cannot be read: %r", len(assignment), error)
         return ()
     return tuple(
@@ -383,12 +392,14 @@ def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
 
 
 def _subscription(protocol_type: str, metadata: bytes) -> ConsumerProtocolSubscription | None:
-    """What a member has said as it joined. (A broker tells it of groups that are stable.)"""
+    """Return the subscription that a member sent when it joined; ``None`` for one that is not a consumer or
+    cannot be decoded. (Brokers report it only for stable groups.)
+    """
     if protocol_type != "consumer" or not metadata:
         return None
     try:
         return ConsumerProtocolSubscription.decode(metadata)
-    except Exception as error:  # the library raises whatever its decoding stumbles over
+    except Exception as error:  # the library's decoder raises many kinds of errors
         log.debug("a subscription of %d bytes cannot be read: %r", len(metadata), error)
         return None
 
@@ -438,7 +449,7 @@ def _remove(group: str, partitions: Sequence[Partition], admin: Admin) -> None:
 
 
 class _Deletion:
-    """Of one group, however often it is asked for: it is gone already when the answer to the first time was lost."""
+    """The deletion of one group. It may be called again: the group is gone already when the first answer was lost."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -467,7 +478,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """What went wrong, with the partition if it is one's. The library puts whole requests into some of its errors."""
+    """Return an error's name, with its text if that is short: the library puts whole requests into some errors."""
     name = type(error).__name__.removesuffix("Error")
     about = str(error.args[0]) if error.args else ""
     return f"{name} ({about})" if about and len(about) < 200 else name

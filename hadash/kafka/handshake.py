@@ -1,5 +1,5 @@
-"""Why a cluster cannot be reached over TLS, found out by one more handshake: client libraries say that it
-failed, and little more.
+"""Finds out by one more handshake why a cluster cannot be reached over TLS: client libraries report little more
+than the failure.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 from hadash.kafka.tls import context
 from hadash.kafka.values import ClusterAccess
 
-#: Seconds for one broker: this is asked for when a cluster has already failed to answer, and somebody waits
-#: for the sentence.
+#: Seconds for one broker: the cluster has already failed to answer, and the user waits.
 HANDSHAKE_SECONDS = 3.0
 
-#: Seconds in which a broker that does not accept hadash's certificate says so: the time to it and back.
+#: Seconds in which a broker refuses hadash's certificate: one round trip.
 REFUSAL_SECONDS = 1.0
 
-#: Brokers that are tried. One that fails says why; of a large cluster the first few are as good as all.
+#: Brokers that are tried, at most: the first that fails tells the reason, and a few stand for a large cluster.
 MOST_BROKERS = 5
 
 #: OpenSSL's X509_V_ERR_…
@@ -29,10 +28,10 @@ Address = tuple[str, int]
 
 
 def tls_fault(access: ClusterAccess, more: Iterable[Address] = ()) -> str | None:
-    """A sentence that says what is wrong with TLS to a cluster and what to do; ``None`` when nothing is, or
-    it has no TLS.
+    """Return a sentence that says what is wrong with TLS to a cluster and what to do; ``None`` when nothing is,
+    or it has no TLS.
 
-    :param more: addresses of brokers beside the bootstrap servers.
+    :param more: addresses of brokers besides the bootstrap servers.
     """
     if not access.security_protocol.endswith("SSL"):
         return None
@@ -64,7 +63,7 @@ def _fault_at(address: Address, tls: ssl.SSLContext, access: ClusterAccess) -> s
     try:
         plain = socket.create_connection(address, HANDSHAKE_SECONDS)
     except OSError:
-        return None  # it is not TLS that keeps it from answering
+        return None  # it does not answer at all, so TLS is not the cause
     try:
         with plain, tls.wrap_socket(plain, server_hostname=address[0]) as connected:
             connected.settimeout(REFUSAL_SECONDS)

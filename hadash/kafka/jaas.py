@@ -1,4 +1,4 @@
-"""The line of JAAS with which Kafka's Java programs sign in (``sasl.jaas.config``). Pure."""
+"""Builds the JAAS line with which Kafka's Java programs sign in (``sasl.jaas.config``). Pure."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ _MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
-#: Kafka reads the line with Java's StreamTokenizer: a quoted text ends at a quote or at the end of its line, and a
-#: backslash gives some letters a meaning of their own.
+#: Kafka reads the line with Java's StreamTokenizer: a quoted text ends at a quote or at the end of the line,
+#: and a backslash begins an escape sequence.
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r"})
 
 
 class UnknownMechanism(ValueError):
-    """Nobody knows its login module."""
+    """The login module of a SASL mechanism is not known."""
 
 
 def login(mechanism: str, username: str, password: str) -> str:
-    """
+    """Return the JAAS line for a SASL mechanism and account.
+
     >>> print(login("PLAIN", "shop", 'a"b'))
     org.apache.kafka.common.security.plain.PlainLoginModule required username="shop" password="a\\"b";
 

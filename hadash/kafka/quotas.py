@@ -1,5 +1,6 @@
-"""Client quotas of one cluster, through kafka-python's admin client: librdkafka's has no requests for them, and of
-kafka-python's public methods none makes them."""
+"""Client quotas of one cluster, through kafka-python's admin client. librdkafka's has no requests for them, and
+kafka-python's has no public methods.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +17,24 @@ from hadash.kafka.values import DEFAULT, QuotaEntity, Quotas
 _KINDS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 _FIELDS = {kind: field for field, kind in _KINDS.items()}
 
-#: Brokers before 3.0 may have a default of their own in their properties, which they do not tell when they are asked
-#: for quotas. It counts where Kafka's default client-id has no quota.
+#: Brokers before 3.0 may have a default in their properties, which they do not report with their quotas. It
+#: applies where Kafka's default client-id has no quota.
 STATIC_DEFAULTS = {
     "quota.producer.default": "producer_byte_rate",
     "quota.consumer.default": "consumer_byte_rate",
 }
 
-#: What these are when nobody has set them: no limit.
+#: The value of these when they are not set: no limit.
 _UNLIMITED = str(2**63 - 1)
 
-#: Brokers with a class of their own decide by themselves what a client may.
+#: The config of a class that decides about quotas instead of Kafka.
 CALLBACK = "client.quota.callback.class"
 
 
 def described(admin: Admin) -> dict[QuotaEntity, dict[str, float]]:
-    """All quotas of the cluster.
+    """Return all quotas of the cluster.
 
-    :raises KafkaError: it has some for whom hadash does not know.
+    :raises KafkaError: it has quotas for a kind of entity that hadash does not know.
     """
     response = admin.ask(DescribeClientQuotasRequest(components=[], strict=False))
     raise_refusal(response)
@@ -44,7 +45,7 @@ def described(admin: Admin) -> dict[QuotaEntity, dict[str, float]]:
 
 
 def set_quotas(wanted: Quotas, admin: Admin) -> None:
-    """Set some quotas; the entities' others stay as they are."""
+    """Set some quotas. Other quotas of these entities are kept."""
     entry, part, op = (
         AlterClientQuotasRequest.EntryData,
         AlterClientQuotasRequest.EntryData.EntityData,
@@ -62,9 +63,10 @@ def set_quotas(wanted: Quotas, admin: Admin) -> None:
 
 
 def with_static_defaults(quotas: Quotas, configs: Mapping[int, Mapping[str, str]]) -> Quotas:
-    """The quotas with the defaults that stand in the brokers' properties.
+    """Return the quotas with the defaults from the brokers' properties.
 
-    :param configs: of the brokers. :raises KafkaError: nobody but the brokers knows what a client may.
+    :param configs: the configs of the brokers by id.
+    :raises KafkaError: a class of the brokers decides about quotas (:data:`CALLBACK`).
 
     >>> with_static_defaults({}, {1: {"quota.producer.default": "1048576"}})
     {QuotaEntity(user=None, client_id='', ip=None): {'producer_byte_rate': 1048576.0}}
@@ -97,6 +99,6 @@ def _entity(parts: Any) -> QuotaEntity:
 
 
 def _parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
-    """Kind and name as Kafka wants them: the default is no name."""
+    """Return the parts of an entity as Kafka's (kind, name); the name of a default is ``None``."""
     named = {kind: getattr(entity, field) for field, kind in _KINDS.items()}
     return [(kind, name or None) for kind, name in named.items() if name is not None]

@@ -1,4 +1,4 @@
-"""Everything that a cluster says of itself, at one moment."""
+"""Reads the whole state of a cluster at one moment, for snapshots."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Survey:
-    """``configs`` of brokers by id, of Topics by name. ``lacking``: what could not be read although the
-    cluster answers, for people.
+    """The state of a cluster. ``broker_configs`` are by broker id, ``topic_configs`` by name. ``lacking``:
+    sentences about data that could not be read although the cluster answers.
 
-    ``acls`` are ``None`` where there is no authorizer. ``epoch`` of the controller is ``None`` where nobody tells it.
+    ``acls`` are ``None`` where there is no authorizer. The controller's ``epoch`` is ``None`` where it is not
+    known.
     """
 
     cluster_id: str
@@ -38,10 +39,11 @@ class Survey:
 
 
 def survey(client: ClusterClient, zookeeper_hosts: str = "") -> Survey:
-    """Ask a cluster for all of it.
+    """Read the state of a cluster.
 
-    :param zookeeper_hosts: of a cluster with ZooKeeper, with the chroot; empty when hadash does not know them.
-    :raises KafkaError: it does not answer, or refuses what every snapshot has to hold.
+    :param zookeeper_hosts: the cluster's ZooKeeper with the chroot; empty when it has none or hadash does not
+        know it.
+    :raises KafkaError: it does not answer, or refuses data that every snapshot needs.
     """
     lacking: list[str] = []
 
@@ -60,7 +62,7 @@ def survey(client: ClusterClient, zookeeper_hosts: str = "") -> Survey:
     elif zookeeper_hosts:
         try:
             controller, epoch = zookeeper_controller(client.name, zookeeper_hosts)
-        except KafkaError as error:  # only its history is lacking then
+        except KafkaError as error:  # only the controller's history is missing then
             lacking.append(str(error))
     partitions = client.partitions()
     return Survey(

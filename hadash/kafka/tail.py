@@ -1,5 +1,5 @@
-"""The last records of partitions, through a consumer that stays connected: the first fetch of a new one takes
-a second.
+"""Reads the last records of partitions through a consumer that stays connected, because the first fetch of a
+new one takes a second.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hadash.kafka.values import Partition, Parts, Record
 #: Seconds to read the last records of all partitions of a radius.
 TAIL_SECONDS = float(os.environ.get("HADASH_KAFKA_TAIL_SECONDS", "5"))
 
-#: Bytes of one answer that are accepted. A broker sends a batch that is larger than what was asked for by itself,
-#: and no request that it takes is larger than its socket.request.max.bytes (100 MiB unless somebody has raised it).
+#: Bytes of one answer, at most. A broker sends a batch that is larger than the requested size alone, and it
+#: accepts no batch larger than its socket.request.max.bytes (100 MiB by default).
 RECEIVE_BYTES = 512 * 1024 * 1024
 
 
 class TailReader:
-    """One cluster's. One reading at a time."""
+    """Reads records of one cluster. Thread-safe; only one reading runs at a time."""
 
     def __init__(self, cluster: str, config: Mapping[str, Any]) -> None:
         self._cluster = cluster
@@ -38,9 +38,9 @@ class TailReader:
                 "group.id": "hadash-tail",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
-                # The end of a partition is said: its last offsets may hold no record (transaction markers).
+                # Report the end of a partition: its last offsets may hold no record (transaction markers).
                 "enable.partition.eof": True,
-                # As MirrorMaker reads: records of transactions that were aborted are copied, too.
+                # As MirrorMaker does, which also copies records of aborted transactions.
                 "isolation.level": "read_uncommitted",
                 "receive.message.max.bytes": RECEIVE_BYTES,
                 "fetch.wait.max.ms": 20,
@@ -55,7 +55,7 @@ class TailReader:
         count: int,
         seconds: float = TAIL_SECONDS,
     ) -> dict[Partition, list[Record]]:
-        """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition.
+        """Return the last ``count`` records before ``ends`` (or as many as there are), by partition.
 
         :raises KafkaError: they could not be read within ``seconds``.
         """
@@ -65,11 +65,11 @@ class TailReader:
     def read_spans(
         self, spans: Mapping[Partition, tuple[int, int]], seconds: float = TAIL_SECONDS, max_bytes: int = 0
     ) -> dict[Partition, list[Record]]:
-        """The records of each partition from the first offset of its span up to the end, in order. Offsets without a
-        record (transaction markers, what compaction has removed) are left out.
+        """Return the records of each partition from the first offset of its span up to its end, in order.
+        Offsets without a record (transaction markers, compacted records) are left out.
 
-        :param max_bytes: of keys and values that are read. Each partition has an equal share of it, and at least one
-            record: the reading of one ends early when it has used its share. 0 for no limit.
+        :param max_bytes: the limit for the keys and values that are read; 0: none. Each partition has an equal
+            share, and its reading ends early, after at least one record, when the share is used up.
         :raises KafkaError: they could not be read within ``seconds``.
         """
         found: dict[Partition, list[Record]] = {p: [] for p in spans}
@@ -89,7 +89,8 @@ class TailReader:
                             f"Cluster {self._cluster}: the last records of {min(missing)} "
                             f"could not be read within {seconds:.0f} s."
                         )
-                    # Exactly what is to come: asked for more, the client would wait for it although all is there.
+                    # Exactly the number of missing records: for more the client would wait although all are
+                    # there.
                     to_come = sum(spans[p][1] - spans[p][0] - len(found[p]) for p in missing)
                     for message in self._consumer.consume(max(min(to_come, 500), 1), timeout=0.02):
                         self._take(message, spans, found, missing, left)
@@ -105,7 +106,7 @@ class TailReader:
         missing: set[Partition],
         left: dict[Partition, float],
     ) -> None:
-        """Keep a record if it is wanted."""
+        """Keep a record if it is wanted, and note partitions that are complete."""
         partition = Partition(message.topic(), message.partition())
         if (error := message.error()) is not None:
             if error.code() == ClientError._PARTITION_EOF:
@@ -114,7 +115,7 @@ class TailReader:
             elif not (error.retriable() or error.code() == ClientError._ALL_BROKERS_DOWN):
                 raise KafkaError(f"Cluster {self._cluster}: {error.str()}.")
             return
-        if partition not in missing:  # it has all that is wanted; the client goes on fetching from it
+        if partition not in missing:  # already complete; the client continues to fetch from it
             return
         end = spans[partition][1]
         if message.offset() < end:
@@ -126,10 +127,10 @@ class TailReader:
 
 
 def parts_of(message: Any) -> Parts:
-    """The parts of a record that a mirror must have copied.
+    """Return the parts of a record that a mirror must have copied.
 
-    Of the timestamp the time alone: where the broker has set it (``LogAppendTime``) the copy says ``CreateTime``
-    with the same time, which is how a copy can keep it.
+    Of the timestamp only the time counts, not its type: where the broker has set it (``LogAppendTime``) the
+    copy has ``CreateTime`` with the same time, because a copy cannot keep it otherwise.
     """
     headers = hashlib.blake2b(digest_size=16)
     for name, value in message.headers() or ():
@@ -143,15 +144,13 @@ def parts_of(message: Any) -> Parts:
 
 
 def checksum_of(parts: Parts) -> str:
-    """One checksum of all parts."""
+    """Return one checksum of all parts, in hexadecimal."""
     joined = parts.key + parts.value + parts.headers + parts.time.to_bytes(8, "big", signed=True)
     return _digest(joined).hex()
 
 
 def _framed(part: bytes | None) -> bytes:
-    """A part that cannot be taken for another, or for two: none at all differs from an empty one, and its length
-    comes first.
-    """
+    """Encode a part unambiguously: ``None`` differs from an empty part, and the length comes first."""
     return b"\0" if part is None else b"\1" + len(part).to_bytes(4, "big") + part
 
 

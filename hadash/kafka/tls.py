@@ -1,7 +1,8 @@
-"""What TLS to a cluster needs: who issued its brokers' certificates, and hadash's own certificate there.
-Pure, but for :func:`context`.
+"""The TLS settings of a cluster: the authorities of its brokers' certificates, and hadash's own certificate.
+Pure, except for :func:`context`.
 
-All of it is PEM text, as it lies in the database: a worker on any machine can use it, and new text is a new connection.
+All of them are PEM texts from the database: a worker on any machine can use them, and a changed text makes a
+new connection.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hadash.sentences import Sentence, say
 
 
 class BadTls(ValueError):
-    """It cannot be used. ``sentence`` says which part, and what to do."""
+    """TLS settings cannot be used. ``sentence`` says which part, and what to do."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -34,8 +35,9 @@ class BadTls(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """``ca``: one or more authorities; empty for those of the machine. ``certificate``: hadash's own, with
-    the authorities between it and the root behind it, and ``key``; empty where brokers ask for none.
+    """The TLS settings of a cluster. ``ca``: one or more authorities; empty: those of the machine.
+    ``certificate``: hadash's own, followed by intermediate authorities, with its ``key``; empty where brokers
+    ask for none.
     """
 
     ca: str = ""
@@ -44,28 +46,29 @@ class Tls:
 
     @property
     def subject(self) -> str:
-        """Whose the certificate is, as Kafka names it without mapping rules; empty without one."""
+        """The subject of the certificate as Kafka names it without mapping rules; empty without a certificate."""
         if not self.certificate:
             return ""
         own = x509.load_pem_x509_certificate(self.certificate.encode())
         return subject_of(own.public_bytes(Encoding.DER))
 
     def expired(self, now: datetime) -> datetime | None:
-        """When hadash's own certificate has expired; ``None`` if it has not."""
+        """Return when hadash's own certificate has expired; ``None`` if it has not, or there is none."""
         if not self.certificate:
             return None
         ends = x509.load_pem_x509_certificate(self.certificate.encode()).not_valid_after_utc
         return ends if ends <= now else None
 
 
-#: The machine's authorities, and no certificate of one's own.
+#: The machine's authorities, and no own certificate.
 NO_TLS = Tls()
 
 
 def checked(tls: Tls, now: datetime) -> Tls:
-    """The same, as all libraries read it: certificates and nothing between them, the key as PKCS#8.
+    """Return the settings in a form that all libraries read: certificates without text between them, the key as
+    PKCS#8.
 
-    :raises BadTls: a part cannot be read or does not belong to the others, or has expired.
+    :raises BadTls: a part cannot be read, does not belong to the others, has expired or is not valid yet.
     """
     if bool(tls.certificate) != bool(tls.key):
         raise BadTls(say("tls_certificate and tls_key belong together: give both, or neither."))
@@ -97,7 +100,7 @@ def checked(tls: Tls, now: datetime) -> Tls:
 
 
 def _certificates(name: str, text: str, now: datetime) -> list[x509.Certificate]:
-    """:raises BadTls: they cannot be read, or are not valid now."""
+    """Return the certificates in a PEM text. :raises BadTls: they cannot be read, or are not valid now."""
     if not text:
         return []
     try:
@@ -106,7 +109,7 @@ def _certificates(name: str, text: str, now: datetime) -> list[x509.Certificate]
         raise BadTls(
             say("%(name)s is no certificate in PEM (-----BEGIN CERTIFICATE-----).", name=name)
         ) from None
-    # Of several authorities the old ones do no harm; what hadash shows of itself has to be valid as a whole.
+    # Expired authorities are harmless while one is valid; hadash's own chain has to be valid as a whole.
     faults = [fault for fault in (_not_valid(name, one, now) for one in found) if fault is not None]
     if faults and (name != "tls_ca" or len(faults) == len(found)):
         raise BadTls(faults[0])
@@ -129,14 +132,14 @@ def _pem(certificates: list[x509.Certificate]) -> str:
 
 
 def librdkafka(tls: Tls) -> dict[str, str]:
-    """librdkafka's settings. (It checks the brokers' names by default.)"""
+    """Return librdkafka's settings. (It checks the brokers' names by default.)"""
     values = {"ssl.ca.pem": tls.ca, "ssl.certificate.pem": tls.certificate, "ssl.key.pem": tls.key}
     return {name: value for name, value in values.items() if value}
 
 
 def java(tls: Tls) -> dict[str, str]:
-    """Settings of Kafka's own clients (KIP-651): the PEM texts themselves, so that no file has to be on their
-    machine.
+    """Return the settings of Kafka's Java clients (KIP-651). They contain the PEM texts themselves, so that no
+    file has to be on their machine.
     """
     values: dict[str, str] = {}
     if tls.ca:
@@ -150,16 +153,17 @@ def java(tls: Tls) -> dict[str, str]:
     return values
 
 
-#: All that :func:`java` may set.
+#: All settings that :func:`java` may return.
 JAVA_NAMES = frozenset(java(Tls("ca", "certificate", "key")))
 
 
 def context(tls: Tls) -> ssl.SSLContext:
-    """For a Python client; it checks the brokers' names."""
+    """Return the SSL context for a Python client; it checks the brokers' names."""
     made = ssl.create_default_context(cadata=tls.ca or None)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls.certificate:
-        # The ssl module reads certificates from files only. This one nobody else can read, and it is gone at once.
+        # The ssl module reads certificates only from files. Other users cannot read this one, and it is deleted
+        # at once.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             file.write(tls.key + tls.certificate)
             file.flush()

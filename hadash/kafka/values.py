@@ -1,4 +1,4 @@
-"""What is read of a cluster, as values."""
+"""The values that are read from a cluster."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ class Partition:
 
 
 class Committed(NamedTuple):
-    """What a group has committed of a partition: the next offset to read, and the text that its client put
-    beside it.
-    """
+    """A group's commit of a partition: the next offset to read, and the text that its client stored with it."""
 
     offset: int
     metadata: str = ""
@@ -31,7 +29,7 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """How hadash itself reaches a cluster: the admin account."""
+    """The addresses and the admin account with which hadash connects to a cluster."""
 
     name: str
     bootstrap_servers: str
@@ -40,11 +38,11 @@ class ClusterAccess:
     username: str
     password: str = field(repr=False)
     tls: Tls = NO_TLS
-    #: It is made up: there is nothing to be reached.
+    #: It has no servers: nothing can connect to it.
     generated: bool = False
 
     def config(self) -> dict[str, str | int]:
-        """librdkafka's configuration."""
+        """Return librdkafka's configuration."""
         values: dict[str, str | int] = {
             "bootstrap.servers": self.bootstrap_servers,
             "security.protocol": self.security_protocol,
@@ -62,7 +60,7 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """Leaders by partition; a leader of -1 means that the partition has none."""
+    """A Topic. ``leaders``: the leader of each partition, -1 where it has none."""
 
     name: str
     leaders: tuple[int, ...]
@@ -71,7 +69,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """Who has a partition; ``leader`` is -1 when nobody leads it."""
+    """The replicas of a partition; ``leader`` is -1 when it has none."""
 
     partition: Partition
     leader: int
@@ -89,8 +87,9 @@ class BrokerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What Kafka a cluster runs. ``version``: the release, as far as it tells (empty: it does not).
-    ``controller`` and ``epoch``: the leader of KRaft's quorum; ``None`` for a cluster with ZooKeeper.
+    """The Kafka that a cluster runs. ``version``: the release, as far as it is known (else empty).
+    ``controller`` and
+    ``epoch``: the leader of KRaft's quorum; ``None`` for a cluster with ZooKeeper.
     """
 
     version: str
@@ -104,9 +103,9 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """``partitions``: those that it was assigned; ``topics``: those that it subscribes to, ``None`` where
-    that cannot be read (consumers only). ``instance_id``: its ``group.instance.id``; ``rack``: its
-    ``client.rack``, as far as its library says it.
+    """A member of a group. ``partitions``: its assignment; ``topics``: its subscription, ``None`` where that
+    cannot be read (consumers only). ``instance_id``: its ``group.instance.id``; ``rack``: its ``client.rack``,
+    if its library sends it.
     """
 
     member_id: str
@@ -120,8 +119,8 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """A consumer group; ``state`` as Kafka names it, ``Dead`` for one that does not exist. ``protocol``: the
-    assignor that its members have agreed on.
+    """A consumer group. ``state`` is Kafka's name, ``Dead`` for a missing group. ``protocol``: the assignor
+    that its members have agreed on.
     """
 
     name: str
@@ -133,7 +132,7 @@ class GroupInfo:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a record consists of: digests of its key, its value and its headers, and its time in ms since 1970."""
+    """The parts of a record: digests of its key, value and headers, and its time in ms since 1970."""
 
     key: bytes
     value: bytes
@@ -143,9 +142,9 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What identifies a record on both sides of a mirror: everything but its offset.
+    """A record, identified on both sides of a mirror by its ``checksum`` over everything but its offset.
 
-    ``parts`` say what differs when two checksums do; ``None`` where nobody asks.
+    ``parts`` show what differs when two checksums do; ``None`` where that is not needed.
     """
 
     offset: int
@@ -169,20 +168,21 @@ class Acl:
         return f"{self.permission} {self.principal} {self.operation} on {self.resource_type} {self.resource} ({self.pattern})"
 
 
-#: The name of Kafka's default entity of a kind: for everybody who has none of the own. No entity has an empty name.
+#: The name of Kafka's default entity of a kind, for clients without a quota of their own. No real name is
+#: empty.
 DEFAULT = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
-    """Whom a quota is for. Each part is a name, :data:`DEFAULT`, or ``None`` where the entity has no such part."""
+    """The entity of a quota. Each part is a name, :data:`DEFAULT`, or ``None`` where the entity has no such part."""
 
     user: str | None = None
     client_id: str | None = None
     ip: str | None = None
 
     def __str__(self) -> str:
-        """As Kafka's tools write it.
+        """Return the entity as Kafka's tools write it.
 
         >>> str(QuotaEntity(user="shop", client_id=DEFAULT))
         'user shop, default client-id'

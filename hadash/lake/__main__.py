@@ -1,4 +1,4 @@
-"""``python -m hadash.lake``: what is in the lake, reports of others into it, old days out of it."""
+"""``python -m hadash.lake``: lists the lake's content, imports reports of other sources, removes old days."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hadash.lake.store import LakeError, Store
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 when it was done, 1 when a file was refused, 2 when what was told cannot be used."""
+    """Run a command. Return 0 for success, 1 when a file was refused, 2 when an argument cannot be used."""
     told = _parser().parse_args(arguments)
     try:
         store = Store(told.lake)

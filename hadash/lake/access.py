@@ -1,7 +1,7 @@
-"""Access reports: what somebody saw of clients, a row for each fact that has changed since the last report of it.
+"""Access reports: observed uses of clients, with a row for each fact that has changed since its last report.
 
-One file a batch, ``access/date=2026-11-21/hour=17/<who reports>-<milliseconds>.parquet``, by the hour in
-which it was written. The name is what makes a batch one: the same name in two folders is one batch that came
+Each batch is a file ``access/date=2026-11-21/hour=17/<reporter>-<milliseconds>.parquet``, in the folder of the
+hour in which it was written. The name identifies the batch: the same name in two folders is one batch that came
 twice, and is counted once.
 """
 
@@ -18,11 +18,11 @@ import pyarrow as pa
 from hadash.identity.names import file_name
 from hadash.lake.store import Store
 
-#: Goes up when a column is added. Columns are only added, never changed or removed: what was written before
-#: stays readable as it is, with nothing in the new ones.
+#: Rises when a column is added. Columns are only added, never changed or removed: older files stay readable,
+#: and their new columns are null.
 SCHEMA_VERSION = 3
 
-#: The columns. Counts are what was added since the last report of the same fact.
+#: The columns. Counts are increments since the last report of the same fact.
 SCHEMA = pa.schema(
     [
         ("gateway", pa.string()),
@@ -47,20 +47,20 @@ SCHEMA = pa.schema(
         # since 2
         ("pair", pa.string()),
         ("source", pa.string()),
-        # since 3. Of a group: whether the client is a member of it, or commits there without being one.
+        # since 3. For a use of a group: true for a member, false for a client that commits without being one.
         ("member", pa.bool_()),
     ],
     metadata={"hadash.schema": f"access/{SCHEMA_VERSION}"},
 )
 
-#: The columns that every version has.
+#: The number of columns that every version has.
 FIRST_COLUMNS = 19
 
-#: How something is used: a Topic is written to or read, and a group has a member.
+#: The kinds of use: writing to a Topic, reading it, and being a member of a group.
 USES = ("produce", "consume", "group")
 
-#: Somebody asks for all Topics, as who subscribes to a pattern does: no use of any of them. Its resource is
-#: :data:`ALL_TOPICS`.
+#: The kind of a request for all Topics, as a pattern subscription sends it. It does not use any of them. Its
+#: resource is :data:`ALL_TOPICS`.
 LISTING = "list"
 ALL_TOPICS = "*"
 
@@ -69,21 +69,21 @@ KINDS = (*USES, LISTING)
 #: The folder of the reports in the lake.
 FOLDER = "access"
 
-#: Where a note lies for each batch that has come for a day which nobody looks at any more of itself.
+#: The folder with a note for each batch of a day that the jobs no longer read by default.
 LATE_FOLDER = "late"
-#: The youngest days are looked at each time; of a batch that comes later than this there is a note.
+#: The jobs always read the newest days; for a batch older than this there is a note.
 LATE_AFTER = timedelta(days=1)
 
-#: What says that it is of before this was never milliseconds since 1970: seconds, mostly.
+#: An earlier time is an error: mostly seconds since 1970 instead of milliseconds.
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
-#: Who says so: a Gateway (also where nothing is said: version 1), DiDi's brokers, a file.
+#: The sources of reports: a Gateway (also where the column is null: version 1), DiDi's brokers, a file.
 GATEWAY, SURVIVE_USER, CSV = "gateway", "survive-user", "csv"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hour:
-    """One folder: the reports that came within an hour (UTC)."""
+    """An hour (UTC), and the folder of the reports that were written in it."""
 
     date: str
     hour: int
@@ -95,7 +95,8 @@ class Hour:
 
     @property
     def folder(self) -> str:
-        """
+        """The folder's name.
+
         >>> Hour("2026-11-21", 7).folder
         'access/date=2026-11-21/hour=07'
         """
@@ -107,9 +108,9 @@ class Hour:
 
 
 def hours(store: Store, dates: Iterable[str] | None = None) -> list[Hour]:
-    """The hours that have a folder, in order.
+    """Return the hours that have a folder, in order. Folders with other names are ignored.
 
-    :param dates: of these days only; ``None`` for all. What is no date or hour is not ours, and is passed over.
+    :param dates: only of these days; ``None`` for all.
     """
     wanted = days(store) if dates is None else sorted(dates)
     return [
@@ -121,7 +122,7 @@ def hours(store: Store, dates: Iterable[str] | None = None) -> list[Hour]:
 
 
 def days(store: Store) -> list[str]:
-    """The days that have a folder, in order."""
+    """Return the days that have a folder, in order."""
     names = [name.removeprefix("date=") for name in store.folders(FOLDER) if name.startswith("date=")]
     return [name for name in names if _is_date(name)]
 
@@ -138,7 +139,7 @@ def _is_date(text: str) -> bool:
 
 
 def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table of :data:`SCHEMA`; what a row does not say is null.
+    """Return rows as a table of :data:`SCHEMA`; missing values are null.
 
     :raises pyarrow.ArrowException: a value does not fit its column.
     """
@@ -148,7 +149,7 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def write_batch(store: Store, reporter: str, rows: Iterable[Mapping[str, Any]], now: datetime) -> str:
-    """One batch as a file; its name. A reader never sees half of it.
+    """Write one batch as a file, atomically; return its name.
 
     :raises OSError: the lake cannot be written to.
     """
@@ -162,23 +163,24 @@ def write_batch(store: Store, reporter: str, rows: Iterable[Mapping[str, Any]], 
 
 
 def put_batch(store: Store, batch: str, rows: Iterable[Mapping[str, Any]], moment: datetime) -> str:
-    """A batch that has a name already, because it may come again: then it is the same file. Its whole name.
+    """Write a batch that may come again under a given name, so that it is the same file then; return its full
+    name.
 
-    :param batch: who says so and what: the same for the same reports, and no others.
-    :param moment: of the reports; it says in which hour they lie.
+    :param batch: identifies the reporter and the reports: the same name only for the same reports.
+    :param moment: the time of the reports, which decides the folder.
     :raises OSError: the lake cannot be written to.
     """
     hour = Hour.of(moment)
     name = f"{hour.folder}/{file_name(batch)}.parquet"
     store.write_table(name, table_of(rows))
     if moment < datetime.now(UTC) - LATE_AFTER:
-        # (After the batch: whoever finds this finds that, too.)
+        # (Written after the batch, so that a reader of the note finds the batch.)
         store.write_json(f"{LATE_FOLDER}/date={hour.date}/{file_name(batch)}.json", {"batch": name})
     return name
 
 
 def late(store: Store) -> dict[str, list[str]]:
-    """By day, the notes that a batch has come for it late. Whoever has counted the day removes them."""
+    """Return the notes of late batches by day. The job that counts a day removes its notes."""
     found = {
         date: list(store.files(f"{LATE_FOLDER}/date={date}"))
         for date in (name.removeprefix("date=") for name in store.folders(LATE_FOLDER))

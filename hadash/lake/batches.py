@@ -1,4 +1,4 @@
-"""Which files of the lake count: each batch once, and none that cannot be read."""
+"""Finds the files of the lake that count: each batch once, and only files that can be read."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import pyarrow.parquet as pq
 from hadash.lake.access import FIRST_COLUMNS, SCHEMA, Hour
 from hadash.lake.store import Store
 
-#: Where a file that was made of others says which: their names, as JSON.
+#: The metadata key with the batches of a compacted file: their names, as JSON.
 BATCHES_KEY = b"hadash.batches"
 
-#: Hours that are looked at beside each other: each file of an object store or of HDFS takes two or three
-#: round trips to it, and days have some hundred files.
+#: Hours that are read in parallel: each file in an object store or HDFS takes two or three round trips, and a
+#: day has some hundred files.
 HOURS_AT_ONCE = 16
 
-#: Files that were made of others begin so.
+#: The prefix of compacted files.
 COMPACTED = "compacted-"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """One file that can be read: its rows, and the batches (names of files) in it."""
+    """A readable file: the number of its rows, and the batches (names of files) in it."""
 
     name: str
     size: int
@@ -40,8 +40,8 @@ class ReportFile:
 
 @dataclass(slots=True)
 class Found:
-    """What is in some hours: ``files`` count, ``again`` hold only what others have too, ``broken`` cannot be
-    read (why).
+    """The files of some hours: ``files`` count, ``again`` have only batches that others have, too, ``broken``
+    cannot be read (name to reason).
     """
 
     files: list[ReportFile] = field(default_factory=list)
@@ -58,10 +58,10 @@ class Found:
 
 
 def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) -> Found:
-    """Every file of some hours.
+    """Read the footers of all files of some hours.
 
-    :param counted: batches that count elsewhere. :raises OSError: the lake cannot be read: nothing is wrong
-        with the file then.
+    :param counted: batches that count elsewhere.
+    :raises OSError: the lake cannot be read; the files may be fine then.
     """
     found = Found()
     seen = set(counted)
@@ -69,7 +69,8 @@ def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) ->
         looked_at = list(pool.map(lambda hour: _look_at_hour(store, hour), sorted(hours)))
     for files, broken in looked_at:
         found.broken |= broken
-        # What was made of others first, of most of them first of all: they are still there when its maker was killed.
+        # Compacted files first, those with the most batches before others: when a compaction was killed, the
+        # files that it replaces are still there.
         for file in sorted(files, key=lambda f: (not f.is_compacted, -len(f.batches), f.name)):
             if seen.issuperset(file.batches):
                 found.again.append(file)
@@ -80,8 +81,8 @@ def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) ->
 
 
 def batch_names(store: Store, hours: Iterable[Hour]) -> set[str] | None:
-    """The batches of some hours by the names of their files alone; ``None`` where one was made of others,
-    which only the file itself tells. (Files that are broken or no reports are among them.)
+    """Return the batches of some hours by the names of their files alone, including broken files; ``None``
+    where there is a compacted file, whose batches are only in the file itself.
 
     :raises OSError: the lake cannot be read.
     """
@@ -92,23 +93,23 @@ def batch_names(store: Store, hours: Iterable[Hour]) -> set[str] | None:
 
 
 def _look_at_hour(store: Store, hour: Hour) -> tuple[list[ReportFile], dict[str, str]]:
-    """(its files that can be read, why others cannot)."""
+    """Return an hour's readable files, and the reasons why others cannot be read, by name."""
     files: list[ReportFile] = []
     broken: dict[str, str] = {}
     for name, size in store.files(hour.folder).items():
         if not name.endswith(".parquet"):
-            continue  # somebody's notes
+            continue  # not a report
         try:
             files.append(_look_at_file(store, name, size))
         except UnusableFile as error:
             broken[name] = str(error)
         except FileNotFoundError:
-            continue  # compacted meanwhile: what it became is seen next time
+            continue  # compacted meanwhile: the new file is seen next time
     return files, broken
 
 
 class UnusableFile(Exception):
-    """A file that holds no access reports; the message says why."""
+    """A file has no access reports; the message says why."""
 
 
 def _look_at_file(store: Store, name: str, size: int) -> ReportFile:
@@ -129,7 +130,10 @@ def _look_at_file(store: Store, name: str, size: int) -> ReportFile:
 
 
 def check_columns(schema: pa.Schema) -> None:
-    """:raises UnusableFile: a column is missing, or of another type."""
+    """Check that a file has the columns of access reports.
+
+    :raises UnusableFile: a column is missing, or of another type.
+    """
     for place, wanted in enumerate(SCHEMA):
         index = schema.get_field_index(wanted.name)
         if index < 0:
@@ -142,7 +146,7 @@ def check_columns(schema: pa.Schema) -> None:
 
 
 def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether it reads as the same (names inside of lists are everybody's own; so is how fine a clock was)."""
+    """Return whether two types can be read alike (the names of list items and the unit of timestamps may differ)."""
     if pa.types.is_list(wanted):
         return bool(pa.types.is_list(found) and found.value_type == wanted.value_type)
     if pa.types.is_timestamp(wanted):

@@ -1,7 +1,8 @@
-"""Many small files of an hour become one: whoever reads a month would otherwise open a hundred thousand.
+"""Compacts the many small files of an hour into one: reading a month would otherwise open a hundred thousand
+files.
 
-The new file names the batches that are in it, so from the moment it appears the old ones are not counted any more
-(:mod:`hadash.lake.batches`), whether or not they are still there: killed at any point, the next run takes them away.
+The new file names the batches in it. As soon as it appears the old files are no longer counted
+(:mod:`hadash.lake.batches`), even if they still exist: after a crash the next run deletes them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from hadash.lake.store import Store
 
 log = logging.getLogger(__name__)
 
-#: Hours after the end of an hour before it is compacted: what was held up for some minutes is in it by then.
+#: Hours after the end of an hour before it is compacted: delayed reports have arrived by then.
 SETTLED_HOURS = 2
-#: Fewer files than this are left as they are: it would cost more than it saves.
+#: Fewer files than this are not compacted: it would cost more than it saves.
 LEAST_FILES = 4
-#: Days that are looked through: what is older was compacted when it came, and looking costs the same each
-#: time. (After a longer pause it stays as it is, which only makes it slower to read.)
+#: Days that are checked for compaction: older ones were compacted before, and each check costs time. (After a
+#: longer pause their files stay small, and only reading them is slower.)
 DAYS = 7
 #: Rows that are held in memory at once: some tens of MiB.
 ROWS_AT_ONCE = 200_000
@@ -35,7 +36,7 @@ ROWS_AT_ONCE = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What has become of an hour."""
+    """The result of compacting an hour. ``rows``: rows of the compacted file."""
 
     hour: Hour
     files_before: int
@@ -43,29 +44,29 @@ class Compacted:
 
 
 def settled(store: Store, now: datetime) -> list[Hour]:
-    """The hours of the last :data:`DAYS` into which hardly anything comes any more, in order."""
+    """Return the hours of the last :data:`DAYS` days that ended :data:`SETTLED_HOURS` ago or earlier, in order."""
     first = f"{now - timedelta(days=DAYS):%Y-%m-%d}"
     recent = [day for day in days(store) if day >= first]
     return [hour for hour in hours(store, recent) if hour.begin + timedelta(hours=1 + SETTLED_HOURS) <= now]
 
 
 def compact(store: Store, hour: Hour) -> Compacted | None:
-    """Make one file of those of an hour; ``None`` when nothing is gained by it.
+    """Compact the files of an hour into one; return ``None`` when that gains nothing.
 
-    What cannot be read stays where it is, for the job that puts it aside.
+    Files that cannot be read stay for the job that puts them aside.
 
     :raises OSError: the lake cannot be written to; nothing is lost.
     """
     there = store.files(hour.folder)
     if len(there) < 2 or (len(there) < LEAST_FILES and not any(COMPACTED in name for name in there)):
         return None
-    # With the hours before it: a batch that came twice that day counts in the first.
+    # Includes the earlier hours: a batch that came twice that day counts in the first of its hours.
     found = look_at(store, (each for each in hours(store, [hour.date]) if each <= hour))
     files, again = (
         [f for f in kept if f.name.startswith(hour.folder)] for kept in (found.files, found.again)
     )
     for file in again:
-        store.delete(file.name)  # its batches are in another one
+        store.delete(file.name)  # its batches are in another file
     if len(files) < LEAST_FILES:
         return None
     batches = sorted({batch for file in files for batch in file.batches})
@@ -86,11 +87,11 @@ def compact(store: Store, hour: Hour) -> Compacted | None:
 
 
 class _Torn(Exception):
-    """A file whose bytes are all there, and make no sense: the message says which."""
+    """A file can be read completely, but its content is broken; the message says which file."""
 
 
 def _in_turn(store: Store, files: list[ReportFile], schema: pa.Schema) -> Iterator[pa.Table]:
-    """All rows with today's columns, in pieces of :data:`ROWS_AT_ONCE`. :raises _Torn: not all of them can be read."""
+    """Yield all rows with the current columns, in pieces of :data:`ROWS_AT_ONCE`. :raises _Torn: a file is broken."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for file in files:
@@ -111,7 +112,7 @@ def _batches(store: Store, file: ReportFile, schema: pa.Schema) -> Iterator[pa.R
                 yield _with_columns(batch, schema)
     except (pa.ArrowException, OSError) as error:
         if not store.is_readable(file.name):
-            raise  # the lake's fault, or the network's
+            raise  # the lake or the network has failed, not the file
         raise _Torn(f"{file.name} cannot be read to its end: {error}") from error
 
 

@@ -1,5 +1,5 @@
-"""What generated clusters (``hadash_sandbox/fleet``) would answer: nobody can ask them, so a snapshot takes
-it from here.
+"""The state of generated clusters (``hadash_sandbox/fleet``), which have no servers: snapshots read it from
+here.
 
 ``generated/<cluster>/<table>.parquet``, in the schemas of :data:`hadash.lake.snapshots.TABLES`.
 """
@@ -17,12 +17,19 @@ FOLDER = "generated"
 
 
 def put(store: Store, cluster: str, name: str, rows: pa.Table) -> None:
-    """:raises KeyError: a snapshot has no such table. :raises OSError: the lake cannot be written to."""
+    """Write one table of a generated cluster.
+
+    :raises KeyError: a snapshot has no such table.
+    :raises OSError: the lake cannot be written to.
+    """
     store.write_table(_place(cluster, name), rows.cast(TABLES[name]))
 
 
 def tables(store: Store, cluster: str) -> dict[str, pa.Table]:
-    """All that there is of a cluster, by table. :raises OSError: it cannot be read."""
+    """Return the existing tables of a generated cluster, by name.
+
+    :raises OSError: the lake cannot be read.
+    """
     found = {}
     for name in TABLES:
         if store.exists(_place(cluster, name)):

@@ -1,10 +1,10 @@
-"""HDFS over HTTP (WebHDFS, which every NameNode serves): nothing of Hadoop has to be installed where hadash runs.
+"""HDFS over HTTP (WebHDFS, which every NameNode serves), so that Hadoop need not be installed where hadash
+runs.
 
-``hdfs://namenode:8020/lake`` is what Spark is told; the rest talks to port 9870 of the same host. Behind a
-question mark: ``webhdfs``, the NameNodes' own HTTP addresses where that is not so (of a pair of them both,
-with a comma between, each with ``https://`` before it if it wants that), and ``kerberos=true``, which takes
-the ticket that ``kinit`` got. Without Kerberos it is HADOOP_USER_NAME, or whoever runs the program, as for
-all Hadoop clients.
+Spark uses an address like ``hdfs://namenode:8020/lake``; hadash itself connects to port 9870 of the same host.
+Parameters follow a question mark: ``webhdfs``, other HTTP addresses of the NameNodes (of a pair both, separated
+by a comma, each with ``https://`` if needed), and ``kerberos=true``, which uses the ticket from ``kinit``.
+Without Kerberos the user is HADOOP_USER_NAME, or the user that runs the program, as for all Hadoop clients.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import requests
 from fsspec.implementations.webhdfs import WebHDFS
 from pyarrow import fs
 
-#: Where a NameNode serves HTTP unless it was told otherwise (dfs.namenode.http-address).
+#: A NameNode's default port for HTTP (dfs.namenode.http-address).
 HTTP_PORT = 9870
 
-#: Seconds to connect, and without a byte, until a NameNode or a DataNode counts as away: WebHDFS waits for a
-#: DataNode that is away for a minute itself.
+#: Seconds to connect, and seconds without a byte, until a NameNode or a DataNode counts as down. (WebHDFS
+#: itself waits a minute for a DataNode that is down.)
 TIMEOUT_SECONDS = (10, 90)
 
 
 def hdfs(address: str, options: Mapping[str, str]) -> tuple[fs.PyFileSystem, str]:
-    """The file system of an ``hdfs://`` address, and the path in it. Nobody is asked yet.
+    """Return the file system of an ``hdfs://`` address, and the path in it. Does not connect yet.
 
-    :raises ValueError: the address says no host, or ``kerberos`` has no library here.
+    :raises ValueError: the address has no host, or the library for ``kerberos`` is not installed.
     """
     url = urlsplit(address)
     servers = [each.strip() for each in options.get("webhdfs", "").split(",") if each.strip()]
@@ -47,7 +47,8 @@ def hdfs(address: str, options: Mapping[str, str]) -> tuple[fs.PyFileSystem, str
 
 
 def _with_scheme(server: str) -> str:
-    """
+    """Add ``http://`` to an address without a scheme.
+
     >>> _with_scheme("nn1:9870"), _with_scheme("https://nn1:9871/")
     ('http://nn1:9870', 'https://nn1:9871')
     """
@@ -55,13 +56,12 @@ def _with_scheme(server: str) -> str:
 
 
 class NameNodes(WebHDFS):
-    """WebHDFS as the lake needs it: it does not wait for ever, asks the NameNode that is active, and renames
-    over what is there.
+    """WebHDFS with timeouts, failover to the active NameNode, and renaming that replaces an existing file.
 
     :param servers: ``http(s)://host:port`` of each NameNode.
     """
 
-    # (One of its own for each store: a session is not to be shared by processes that were forked.)
+    # (One instance for each store: forked processes must not share a session.)
     cachable = False
 
     def __init__(self, servers: list[str], kerberos: bool = False) -> None:
@@ -78,7 +78,10 @@ class NameNodes(WebHDFS):
         self.session.request = _with_timeout(self.session.request)
 
     def _call(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """:raises OSError: none of the NameNodes answers, or the one that does is not able to."""
+        """Send a request to the active NameNode.
+
+        :raises OSError: none of the NameNodes answers, or the one that answers has failed.
+        """
         away: Exception | None = None
         for server in [self.url, *(other for other in self._servers if other != self.url)]:
             self.url = server
@@ -98,7 +101,7 @@ class NameNodes(WebHDFS):
         raise away
 
     def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """In place of what is there, in one step."""
+        """Rename a file atomically, replacing an existing one."""
         self._call("RENAME", method="put", path=path1, destination=path2, renameoptions="OVERWRITE")
 
 

@@ -1,9 +1,8 @@
-"""What cannot be counted is kept aside with the reason, where somebody can look at it; it never stops anything.
+"""Keeps data that cannot be counted, with the reason, so that somebody can look at it. It never stops a job.
 
-``quarantine/files/<name>`` is a file that cannot be read, moved there as it came, with ``<name>.reason``
-beside it. ``quarantine/rows/date=…/part-….parquet`` are the rows of a day that make no sense, with one more
-column, ``reason``. ``quarantine/lines/date=…/<batch>.json`` are the parts of what was imported that no report
-could be made of, with reasons.
+``quarantine/files/<name>`` is a file that cannot be read, moved there unchanged, with ``<name>.reason`` beside
+it. ``quarantine/rows/date=…/part-….parquet`` are invalid rows of a day, with one more column, ``reason``.
+``quarantine/lines/date=…/<batch>.json`` are parts of imports that could not be read, with reasons.
 """
 
 from __future__ import annotations
@@ -20,14 +19,13 @@ FILES, ROWS, LINES = f"{FOLDER}/files", f"{FOLDER}/rows", f"{FOLDER}/lines"
 
 _REASON = ".reason"
 
-#: Of what cannot be read so many characters and parts are kept: enough to see what is wrong; whoever sent it
-#: has all of it.
+#: Characters of an unreadable part, and parts of a batch, that are kept at most: enough to see what is wrong.
 MOST_TEXT, MOST_LINES = 10_000, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A part of something imported (a line, an entry), as it came, and why no report could be made of it."""
+    """A part of an import (a line, an entry) as it came, and why it could not be read."""
 
     text: str
     reason: str
@@ -35,7 +33,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """A file in the quarantine: where it was, and why it is here."""
+    """A file in the quarantine: its former name, and the reason."""
 
     name: str
     reason: str
@@ -43,17 +41,17 @@ class PutAside:
 
 
 def put_aside(store: Store, name: str, reason: str) -> None:
-    """Move a file into the quarantine. The reason first: a file without one would be a riddle."""
+    """Move a file into the quarantine. The reason is written first, so that no file is ever without one."""
     place = f"{FILES}/{name}"
     store.write_json(f"{place}{_REASON}", {"name": name, "reason": reason})
     try:
         store.move(name, place)
     except FileNotFoundError:
-        store.delete(f"{place}{_REASON}")  # somebody has taken it away meanwhile
+        store.delete(f"{place}{_REASON}")  # the file was deleted meanwhile
 
 
 def files(store: Store) -> list[PutAside]:
-    """What is in the quarantine, by name."""
+    """Return the files in the quarantine, by name."""
     found = store.files(FILES, deep=True)
     aside = []
     for place, size in found.items():
@@ -64,14 +62,14 @@ def files(store: Store) -> list[PutAside]:
 
 
 def lines(store: Store) -> list[str]:
-    """The files of what could not be read of imported batches, by day."""
+    """Return the names of the files with unreadable parts of imports, by day."""
     return list(store.files(LINES, deep=True))
 
 
 def reasons(store: Store, files: Sequence[str], most: int) -> list[str]:
-    """Why parts of imported batches could not be read, each reason once, ``most`` of them at most.
+    """Return the reasons why parts of imports could not be read, each once, at most ``most``.
 
-    :param files: of :func:`lines`.
+    :param files: names from :func:`lines`.
     """
     found: dict[str, None] = {}
     for name in files:
@@ -83,9 +81,9 @@ def reasons(store: Store, files: Sequence[str], most: int) -> list[str]:
 
 
 def put_lines_aside(store: Store, batch: str, day: date, lines: Sequence[Unreadable]) -> None:
-    """What could not be read of a batch, in place of what the same batch had before.
+    """Store the unreadable parts of a batch, replacing earlier ones of the same batch.
 
-    :param day: of the batch: what was put aside goes when its reports would.
+    :param day: the day of the batch: the parts expire with its reports.
     """
     place = f"{LINES}/date={day.isoformat()}/{file_name(batch)}.json"
     if lines:

@@ -1,4 +1,4 @@
-"""What is old enough is removed: reports by the day on which they came, and what was put aside."""
+"""Removes old data: reports by the day on which they came, and the quarantine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hadash.lake.store import Store
 
 
 def expire(store: Store, today: date, keep_days: int) -> list[str]:
-    """Remove the days before the last ``keep_days``; which they were.
+    """Remove the days before the last ``keep_days``; return them.
 
-    The newest day stays, however old: somebody who stopped the Gateways has not asked for an empty lake.
+    The newest day stays, however old it is: stopping the Gateways must not empty the lake.
 
     :param keep_days: at least 1; today counts.
     """

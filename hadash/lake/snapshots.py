@@ -1,11 +1,10 @@
-"""Snapshots: how clusters, and what hadash knows of them, were at one moment.
+"""Snapshots: the state of clusters, and of hadash's data about them, at one moment.
 
 One snapshot is a folder, ``snapshots/date=2026-11-21/time=170500000/`` (UTC, to the millisecond), with one
-Parquet file for each table of
-:data:`TABLES`. ``snapshot.json`` is written last and says that all of them are there: until then nobody reads
-    any of it.
+Parquet file for each table of :data:`TABLES`. ``snapshot.json`` is written last; a snapshot without it is
+incomplete and is not read.
 
-Of a cluster that did not answer there is a row in ``clusters`` with its ``fault``, and no row in any other table.
+A cluster that did not answer has a row in ``clusters`` with its ``fault``, and no rows in any other table.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 
 from hadash.lake.store import Store
 
-#: Goes up when a table or a column is added. They are only added, never changed or removed.
+#: Rises when a table or a column is added. They are only added, never changed or removed.
 SCHEMA_VERSION = 2
 
 FOLDER = "snapshots"
@@ -33,8 +32,9 @@ _TIME = pa.timestamp("ms", tz="UTC")
 _CONFIGS = pa.map_(pa.string(), pa.string())
 
 TABLES: Mapping[str, pa.Schema] = {
-    # ``mode``: zookeeper or kraft. ``version``: of the engine, as far as it tells. ``fault``: why it did not answer.
-    # ``authorizer``: false where it has none, so that everybody may do everything, whatever it says of ACLs.
+    # ``mode``: zookeeper or kraft. ``version``: of Kafka, as far as it is known. ``fault``: why it did not
+    # answer.
+    # ``authorizer``: false where it has none, so that it allows everything.
     "clusters": pa.schema(
         {
             "cluster": _TEXT,
@@ -59,7 +59,7 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     # ``configs``: those that were set on the Topic itself. Kafka's internal Topics are there, too.
     "topics": pa.schema({"cluster": _TEXT, "topic": _TEXT, "configs": _CONFIGS}),
-    # ``leader``: -1 when there is none.
+    # ``leader``: -1 when the partition has none.
     "partitions": pa.schema(
         {
             "cluster": _TEXT,
@@ -84,14 +84,14 @@ TABLES: Mapping[str, pa.Schema] = {
             "by_hadash": _FLAG,
         }
     ),
-    # Those with SCRAM credentials: others cannot be listed.
+    # Users with SCRAM credentials; others cannot be listed.
     "users": pa.schema({"cluster": _TEXT, "user": _TEXT, "mechanisms": _TEXTS}),
     # ``protocol``: the assignor that its members have agreed on.
     "groups": pa.schema(
         {"cluster": _TEXT, "group": _TEXT, "state": _TEXT, "protocol": _TEXT, "coordinator": _NUMBER}
     ),
-    # ``partitions``: those that it was assigned, as topic-partition. ``topics``: those that it subscribes to
-    # (of a pattern: those that it matched when the member joined); null where that is not known.
+    # ``partitions``: its assignment, as topic-partition. ``topics``: its subscription (for a pattern, the
+    # Topics that matched when the member joined); null where that is not known.
     "members": pa.schema(
         {
             "cluster": _TEXT,
@@ -104,10 +104,11 @@ TABLES: Mapping[str, pa.Schema] = {
             "topics": _TEXTS,
         }
     ),
-    # hadash's own on the clusters, and those of its mirrors: they move nowhere, and nothing is wrong with them.
+    # The users of hadash itself and of its mirrors: rules ignore them, and they do not move.
     "own_users": pa.schema({"cluster": _TEXT, "user": _TEXT}),
-    # -- what hadash knows -----------------------------------------------------------------------------------------
-    # ``rpo_seconds``: how late a mirror may be. ``quiesce_seconds``: for which a switch waits for consumers.
+    # -- hadash's own data -----------------------------------------------------------------------------------------
+    # ``rpo_seconds``: the lag that a mirror may have. ``quiesce_seconds``: how long a switch waits for
+    # consumers.
     "pairs": pa.schema(
         {
             "pair": _TEXT,
@@ -121,11 +122,11 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     "appids": pa.schema({"pair": _TEXT, "appid": _TEXT, "owner": _TEXT, "critical": pa.bool_()}),
     "instances": pa.schema({"pair": _TEXT, "appid": _TEXT, "name": _TEXT}),
-    # ``name``: the InstanceID, or empty for the AppID as a whole.
+    # ``name``: the InstanceID; empty for the AppID as a whole.
     "declarations": pa.schema(
         {"pair": _TEXT, "appid": _TEXT, "name": _TEXT, "kind": _TEXT, "resource": _TEXT}
     ),
-    # The binding documents as they stand in ZooKeeper.
+    # The binding documents from ZooKeeper.
     "documents": pa.schema({"pair": _TEXT, "appid": _TEXT, "content": _TEXT}),
     # ``state``: running, stopped, failed, unknown, turning.
     "mirrors": pa.schema(
@@ -139,7 +140,8 @@ TABLES: Mapping[str, pa.Schema] = {
             "fault": _TEXT,
         }
     ),
-    # The lag of mirrors since the snapshot before: ``records`` and ``seconds`` are null where nobody could know.
+    # Samples of the lag of mirrors since the previous snapshot: ``records`` and ``seconds`` are null where it
+    # is not known.
     "lag": pa.schema(
         {"pair": _TEXT, "mirror": _TEXT, "at": _TIME, "records": _NUMBER, "seconds": pa.float64()}
     ),
@@ -148,7 +150,7 @@ TABLES: Mapping[str, pa.Schema] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Snapshot:
-    """One that is whole."""
+    """A complete snapshot."""
 
     at: datetime
     place: str
@@ -163,10 +165,11 @@ def write(
     tables: Mapping[str, Iterable[Mapping[str, Any]]],
     more: Iterable[Mapping[str, pa.Table]] = (),
 ) -> Snapshot:
-    """A snapshot, whole or not at all. A table that is not among ``tables`` is empty.
+    """Write a snapshot; it counts only when it is complete. A table that is not among ``tables`` is empty.
 
-    :param more: rows besides, which have the schemas already: millions of them are no lists.
-    :raises OSError: the lake cannot be written to. :raises KeyError: there is no such table.
+    :param more: additional rows as Arrow tables with the schemas, for millions of rows.
+    :raises OSError: the lake cannot be written to.
+    :raises KeyError: there is no such table.
     :raises pyarrow.ArrowException: a value does not fit its column.
     """
     besides = list(more)
@@ -188,7 +191,7 @@ def write(
 
 
 def _row(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    """(A map is a list of its entries to Arrow.)"""
+    """Return a row with the columns of ``schema``. (Arrow takes a map as a list of its entries.)"""
     return {
         field.name: list(value.items()) if isinstance(value := row.get(field.name), Mapping) else value
         for field in schema
@@ -196,9 +199,9 @@ def _row(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
 
 
 def whole(store: Store, since: datetime | None = None) -> list[Snapshot]:
-    """The snapshots that are whole, in order.
+    """Return the complete snapshots, in order.
 
-    :param since: of this moment and later; ``None`` for all.
+    :param since: only from this time on; ``None`` for all.
     """
     found = []
     for day in _days(store):
@@ -215,7 +218,7 @@ def whole(store: Store, since: datetime | None = None) -> list[Snapshot]:
 
 
 def newest(store: Store) -> Snapshot | None:
-    """The last one that is whole; ``None`` when there is none yet."""
+    """Return the newest complete snapshot; ``None`` when there is none yet."""
     for day in reversed(_days(store)):
         for name in reversed(store.folders(f"{FOLDER}/{day}")):
             at = _moment(day, name)
@@ -226,7 +229,8 @@ def newest(store: Store) -> Snapshot | None:
 
 
 def read(store: Store, snapshot: Snapshot, name: str) -> pa.Table:
-    """One table with today's columns; what an older snapshot did not have is null, or empty.
+    """Return one table with the current columns. Columns that an older snapshot lacks are null, and tables
+    empty.
 
     :raises OSError: it cannot be read.
     """
@@ -244,9 +248,9 @@ def read(store: Store, snapshot: Snapshot, name: str) -> pa.Table:
 
 
 def expire(store: Store, before: datetime) -> int:
-    """Delete the snapshots of before, and what one that was not finished has left; how many folders it was.
+    """Delete the snapshots from before a time, complete or not; return the number of folders.
 
-    The newest whole one stays, however old it is.
+    The newest complete one stays, however old it is.
     """
     last = newest(store)
     removed = 0
@@ -256,7 +260,7 @@ def expire(store: Store, before: datetime) -> int:
             place = f"{FOLDER}/{day}/{name}"
             if at is None or at >= before or (last is not None and place == last.place):
                 continue
-            # First what says that it is whole, so that nobody begins to read what goes away.
+            # The marker of completeness first, so that no reader begins with a snapshot that is being deleted.
             store.delete(f"{place}/{_SAYS_WHOLE}")
             store.delete_folder(place)
             removed += 1
@@ -266,12 +270,13 @@ def expire(store: Store, before: datetime) -> int:
 
 
 def _days(store: Store) -> list[str]:
-    """The folders of days, in order. (What is no day is not ours.)"""
+    """Return the folders of days, in order. (Others are ignored.)"""
     return [name for name in store.folders(FOLDER) if re.fullmatch(r"date=\d{4}-\d\d-\d\d", name)]
 
 
 def _place(at: datetime) -> str:
-    """
+    """Return the folder of a snapshot.
+
     >>> _place(datetime(2026, 11, 21, 17, 5, 0, 250_000, UTC))
     'snapshots/date=2026-11-21/time=170500250'
     """
@@ -279,7 +284,8 @@ def _place(at: datetime) -> str:
 
 
 def _moment(day: str, name: str) -> datetime | None:
-    """
+    """Return the time of a snapshot's folder; ``None`` for other folders.
+
     >>> _moment("date=2026-11-21", "time=170500250").isoformat(), _moment("date=2026-11-21", "notes")
     ('2026-11-21T17:05:00.250000+00:00', None)
     """

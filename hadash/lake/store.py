@@ -1,9 +1,9 @@
-"""Where the lake is, and what can be done there: list, read, and write files that appear whole or not at all.
+"""The storage of the lake: lists, reads, and atomically writes files.
 
-The address is a path, or a URL of what pyarrow reaches: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``.
-An object store that is not Amazon's has its own address behind a question mark:
+The address is a path, or a URL that pyarrow supports: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``. An
+object store other than Amazon's has its own address after a question mark:
 ``s3a://bucket/lake?endpoint_override=minio:9000&scheme=http&region=us-east-1``; for HDFS see
-:mod:`hadash.lake.hdfs`. Names inside of it are relative, with slashes:
+:mod:`hadash.lake.hdfs`. Names in the lake are relative, with slashes:
 ``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
 """
 
@@ -21,26 +21,26 @@ from pyarrow import fs
 
 
 class LakeError(Exception):
-    """The lake cannot be used; the message says where it is, and what is the matter."""
+    """The lake cannot be used; the message has its address and the reason."""
 
 
 class Store:
     """One lake.
 
-    :param address: a folder, or a URL. Spark's ``s3a`` and ``s3n`` are what everybody else calls ``s3``.
-    :raises LakeError: nobody knows such an address.
+    :param address: a folder, or a URL. Spark's ``s3a`` and ``s3n`` mean ``s3``.
+    :raises LakeError: the address is not valid, or cannot be used.
     """
 
     def __init__(self, address: str) -> None:
-        #: As it was told, with how an object store is reached (what follows a question mark): another process
-        #: makes a store of it.
+        #: The given address with its parameters (after the question mark), from which another process can make
+        #: a store.
         self.url = address
         self.address = address.partition("?")[0].rstrip("/") or "/"
         try:
             if "://" in address:
                 scheme, rest = address.split("://", 1)
                 if scheme == "hdfs":
-                    # Only here: executors elsewhere need fsspec and requests only for a lake in HDFS.
+                    # Imported only here: executors need fsspec and requests only for a lake in HDFS.
                     from hadash.lake.hdfs import hdfs
 
                     self.filesystem, self._root = hdfs(self.address, self.options)
@@ -53,26 +53,27 @@ class Store:
             raise LakeError(
                 f"The lake {address!r} cannot be reached ({error}). A folder, s3a://… and hdfs://… can."
             ) from error
-        #: An object store shows what is written when it is complete, and has no renaming; others show it as it grows.
+        #: Whether files appear only when they are complete: an object store does that (and cannot rename); in
+        #: others a file is visible while it grows.
         self._shows_whole = isinstance(self.filesystem, fs.S3FileSystem)
 
     def for_spark(self, name: str = "") -> str:
-        """The address of a file or folder as Spark is told it."""
+        """Return the address of a file or folder for Spark."""
         root = self.address if "://" in self.address else f"file://{self._root}"
         return f"{root}/{name}" if name else root
 
     @property
     def options(self) -> dict[str, str]:
-        """What the address says of how it is reached: ``endpoint_override``, ``scheme``, ``region`` of an
-        object store; ``webhdfs`` and ``kerberos`` of HDFS.
+        """The parameters of the address: ``endpoint_override``, ``scheme``, ``region`` for an object store;
+        ``webhdfs`` and ``kerberos`` for HDFS.
         """
         return dict(parse_qsl(self.url.partition("?")[2]))
 
     def files(self, folder: str, *, deep: bool = False) -> dict[str, int]:
-        """The files of a folder with their sizes in bytes, by name, in order; those in the making are left out. A
-        folder that does not exist has none.
+        """Return the files of a folder with their sizes in bytes, by name, in order. Files that are being
+        written are left out. A folder that does not exist has none.
 
-        :param deep: with those of its folders.
+        :param deep: include the files of its subfolders.
         """
         found = {
             self._relative(info.path): info.size
@@ -82,7 +83,7 @@ class Store:
         return dict(sorted(found.items()))
 
     def folders(self, folder: str) -> list[str]:
-        """The names of the folders of a folder (their last parts), in order."""
+        """Return the names of the subfolders of a folder (their last parts), in order."""
         return sorted(
             info.base_name for info in self._infos(folder, deep=False) if info.type == fs.FileType.Directory
         )
@@ -91,12 +92,12 @@ class Store:
         return bool(self.filesystem.get_file_info(self._path(name)).type != fs.FileType.NotFound)
 
     def open(self, name: str) -> pa.NativeFile:
-        """To read it. :raises FileNotFoundError: there is none."""
+        """Open a file for reading. :raises FileNotFoundError: it does not exist."""
         return self.filesystem.open_input_file(self._path(name))
 
     def is_readable(self, name: str) -> bool:
-        """Whether all its bytes can be had: then what cannot be understood is the file's fault, and else
-        perhaps the lake's.
+        """Return whether all bytes of a file can be read: if so, content that cannot be decoded is the file's
+        fault, otherwise perhaps the lake's.
         """
         try:
             with self.open(name) as source:
@@ -107,7 +108,7 @@ class Store:
         return True
 
     def read_json(self, name: str) -> Any:
-        """What :meth:`write_json` wrote; ``None`` when there is no such file."""
+        """Return the value that :meth:`write_json` wrote; ``None`` when the file does not exist."""
         try:
             with self.open(name) as source:
                 return json.loads(source.readall())
@@ -115,37 +116,37 @@ class Store:
             return None
 
     def write_json(self, name: str, value: Any) -> None:
-        """Whole or not at all, in place of what is there."""
+        """Write a value as JSON, atomically, replacing an existing file."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         with self.writing(name) as sink:
-            # (Half a character, which JSON can hold and UTF-8 cannot, becomes what JSON calls it: \\ud800.)
+            # (A lone surrogate, which UTF-8 cannot encode, becomes JSON's escape: \\ud800.)
             sink.write(text.encode(errors="backslashreplace"))
 
     def write_table(self, name: str, table: pa.Table) -> None:
-        """As one Parquet file, whole or not at all, in place of what is there."""
+        """Write a table as one Parquet file, atomically, replacing an existing file."""
         with self.writing(name) as sink:
             pq.write_table(table, sink, compression="zstd")
 
     def writing(self, name: str) -> Whole:
-        """A file to write to; it appears when the block ends, and not if the block fails."""
+        """Open a file for writing. It appears when the block ends, and not if the block fails."""
         return Whole(self, name)
 
     def delete(self, name: str) -> None:
-        """A file; one that is not there is gone already."""
+        """Delete a file, if it exists."""
         try:
             self.filesystem.delete_file(self._path(name))
         except FileNotFoundError:
             pass
 
     def delete_folder(self, name: str) -> None:
-        """A folder and all in it; one that is not there is gone already."""
+        """Delete a folder with its content, if it exists."""
         try:
             self.filesystem.delete_dir(self._path(name))
         except FileNotFoundError:
             pass
 
     def move(self, name: str, to: str) -> None:
-        """A file to another place in the lake."""
+        """Move a file within the lake."""
         self._make_folder(to)
         self.filesystem.move(self._path(name), self._path(to))
 
@@ -165,20 +166,20 @@ class Store:
 
 
 class Whole:
-    """One file while it is written: see :meth:`Store.writing`."""
+    """The context manager that writes one file: see :meth:`Store.writing`."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._name = name
         folder, _, last = name.rpartition("/")
-        # A name that begins with a dot is no file of the lake to Spark, and to others.
+        # Spark and other readers ignore names that begin with a dot.
         hidden = f"{folder}/.{last}" if folder else f".{last}"
         self._part = hidden
 
     def __enter__(self) -> pa.NativeFile:
         self._store._make_folder(self._name)
         if self._store._shows_whole:
-            # An upload that is begun is completed also when what wrote to it has failed: it begins when all is there.
+            # pyarrow completes an upload even when its writer has failed, so it begins when all data are there.
             self._sink = pa.BufferOutputStream()
         else:
             self._sink = self._store.filesystem.open_output_stream(self._store._path(self._part))
@@ -198,7 +199,8 @@ class Whole:
 
 
 def _hidden(name: str) -> bool:
-    """
+    """Return whether a name has a part that readers ignore.
+
     >>> _hidden("access/.part.parquet"), _hidden("tables/facts/_SUCCESS"), _hidden("access/a.parquet")
     (True, True, False)
     """

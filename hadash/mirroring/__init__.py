@@ -1,1 +1,1 @@
-"""Mirrors: connectors, lag, the proof that one is drained, exact offset translation, ACLs on both sides."""
+"""Mirrors: connectors, lag, the proof that a mirror is drained, exact offset translation, ACLs on both sides."""

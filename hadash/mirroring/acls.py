@@ -1,6 +1,7 @@
-"""What an AppID may do, compared between the clusters of a pair. Pure.
+"""Compares the ACLs of AppIDs between the clusters of a pair. Pure.
 
-MirrorMaker copies ACLs for reading only, so hadash copies them itself; and it denies writing on the standby side.
+MirrorMaker copies only ACLs for reading, so hadash copies them itself; it also denies writing on the standby
+side.
 """
 
 from __future__ import annotations
@@ -11,33 +12,33 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from hadash.kafka.values import Acl
 
-#: The principal of a rule for everybody.
+#: The principal of a rule for all users.
 EVERYBODY = "User:*"
 
-#: The host of a rule for every host, and the name of the one resource of type CLUSTER.
+#: The host of a rule for all hosts, and the name of the only resource of type CLUSTER.
 ANY_HOST = "*"
 CLUSTER = "kafka-cluster"
 
-#: Operations of a rule that lets somebody write.
+#: The operations that allow writing.
 _WRITING = frozenset({"WRITE", "ALL"})
 _USING = frozenset({"READ", "WRITE", "ALL"})
 
 
 def principals_of(appids: Iterable[str]) -> set[str]:
-    """Those whose rules say what the AppIDs may do: each one's own, and everybody."""
+    """Return the principals whose rules apply to the AppIDs: their own, and that for all users."""
     return {f"User:{appid}" for appid in appids} | {EVERYBODY}
 
 
 def of_principals(acls: Iterable[Acl], appids: Iterable[str]) -> set[Acl]:
-    """The rules for some AppIDs and for everybody."""
+    """Return the rules for some AppIDs and for all users."""
     principals = principals_of(appids)
     return {acl for acl in acls if acl.principal in principals}
 
 
 def missing(source: Set[Acl], target: Set[Acl], appids: Iterable[str], own: Set[Acl]) -> set[Acl]:
-    """The rules that the AppIDs have on the source and not on the target.
+    """Return the rules that the AppIDs have on the source and not on the target.
 
-    :param own: the write denials that hadash made on the source: they belong to that side only.
+    :param own: the write denials that hadash made on the source; they belong only to that side.
     """
     wanted = list(appids)
     return of_principals(source - own, wanted) - of_principals(target, wanted)
@@ -51,9 +52,9 @@ def denied_beyond(
     groups: Iterable[str],
     own: Set[Acl],
 ) -> set[Acl]:
-    """Denials on the target that the source does not have: clients that move would be refused there.
+    """Return denials on the target that the source does not have: clients that move would be refused there.
 
-    :param own: the write denials that hadash made on the target: a switch takes those away itself.
+    :param own: the write denials that hadash made on the target; a switch removes those itself.
     """
     wanted, names = list(appids), {"TOPIC": set(topics), "GROUP": set(groups)}
     return {
@@ -66,10 +67,10 @@ def denied_beyond(
 def by_host(
     acls: Iterable[Acl], appids: Iterable[str], topics: Iterable[str], groups: Iterable[str]
 ) -> set[Acl]:
-    """The rules for single hosts on which it depends what the AppIDs may do with these Topics and groups.
+    """Return the rules for single hosts that affect what the AppIDs may do with these Topics and groups.
 
-    A broker sees the address of the Gateway, and not the client's. What a rule for every host allows as well depends on
-    none; a denial for a host always does.
+    A broker sees the address of the Gateway instead of the client's. An allowance that a rule for all hosts
+    gives, too, has no effect; a denial for a host always has one.
     """
     known, names = (
         of_principals(acls, appids),
@@ -86,7 +87,7 @@ def by_host(
 
 
 def is_one_of(host: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
-    """Whether the host of a rule, which Kafka takes as it is written, is an address in one of ``networks``.
+    """Return whether the host of a rule is an address in one of ``networks``. (Kafka compares hosts as texts.)
 
     >>> from ipaddress import ip_network
     >>> is_one_of("10.0.0.7", [ip_network("10.0.0.0/24")]), is_one_of("client.example", [ip_network("10.0.0.0/24")])
@@ -100,7 +101,7 @@ def is_one_of(host: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
 
 
 def _allowed(rules: Iterable[Acl], acl: Acl, name: str) -> bool:
-    """Whether others of ``rules`` allow what ``acl`` allows on the resource ``name``."""
+    """Return whether ``rules`` allow what ``acl`` allows on the resource ``name``."""
     return any(
         rule.resource_type == acl.resource_type
         and rule.principal in (acl.principal, EVERYBODY)
@@ -111,7 +112,7 @@ def _allowed(rules: Iterable[Acl], acl: Acl, name: str) -> bool:
 
 
 def applies_to(acl: Acl, topic: str) -> bool:
-    """Whether a Topic rule covers ``topic``.
+    """Return whether a rule is for Topics and covers ``topic``.
 
     >>> applies_to(Acl("TOPIC", "shop.", "PREFIXED", "User:shop", "*", "WRITE", "ALLOW"), "shop.carts")
     True
@@ -120,15 +121,15 @@ def applies_to(acl: Acl, topic: str) -> bool:
 
 
 def covers(acl: Acl, name: str) -> bool:
-    """Whether a rule's pattern covers the resource ``name`` (of its own type)."""
+    """Return whether a rule's pattern covers the resource ``name`` (of its own type)."""
     if acl.pattern == "PREFIXED":
         return name.startswith(acl.resource)
     return acl.resource in (name, "*")
 
 
 class Existing:
-    """Names of what there is, found by their beginnings: a pair may have very many Topics, and an AppID's
-    rules name few of them.
+    """Names of existing resources, searchable by prefix: a pair may have very many Topics, and an AppID's rules
+    name few of them.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -139,7 +140,7 @@ class Existing:
         return name in self._names
 
     def covered_by(self, rule: Acl) -> Sequence[str]:
-        """Those that the pattern of a rule covers.
+        """Return the names that the pattern of a rule covers.
 
         >>> shop = Existing(["shop.b", "crm", "shop.a", "shopping"])
         >>> shop.covered_by(Acl("TOPIC", "shop.", "PREFIXED", "User:shop", "*", "READ", "ALLOW"))
@@ -154,10 +155,10 @@ class Existing:
 
 
 def writers(acls: Iterable[Acl], topic: str, users: Set[str], exempt: Set[str]) -> set[str]:
-    """Principals that may write to ``topic``.
+    """Return the principals that may write to ``topic``.
 
-    :param users: all users that are known: a rule for everybody is one for each of them, because a denial for
-        everybody would deny the mirror too.
+    :param users: all known users: a rule for all users counts as one for each of them, because a denial for all
+        users would also deny the mirror.
     :param exempt: the users of hadash and its mirrors.
     """
     found = {
@@ -171,7 +172,7 @@ def writers(acls: Iterable[Acl], topic: str, users: Set[str], exempt: Set[str]) 
 
 
 def users_of(acls: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]:
-    """(AppID, Topic) for every Topic that a rule lets an AppID read or write, if the rule says which Topics.
+    """Return (AppID, Topic) for every Topic that an AppID may read or write by a rule that names Topics.
 
     >>> sorted(users_of([Acl("TOPIC", "shop.", "PREFIXED", "User:shop", "*", "READ", "ALLOW")], ["shop.carts", "crm"]))
     [('shop', 'shop.carts')]
@@ -191,12 +192,12 @@ Denied = tuple[str, str]
 
 
 def write_denial(topic: str, principal: str) -> Acl:
-    """The rule that keeps a client off a standby Topic."""
+    """Return the rule that denies a client writing to a standby Topic."""
     return Acl("TOPIC", topic, "LITERAL", principal, "*", "WRITE", "DENY")
 
 
 def write_denials(acls: Iterable[Acl], topics: Iterable[str], users: Set[str], exempt: Set[str]) -> set[Acl]:
-    """The rules that keep everybody but the mirror from writing to standby ``topics``; see :func:`writers`."""
+    """Return the rules that deny all users except the mirror writing to standby ``topics``; see :func:`writers`."""
     known = list(acls)
     return {
         write_denial(topic, principal)

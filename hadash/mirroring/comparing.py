@@ -1,7 +1,7 @@
-"""Comparing the records of both sides of a mirror: in looks at a slow rhythm, and in the precheck of a switch.
+"""Compares the records of both sides of a mirror: in some of the looks, and in the precheck of a switch.
 
-Each time the last records of every partition are read, and the next ones of a walk through all that both sides hold.
-What differs is kept on the mirror until these records are gone or the standby is rebuilt:
+Each comparison reads the last records of every partition, and the next ones of a walk through all records that
+both sides hold. Differences are kept on the mirror until these records are gone or the standby is rebuilt:
 ``{"walked": {partition: offset}, "differences": [{"topic", "partition", "kind", "first", "last", "count", "since"}]}``.
 """
 
@@ -24,20 +24,21 @@ from hadash.mirroring.services import anchors_of, cluster_client
 
 log = logging.getLogger(__name__)
 
-#: Seconds for reading the records of one comparison from both clusters: four times what the bytes need on a slow
-#: network.
+#: Seconds for reading the records of one comparison from both clusters: four times as long as the bytes take on
+#: a slow network.
 COMPARE_SECONDS = 20.0
 
 Spans = dict[Partition, tuple[int, int]]
 
 
-#: Kinds of differences that a shift between both sides shows as well. They are not kept over a comparison: as soon
-#: as it is known where both sides correspond again, they are gone.
+#: Kinds of differences that also appear when both sides are shifted against each other. They are not kept for
+#: the
+#: next comparison: they disappear as soon as it is known where both sides correspond.
 _OF_A_SHIFT = ("key", "value")
 
 
 def due(mirror: Mirror) -> bool:
-    """Whether the last comparison was long enough ago, or found what another one may see through."""
+    """Return whether the last comparison was long enough ago, or found differences that may only be a shift."""
     rhythm = timedelta(seconds=settings.MIRROR_COMPARE_SECONDS)
     if mirror.compared_at is None or timezone.now() - mirror.compared_at > rhythm:
         return True
@@ -50,10 +51,11 @@ def compare(
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> list[Difference]:
-    """Compare the next records, and note on the mirror (without saving it) how far its walk is and what is still
-    different.
+    """Compare the next records; set the walk's progress and the known differences on the mirror, without saving
+    it.
 
-    :param points: where both sides correspond. :return: what was found now.
+    :param points: where both sides correspond.
+    :return: the differences that were found now.
     :raises KafkaError: a cluster does not answer, or not in time.
     """
     here, there = cluster_client(mirror.source), cluster_client(mirror.target)
@@ -72,9 +74,7 @@ def compare(
     walk: Spans = {}
     for p, (first, _) in held.items():
         begin = max(walked.get(str(p), first), first)
-        begin = (
-            first if begin >= tails[p][0] else begin
-        )  # round again: somebody may have changed what was read
+        begin = first if begin >= tails[p][0] else begin  # start over: compared records may have been changed
         walk[p] = (begin, min(begin + count, tails[p][0]))
     known = mirror.comparison.get("differences", [])
     found: list[Difference] = []
@@ -94,9 +94,9 @@ def compare(
 
 
 def save(mirror: Mirror, before: datetime | None) -> None:
-    """Keep what :func:`compare` has noted, unless somebody else has compared or rebuilt the mirror meanwhile.
+    """Save the result of :func:`compare`, unless another process has compared or rebuilt the mirror meanwhile.
 
-    :param before: when it was compared before that.
+    :param before: the time of the previous comparison.
     """
     Mirror.objects.filter(pk=mirror.pk, source=mirror.source_id, turning=False, compared_at=before).update(
         comparison=mirror.comparison, compared_at=mirror.compared_at
@@ -106,7 +106,7 @@ def save(mirror: Mirror, before: datetime | None) -> None:
 def _read(
     mirror: Mirror, spans: Spans, points: Mapping[Partition, OffsetSync]
 ) -> dict[Partition, tuple[list[Record], list[Record]]]:
-    """The records of ``spans`` (offsets of the source) from both sides, at the same time."""
+    """Read the records of ``spans`` (offsets of the source) from both sides in parallel."""
     shifted = {
         p: (first - points[p].source + points[p].target, end - points[p].source + points[p].target)
         for p, (first, end) in spans.items()
@@ -121,8 +121,8 @@ def _read(
 
 
 def _reached(span: tuple[int, int], ours: list[Record], theirs: list[Record], point: OffsetSync) -> int:
-    """How far both sides of a span were read: the limit of bytes can end one of them early, after one record
-    at least.
+    """Return up to which offset both sides of a span were read: the limit of bytes can end one of them early,
+    after at least one record.
     """
     if not ours or not theirs:
         return span[1]
@@ -130,7 +130,7 @@ def _reached(span: tuple[int, int], ours: list[Record], theirs: list[Record], po
 
 
 def _where_known(known: list[dict[str, Any]], held: Spans) -> Spans:
-    """The last record of each partition that was different before, if both sides hold it."""
+    """Return the spans of the last record of each known difference, if both sides hold it."""
     spans: Spans = {}
     for entry in known:
         p = Partition(entry["topic"], entry["partition"])
@@ -140,13 +140,13 @@ def _where_known(known: list[dict[str, Any]], held: Spans) -> Spans:
 
 
 def _lasts(entry: Mapping[str, Any], held: Spans, equal: set[tuple[Partition, int]]) -> bool:
-    """Whether a difference is still there: its last record is held by both sides, and was not found equal now."""
+    """Return whether a difference is kept: its last record was not removed, and was not found equal now."""
     p = Partition(entry["topic"], entry["partition"])
     return p in held and entry["last"] >= held[p][0] and (p, entry["last"]) not in equal
 
 
 def _merged(known: list[dict[str, Any]], found: list[Difference]) -> list[dict[str, Any]]:
-    """One entry for each partition and kind."""
+    """Return the known and the new differences, with one entry for each partition and kind."""
     entries = {(e["topic"], e["partition"], e["kind"]): dict(e) for e in known}
     for d in found:
         key = (d.partition.topic, d.partition.partition, d.kind)
@@ -168,7 +168,7 @@ def _merged(known: list[dict[str, Any]], found: list[Difference]) -> list[dict[s
 
 
 def fault_of(mirror: Mirror) -> str:
-    """What differs, and what to do; empty if nothing is known to differ."""
+    """Return what differs, and what to do; empty if no difference is known."""
     known = mirror.comparison.get("differences", [])
     if not known:
         return ""
@@ -188,11 +188,11 @@ def fault_of(mirror: Mirror) -> str:
 
 
 def originals_of(mirror: Mirror) -> str:
-    """That of records which differ the standby may hold the originals, in words; empty if what differs there
-    are copies.
+    """Return a warning that the standby may hold the originals of records that differ; empty if it holds only
+    copies.
 
-    Where a mirror was turned round it has its anchors: what lies before them may have been copied in the other
-    direction. (It has also others since if it was counted again; then nobody knows.)
+    Turning a mirror round sets its anchors: records before them may have been copied in the other direction.
+    (Recounting sets anchors, too; then it is not known.)
     """
     anchors = anchors_of(mirror)
     for entry in mirror.comparison.get("differences", []):
@@ -208,7 +208,7 @@ def originals_of(mirror: Mirror) -> str:
 
 
 def rebuild_advice(mirror: Mirror) -> str:
-    """How an administrator has the standby made again."""
+    """Return a sentence with the command that rebuilds the standby."""
     return f"Rebuild the mirror's standby: {rebuild_command(mirror)}"
 
 

@@ -1,4 +1,4 @@
-"""The MirrorMaker 2 connector of a mirror, as Connect's configuration. Pure."""
+"""Builds Connect's configuration for the MirrorMaker 2 connector of a mirror. Pure."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Endpoint:
     tls: Tls = NO_TLS
 
 
-#: Before the settings of each client of a connector.
+#: The prefixes of the settings of each client of a connector.
 SOURCE, TARGET, PRODUCER = PREFIXES = ("source.cluster.", "target.cluster.", "producer.override.")
 
-#: What hadash sets of a client for some security protocols and not for others.
+#: The settings of a client that hadash sets only for some security protocols.
 BY_PROTOCOL = frozenset({"sasl.mechanism", "sasl.jaas.config"}) | JAVA_NAMES
 
 
 def connector_name(pair: str, mirror: str, source: str, target: str) -> str:
-    """One connector for each direction; at most one of the two runs.
+    """Return the name of a connector. There is one for each direction; at most one of the two runs.
 
     >>> connector_name("main", "orders", "east", "west")
     'hadash.main.orders.east.west'
@@ -54,8 +54,8 @@ def _client(prefix: str, endpoint: Endpoint) -> dict[str, str]:
 
 
 def _tls(prefix: str, endpoint: Endpoint) -> dict[str, str]:
-    """As texts, not as files: those would have to be on the machine of each worker of Connect. Connect keeps
-    the key where it keeps the password, in its config Topic.
+    """Return the TLS settings of a client as texts: files would have to be on the machine of each worker of
+    Connect. Connect stores the key in its config Topic, like the password.
     """
     if not endpoint.security_protocol.endswith("SSL"):
         return {}
@@ -68,12 +68,12 @@ BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 def connector_config(
     source: Endpoint, target: Endpoint, topics: Sequence[str], tasks: int = 1, limits: Limits | None = None
 ) -> dict[str, str]:
-    """Records with identical Topic names, keys, timestamps and headers, from ``source`` to ``target``.
+    """Return the configuration that copies records with identical Topic names, keys, timestamps and headers.
 
-    What hadash does itself is off: group offsets (exact, by :mod:`hadash.mirroring.offsets`), ACLs, heartbeats and
-    the offset-sync Topic that only MirrorMaker's own translation needs.
+    Features that hadash replaces are off: group offsets (exact, by :mod:`hadash.mirroring.offsets`), ACLs,
+    heartbeats, and the offset-sync Topic that only MirrorMaker's own translation needs.
 
-    :param limits: of the records; the default are those of Kafka's own defaults.
+    :param limits: the sizes of records; the default are Kafka's own defaults.
     """
     return {
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
@@ -82,11 +82,11 @@ def connector_config(
         "target.cluster.alias": target.name,
         **_client(SOURCE, source),
         **_client(TARGET, target),
-        # Connect's own producer writes the records: without this they would go to Connect's own cluster.
+        # Connect's own producer writes the records; without this it would write to Connect's own cluster.
         **_client(PRODUCER, target),
         "producer.override.acks": "all",
         "producer.override.linger.ms": "0",
-        # Connect switches it off for its sources: a retry would then write a record twice.
+        # Connect disables it for source connectors: then a retry could write a record twice.
         "producer.override.enable.idempotence": "true",
         **sizes(limits or Limits()),
         "topics": ",".join(_literal(name) for name in topics),
@@ -98,11 +98,11 @@ def connector_config(
         "emit.offset-syncs.enabled": "false",
         "key.converter": BYTES,
         "value.converter": BYTES,
-        # Connect's default takes headers for texts and writes bytes in base64.
+        # Connect's default treats headers as texts and writes bytes in base64.
         "header.converter": BYTES,
     }
 
 
 def _literal(name: str) -> str:
-    """In a list of regular expressions; names of Topics and settings hold dots."""
+    """Escape a name for a list of regular expressions: names of Topics and settings contain dots."""
     return name.replace(".", "\\.")

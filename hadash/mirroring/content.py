@@ -1,4 +1,4 @@
-"""Whether the records of both sides of a mirror are the same, part by part. Pure."""
+"""Compares the records of both sides of a mirror, part by part. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.offsets import OffsetSync
 
-#: What of two records can differ, in the order in which it is said.
+#: The parts in which two records can differ, in the order of messages.
 KINDS = ("key", "value", "headers", "time")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Records of one partition that differ in one kind: offsets of the first and last on the source, and how many."""
+    """Records of one partition that differ in one part (``kind``): the source offsets of the first and the last
+    one, and their number.
+    """
 
     partition: Partition
     kind: str
@@ -26,13 +28,13 @@ class Difference:
 def pairs_of(
     source: Sequence[Record], target: Sequence[Record], point: OffsetSync
 ) -> list[tuple[Record, Record]]:
-    """Records that correspond, as (source, target); those of which one side lacks the counterpart are left out.
+    """Return corresponding records as (source, target); records without a counterpart are left out.
 
-    Up to ``point`` nobody knows that the distance of both sides was the same all the time: a mirror that had copied
-    records twice is counted from there on. Records before it are pairs only if their keys and values prove that they
-    are the same ones.
+    Before ``point`` the distance between both sides may have been different: a mirror that copied records twice
+    is counted from a new point. Records before it are pairs only if their keys and values prove that they are
+    the same.
 
-    :param point: a point from which on both sides correspond record by record.
+    :param point: from this point on both sides correspond record by record.
     """
     there = {record.offset - point.target + point.source: record for record in target}
     pairs = [(record, there[record.offset]) for record in source if record.offset in there]
@@ -42,7 +44,7 @@ def pairs_of(
 
 
 def differences(partition: Partition, pairs: Sequence[tuple[Record, Record]]) -> list[Difference]:
-    """How the records of ``pairs`` differ."""
+    """Return the differences between the records of ``pairs``, at most one for each part."""
     found: dict[str, list[int]] = {}
     for ours, theirs in pairs:
         for kind in _kinds(ours, theirs):
@@ -55,7 +57,7 @@ def differences(partition: Partition, pairs: Sequence[tuple[Record, Record]]) ->
 
 
 def _same_records(pairs: Sequence[tuple[Record, Record]]) -> bool:
-    """Whether keys and values of all pairs agree, and no two records of a side could be taken for each other."""
+    """Return whether keys and values of all pairs agree, and identify each record of a side."""
     ours = [_identity(record) for record, _ in pairs]
     return ours == [_identity(record) for _, record in pairs] and len(set(ours)) == len(ours)
 

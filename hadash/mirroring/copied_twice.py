@@ -1,4 +1,4 @@
-"""What the sides of mirrors are known to hold twice (``resync.after_copies`` finds it)."""
+"""The records that mirrors are known to have copied twice (``resync.after_copies`` finds them)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CopiedTwice:
 
 
 def copied_twice(mirrors: Iterable[Mirror]) -> dict[int, list[CopiedTwice]]:
-    """By the id of each mirror, what it is known to have copied twice: to its target, and to its source
+    """Return, by the id of each mirror, the records that it has copied twice: to its target, and to its source
     before it was turned round.
     """
     clusters = {mirror.pk: (mirror.source.name, mirror.target.name) for mirror in mirrors}

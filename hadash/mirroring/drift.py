@@ -1,4 +1,4 @@
-"""Whether a connector still has the settings that hadash gives it. Pure."""
+"""Finds settings of a connector that differ from those that hadash gives it. Pure."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 
 from hadash.mirroring.connector import BY_PROTOCOL, PREFIXES
 
-#: What makes a connector leave records out or change them: these are nobody's own. (``errors.tolerance`` with any
-#: value but ``none`` skips what a transformation or a converter refuses.)
+#: Settings with which a connector omits or changes records: operators must not set them. (``errors.tolerance``
+#: with any value but ``none`` skips records that a transformation or a converter refuses.)
 _TOLERANCE = "errors.tolerance"
 _CHANGING = ("transforms", "predicates")
 
 
 def drifted(wanted: Mapping[str, str], held: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the settings that differ, in order. Never their values: some are passwords.
+    """Return the names of the settings that differ, sorted. Never their values: some are passwords.
 
-    Keys that hadash does not set are an operator's own (a metrics reporter, ``tasks.max.enforce``) and stay,
-    but for those that make a mirror leave out or change records, and for how its clients sign in and what
-    they trust: of a cluster that was registered with another security protocol, or without the authority or
-    certificate that it had, they would go on to use what it had before.
+    Operators may set keys that hadash does not set (a metrics reporter, ``tasks.max.enforce``). Exceptions are
+    keys that make a mirror omit or change records, and keys for the sign-in and TLS of its clients: when a
+    cluster is registered with another security protocol, or without its former authority or certificate, the
+    old values have to go.
 
     >>> drifted({"topics": "a", "tasks.max": "1"}, {"topics": "a", "tasks.max": "4", "metric.reporters": "x"})
     ('tasks.max',)
@@ -32,7 +32,7 @@ def drifted(wanted: Mapping[str, str], held: Mapping[str, str]) -> tuple[str, ..
 
 
 def mending(wanted: Mapping[str, str], keys: Iterable[str]) -> dict[str, str | None]:
-    """What has to be set to mend ``keys`` of :func:`drifted`; ``None`` takes a key away.
+    """Return the settings that mend ``keys`` of :func:`drifted`; ``None`` removes a key.
 
     >>> mending({"topics": "a"}, ("topics", "transforms"))
     {'topics': 'a', 'transforms': None}
@@ -47,12 +47,12 @@ def _unwanted(key: str, value: str | None) -> bool:
 
 
 def _left_behind(key: str, held: Mapping[str, str]) -> bool:
-    """Whether hadash gave it to a client when its cluster was registered otherwise."""
+    """Return whether a key is left from an earlier registration of the client's cluster."""
     prefix = next((one for one in PREFIXES if key.startswith(one)), None)
     if prefix is None or key.removeprefix(prefix) not in BY_PROTOCOL:
         return False
     store, _, last = key.rpartition(".")
     if last != "type":
         return True
-    # hadash's stores are texts. One in a file is an operator's own, whatever its type.
+    # hadash's stores are PEM texts. A store in a file was set by an operator, whatever its type.
     return held[key] == "PEM" and f"{store}.location" not in held

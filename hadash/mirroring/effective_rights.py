@@ -1,7 +1,7 @@
-"""What rights give, as Kafka's authorizer decides it, compared between two clusters. Pure.
+"""Compares the effective rights on two clusters, as Kafka's authorizer decides them. Pure.
 
-Two clusters may say the same in other words: ALL on one and READ and WRITE on the other let a client do its
-work on both. So what is compared is what the authorizer would answer, name by name, and not the rules.
+Different rules may give the same rights: with ALL on one cluster and READ and WRITE on the other a client can
+work on both. So the authorizer's decisions are compared, name by name, instead of the rules.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from hadash.mirroring.acls import EVERYBODY, Existing, covers
 
 TOPIC, GROUP, TRANSACTIONAL_ID = "TOPIC", "GROUP", "TRANSACTIONAL_ID"
 
-#: What clients do with each kind of resource. Other operations are an administrator's: they count only where
-#: a rule names them.
+#: The operations of clients on each kind of resource. Other operations are for administrators: they count only
+#: where a rule names them.
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     TOPIC: ("READ", "WRITE", "DESCRIBE"),
     GROUP: ("READ", "DESCRIBE"),
     TRANSACTIONAL_ID: ("WRITE", "DESCRIBE"),
 }
 
-#: Operations that are allowed to whoever may do one of some others. (It is not so with denials: only ALL
-#: denies another operation.)
+#: Operations that another allowed operation implies. (Denials imply nothing, except that ALL denies every
+#: operation.)
 _IMPLIED_BY = {
     "DESCRIBE": frozenset({"READ", "WRITE", "DELETE", "ALTER"}),
     "DESCRIBE_CONFIGS": frozenset({"ALTER_CONFIGS"}),
 }
 
-#: Stands for the rest of a name of which only the beginning matters, and for a host that no rule names. No name has it.
+#: Stands for the rest of a name after a prefix, and for a host that no rule names. It occurs in no real name.
 _ANY = "\uffff"
 
 
 class Right(NamedTuple):
-    """Something that somebody may do; ``host`` is empty where it does not matter from where."""
+    """A right to an operation on a resource; ``host`` is empty where it holds for all hosts."""
 
     operation: str
     resource_type: str
@@ -53,7 +53,7 @@ class Right(NamedTuple):
 
 
 def may(rules: Iterable[Acl], operation: str, host: str) -> bool:
-    """Whether ``rules``, all of them about one resource and one user, allow an operation.
+    """Return whether ``rules``, all of them about one resource and one user, allow an operation.
 
     >>> rule = Acl("TOPIC", "orders", "LITERAL", "User:shop", "*", "ALTER", "ALLOW")
     >>> may([rule], "DESCRIBE", "10.0.0.1"), may([rule], "READ", "10.0.0.1")
@@ -68,7 +68,7 @@ def may(rules: Iterable[Acl], operation: str, host: str) -> bool:
 
 
 class Rules:
-    """Rules of one cluster for one principal, found by what they are about."""
+    """The rules of one cluster for one principal, indexed by resource."""
 
     def __init__(self, rules: Iterable[Acl] = ()) -> None:
         self._named: dict[tuple[str, str], list[Acl]] = defaultdict(list)
@@ -84,8 +84,8 @@ class Rules:
         yield from (rule for rule in self._patterns.get(resource_type, ()) if covers(rule, name))
 
     def names(self, resource_type: str, existing: Existing | None) -> Iterator[str]:
-        """What they are about. Of patterns it is what of ``existing`` they cover; where that is not known
-        some name that they cover, and no longer pattern does.
+        """Yield the names that the rules are about. A pattern stands for the names in ``existing`` that it
+        covers; when ``existing`` is ``None``, for one name that it covers and no longer pattern does.
         """
         patterns = self._patterns.get(resource_type, ())
         named = (name for kind, name in self._named if kind == resource_type)
@@ -99,7 +99,7 @@ class Rules:
 
 
 class Side(NamedTuple):
-    """One cluster: the rules of a user, and those for everybody."""
+    """The rules of one cluster: those of a user, and those for all users."""
 
     own: Rules
     everybody: Rules
@@ -112,11 +112,12 @@ class Side(NamedTuple):
 def beyond(
     first: Side, second: Side, used: Iterable[tuple[str, str]], mirrored: Existing
 ) -> tuple[set[Right], set[Right]]:
-    """What a user may do on the first cluster only, and on the second one only.
+    """Return the rights that a user has only on the first cluster, and only on the second.
 
-    :param used: (type, name) of what the user was seen to use: rules for everybody may be all that allows it.
-    :param mirrored: Topics that are on both clusters. Of others nothing is said: they are on one cluster, and
-        so may be who uses them.
+    :param used: (type, name) of resources that the user was seen to use: maybe only rules for all users allow
+        that.
+    :param mirrored: Topics that are on both clusters. Others are not compared: they and their users may be on
+        one cluster only.
     """
     known, only_first, only_second = set(used), set[Right](), set[Right]()
     for resource_type in OPERATIONS:
@@ -135,19 +136,19 @@ def beyond(
 
 
 def _said(rules: Set[Acl]) -> set[tuple[str, str, str]]:
-    """What rules about one name of one user come down to."""
+    """Return the comparable part of rules about one name and one user."""
     return {(rule.host, rule.operation, rule.permission) for rule in rules}
 
 
 def _beyond(resource_type: str, name: str, here: Set[Acl], there: Set[Acl]) -> set[Right]:
-    """What rules about one name allow here and not there. Who may not even describe something, of that it is
-    not said besides.
+    """Return the rights to one name that the rules give here and not there. DESCRIBE is left out when another
+    right is missing, too.
     """
     both = here | there
     operations = {rule.operation for rule in both if rule.principal != EVERYBODY} - {"ALL"}
     found: set[Right] = set()
     anywhere: set[str] = set()
-    # First from where no rule names: what differs there differs everywhere, or nearly.
+    # First a host that no rule names: rights that differ there differ for nearly every host.
     for host in (_ANY, *sorted({rule.host for rule in both} - {"*"})):
         differing = {
             operation

@@ -1,4 +1,4 @@
-"""The end of a mirror: its connectors are stopped, it is known how far it has written, and it is forgotten."""
+"""Ends a mirror: stops its connectors, finds how far it has written, and deletes it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hadash.mirroring.services import (
 
 
 def stop(mirror: Mirror, fence: Callable[[], None]) -> dict[Partition, int]:
-    """Stop a mirror; where its writing has ended, as offsets on its target.
+    """Stop a mirror; return up to which offsets it has written on its target.
 
-    Connect commits what a mirror has copied when it stops, so this is exact: what the target holds beyond it
-    is somebody else's.
+    Connect commits a mirror's progress when it stops, so the result is exact: records beyond it were written by
+    other clients.
 
-    :raises MirrorError: it has no connector, so nobody knows how far it has written; or it does not stop.
+    :raises MirrorError: it has no connector, so it is not known how far it has written; or it does not stop.
     """
     name = connector_of(mirror, mirror.source)
     if status_of(mirror) is None:
@@ -39,18 +39,18 @@ def stop(mirror: Mirror, fence: Callable[[], None]) -> dict[Partition, int]:
 
 
 def go_on(mirror: Mirror, fence: Callable[[], None]) -> None:
-    """Take :func:`stop` back."""
+    """Undo :func:`stop`."""
     fence()
     connect_client().resume(connector_of(mirror, mirror.source))
 
 
 def remove(mirror: Mirror, fence: Callable[[], None], no_way_back: Callable[[], None] = lambda: None) -> None:
-    """Delete the connectors of both directions with their offsets, and forget the mirror. May be repeated.
+    """Delete the connectors of both directions with their offsets, and the mirror itself. May be repeated.
 
-    Without their offsets: a mirror of the same name that is created later would leave out what this one has copied.
+    The offsets have to go: a later mirror of the same name would skip the records that this one has copied.
 
-    :param no_way_back: called before whatever :func:`go_on` cannot take back: without its offsets a mirror
-        that is resumed copies everything a second time.
+    :param no_way_back: called before each step that :func:`go_on` cannot undo: a mirror that is resumed without
+        its offsets copies everything a second time.
     """
     connect = connect_client()
     for source in mirror.pair.clusters:

@@ -1,12 +1,12 @@
-"""Source offsets of which a mirror has no copy although it has copied everything. Pure.
+"""Finds source offsets without a copy although the mirror has copied everything (gaps). Pure.
 
-Counted from the last known point such a mirror lags for ever. Two things leave offsets without a copy. Offsets that
-hold no record: the markers of transactions, and what compaction has removed. And records that the source has deleted
-(retention, an administrator) before the mirror came to them; Kafka deletes only from the front of a partition.
+Counted from the last known point such a mirror seems to lag for ever. There are two causes. Some offsets hold
+no record: transaction markers, and compacted records. And the source may have deleted records (retention, an
+administrator) before they were copied; Kafka deletes only from the front of a partition.
 
-That it is a gap, and not records that are still to be copied, is proved by content: the target's last records are
-found in the source, further on than counting says. That the mirror has left out no record which the source still
-holds is proved by counting: the offsets that were read and hold none are as many as have no copy.
+The content proves that it is a gap, and not records that are still to be copied: the target's last records are
+found in the source, further on than counting says. Counting proves that the mirror has skipped no record which
+the source still holds: as many of the offsets that were read hold no record as have no copy.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hadash.mirroring.recount import PROOF
 class Read:
     """The last records of one side of a partition.
 
-    ``start``: the first offset that the side still holds. ``first``: from where the records were read. ``end``: up
-    to where.
+    ``start``: the first offset that the side still holds. ``first``: the offset from which records were read.
+    ``end``: the offset after the last one read.
     """
 
     start: int
@@ -34,7 +34,7 @@ class Read:
 
     @property
     def whole(self) -> bool:
-        """Whether this is all that the side holds."""
+        """Whether all records that the side holds were read."""
         return self.first <= self.start
 
 
@@ -42,9 +42,10 @@ class Read:
 class Gap:
     """Offsets of the source without a copy.
 
-    ``point``: where both sides correspond again. ``without_record``: offsets that hold no record. ``lost``: records
-    that were deleted before they were copied; those up to ``lost_before`` on the source, if that is known.
-    ``resumes_at``: the target's offset of the first record after the lost ones; ``None`` if it is not known.
+    ``point``: where both sides correspond again. ``without_record``: the number of offsets that hold no record.
+    ``lost``: the number of records that were deleted before they were copied; ``lost_before``: the source
+    offset after the last of them. ``resumes_at``: the target's offset of the first record after them. ``None``:
+    not known.
     """
 
     point: OffsetSync
@@ -55,12 +56,12 @@ class Gap:
 
 
 def find_gap(source: Read, target: Read, known: OffsetSync, copied: int | None = None) -> Gap | None:
-    """The gap after ``known``; ``None`` if there is none, or none can be proved: not enough was read, or the mirror has
-    left out records that the source still holds.
+    """Return the gap after ``known``; ``None`` if there is none, or it cannot be proved: not enough was read,
+    or the mirror has skipped records that the source still holds.
 
     :param known: a point at which both sides corresponded before.
-    :param copied: the source's last record that the mirror has copied, as Connect says; it decides between several
-        places that look the same. ``None`` if Connect does not say.
+    :param copied: the source's last record that the mirror has copied, as Connect reports it; it decides
+        between several places that look the same. ``None``: not known.
     """
     found = _where(source, target, known, copied)
     if found is None:
@@ -75,7 +76,7 @@ def find_gap(source: Read, target: Read, known: OffsetSync, copied: int | None =
     if holes == missing:
         return Gap(point, missing)
     if holes > missing or source.start <= known.source:
-        # What has no copy may be a record that the source still holds.
+        # Some offsets without a copy may hold a record.
         return None
     lost = missing - holes
     if not source.whole:
@@ -87,15 +88,15 @@ def find_gap(source: Read, target: Read, known: OffsetSync, copied: int | None =
 
 
 def _copies(held: Sequence[Record], target: Read, first: int) -> bool:
-    """Whether the target's records from ``first`` on are those of ``held``, every one of them."""
+    """Return whether the target's records from ``first`` on are exactly those of ``held``."""
     theirs = [record.checksum for record in target.records if record.offset >= first]
     return theirs == [record.checksum for record in held]
 
 
 def _where(source: Read, target: Read, known: OffsetSync, copied: int | None) -> int | None:
-    """The source offset that follows the target's last record."""
+    """Return the source offset that follows the target's last record; ``None`` if it is not clear."""
     if not source.records:
-        # No record is left to copy: whatever the target holds is older.
+        # No record is left to copy: all records of the target are older.
         return source.end if source.whole else None
     if not target.records:
         return None
@@ -116,8 +117,9 @@ def _where(source: Read, target: Read, known: OffsetSync, copied: int | None) ->
 
 
 def _agree(source: Read, target: Read, at: int) -> bool:
-    """Whether the records up to the source's at index ``at`` are the target's last ones: ``PROOF`` of them, or all
-    that one of the sides holds."""
+    """Return whether the source's records up to index ``at`` are the target's last ones: ``PROOF`` of them, or
+    all that one of the sides holds.
+    """
     ours, theirs = source.records[: at + 1][-PROOF:], target.records[-PROOF:]
     shared = min(len(ours), len(theirs))
     enough = (

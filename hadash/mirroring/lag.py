@@ -11,7 +11,9 @@ from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Records of each partition that are not in the mirror yet. Negative: the mirror holds more than its source."""
+    """The number of records of each partition that are not copied yet. Negative: the mirror has more than its
+    source.
+    """
 
     partitions: Mapping[Partition, int]
 
@@ -21,7 +23,7 @@ class Lag:
 
     @property
     def excess(self) -> dict[Partition, int]:
-        """Partitions of which the mirror holds records that the source does not, and how many."""
+        """The number of records that the mirror holds and its source does not, by partition."""
         return {partition: -lag for partition, lag in self.partitions.items() if lag < 0}
 
 
@@ -30,10 +32,10 @@ def measure(
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> Lag:
-    """The lag of every partition that has an anchor.
+    """Return the lag of every partition that has an anchor.
 
-    Read the target's ends *after* the source's and a busy mirror can seem ahead of its source; read before, it
-    seems a little late. Callers read the target first.
+    Callers read the target's ends *before* the source's: then a busy mirror seems a little late. In the other
+    order it could seem ahead of its source.
     """
     return Lag(
         {
@@ -45,10 +47,10 @@ def measure(
 
 
 def seconds_behind(now: float, mirrored: int, history: Sequence[tuple[float, int]]) -> float | None:
-    """Since when the source has held a record that the mirror does not.
+    """Return for how many seconds the source has held a record that the mirror does not.
 
-    :param mirrored: records of the source that the mirror holds, of one partition.
-    :param history: (time, records of the source) of earlier looks, oldest first.
+    :param mirrored: the number of records of the source that the mirror holds, of one partition.
+    :param history: (time, number of records of the source) of earlier looks, oldest first.
     :return: 0.0 when nothing is missing; ``None`` when the history does not reach back far enough.
 
     >>> seconds_behind(10.0, 100, [(7.0, 90), (8.0, 120), (9.0, 150)])

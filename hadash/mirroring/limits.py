@@ -1,9 +1,9 @@
-"""How large a mirror's records may be. Pure.
+"""The size limits of a mirror's records. Pure.
 
-Three limits count different things. A Topic's ``max.message.bytes`` counts a batch as it is stored: compressed, if
-its producer compresses. A producer's ``max.request.size`` counts a record before it is compressed. A broker's
-``socket.request.max.bytes`` counts a request. (``replica.fetch.max.bytes`` and the consumers' fetch sizes limit
-nothing since Kafka 0.10.1, KIP-74: a batch that is larger comes by itself.)
+Three limits count different things. A Topic's ``max.message.bytes`` limits a stored batch, compressed if its
+producer compresses. A producer's ``max.request.size`` limits a record before compression. A broker's
+``socket.request.max.bytes`` limits a request. (``replica.fetch.max.bytes`` and the consumers' fetch sizes limit
+nothing since Kafka 0.10.1, KIP-74: a larger batch is sent alone.)
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Defaults of Kafka's producer and consumer, below which nothing is set.
+#: Defaults of Kafka's producer and consumer; smaller values are never set.
 REQUEST_BYTES = 1024 * 1024
 BUFFER_BYTES = 32 * 1024 * 1024
 FETCH_PARTITION_BYTES = 1024 * 1024
 FETCH_BYTES = 50 * 1024 * 1024
 
-#: A broker's default for ``socket.request.max.bytes``, and what a request holds besides its records (Topic name,
-#: ids), with room.
+#: A broker's default for ``socket.request.max.bytes``, and room for the rest of a request (Topic name, ids).
 SOCKET_BYTES = 100 * 1024 * 1024
 REQUEST_OVERHEAD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a mirror has to carry: the largest stored batch, and the largest record before it is compressed, in
-    bytes.
+    """The sizes in bytes that a mirror has to carry: the largest stored batch, and the largest record before
+    compression.
     """
 
     batch: int = REQUEST_BYTES
@@ -34,12 +33,14 @@ class Limits:
 
 
 def record_limit(batch: int, factor: float, request_limit: int) -> int:
-    """The largest uncompressed record that is carried for a Topic with ``max.message.bytes=batch``.
+    """Return the size of the largest uncompressed record that is carried for a Topic with
+    ``max.message.bytes=batch``.
 
-    It is also what the standby Topic has to accept: the copy is stored as it comes, uncompressed. Never below
-    ``batch``, even if no broker of the target takes such a request: then that is said, see :func:`too_large`.
+    It is also the limit of the standby Topic, where copies are stored uncompressed. It is never below
+    ``batch``, even if no broker of the target accepts such a request; see :func:`too_large` for that.
 
-    :param factor: how far a record may have shrunk. :param request_limit: the target's ``socket.request.max.bytes``.
+    :param factor: the largest compression ratio.
+    :param request_limit: the target's ``socket.request.max.bytes``.
 
     >>> record_limit(1_000_000, 8, 100_000_000)
     8000000
@@ -50,17 +51,18 @@ def record_limit(batch: int, factor: float, request_limit: int) -> int:
 
 
 def limits_of(batches: Mapping[str, int], factor: float, request_limit: int) -> Limits:
-    """The limits of a connector, by its largest Topic.
+    """Return the limits of a connector, from its Topic with the largest batches.
 
-    :param batches: ``max.message.bytes`` by Topic, on the source. The others: as of :func:`record_limit`.
+    :param batches: ``max.message.bytes`` by Topic, on the source. The other parameters are those of
+        :func:`record_limit`.
     """
     batch = max(batches.values(), default=REQUEST_BYTES)
     return Limits(batch, record_limit(batch, factor, request_limit))
 
 
 def too_large(batches: Mapping[str, int], request_limit: int) -> str | None:
-    """The Topic whose records the target's brokers would refuse at their limit for requests; ``None`` when they take
-    all.
+    """Return the Topic whose records the target's brokers would refuse by their limit for requests; ``None``
+    when they accept all.
     """
     topic = max(batches, key=lambda name: batches[name], default=None)
     refused = topic is not None and batches[topic] > request_limit - REQUEST_OVERHEAD_BYTES
@@ -68,8 +70,9 @@ def too_large(batches: Mapping[str, int], request_limit: int) -> str | None:
 
 
 def sizes(limits: Limits) -> dict[str, str]:
-    """The sizes in a connector's configuration. The producer's buffer holds at least one of the largest records; the
-    consumer's fetches at least one of the largest batches."""
+    """Return the sizes in a connector's configuration. The producer's buffer holds at least one of the largest
+    records, the consumer's fetches at least one of the largest batches.
+    """
     return {
         "producer.override.max.request.size": str(max(limits.record, REQUEST_BYTES)),
         "producer.override.buffer.memory": str(max(limits.record, BUFFER_BYTES)),

@@ -1,4 +1,4 @@
-"""Looking at mirrors: how far they are, whether they run, where both sides correspond."""
+"""Looks at mirrors: measures their lag, checks that they run, and finds where both sides correspond."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from hadash.mirroring.tasks import counted, unseen
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two looks at a mirror that has to catch up.
+#: Seconds between two measurements of a mirror that has to catch up.
 POLL_SECONDS = 0.1
 
-#: What a look writes.
+#: The fields that a look writes.
 _LOOKED_AT = ("state", "fault", "tasks", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
 
 
 def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
-    """Look at all mirrors of a pair, one after the other; what goes wrong with one is not the others' matter.
+    """Look at all mirrors of a pair, one after the other. A failure of one does not affect the others.
 
-    :param moving: names of mirrors that a switch uses at this moment. Their settings are not mended: a connector
-        that starts again would keep its clients waiting.
+    :param moving: names of mirrors that a running switch uses. Their settings are not mended: a connector that
+        restarts would keep its clients waiting.
 
-    When a cluster does not answer, the others of this round only say so: each of them would wait for it as
-    long as the first. Who was not looked at for the longest time comes first, so the next round begins with
-    them: if only one broker is away, whose mirrors come last from then on.
+    When a cluster does not answer, the remaining mirrors of this round are only marked as unknown: each look
+    would wait for the cluster as long as the first. Mirrors that were not looked at for the longest time come
+    first, so the next round begins with these. If only one broker is down, its mirrors soon come last.
     """
     away, comparing_seconds = "", 0.0
     oldest_first = Mirror.objects.filter(pair=pair).order_by(F("looked_at").asc(nulls_first=True), "name")
@@ -63,14 +63,12 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
                 _, away = _look(mirror, mend=mirror.name not in moving, compare=compare)
                 if mirror.compared_at != before:
                     comparing_seconds += time.monotonic() - began
-        except Exception:  # (deleted meanwhile, for one)
+        except Exception:  # (for example, it was deleted meanwhile)
             log.exception("mirror %s could not be looked at", mirror.name)
 
 
 def _note_unseen(mirror: Mirror, fault: str) -> None:
-    """Nobody knows how far it is, which is a sample, too. (When it was looked at last, and what was seen
-    then, stays.)
-    """
+    """Store a sample with an unknown lag. (The time and the offsets of the last look are kept.)"""
     LagSample.objects.create(mirror=mirror, at=timezone.now(), state=Mirror.State.UNKNOWN)
     Mirror.objects.filter(pk=mirror.pk).update(
         state=Mirror.State.UNKNOWN, fault=fault, lag_records=None, lag_seconds=None
@@ -79,15 +77,16 @@ def _note_unseen(mirror: Mirror, fault: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the source of a mirror held, and when (``time.monotonic``)."""
+    """The ends of a mirror's source, and when they were read (``time.monotonic``)."""
 
     ends: Mapping[Partition, int]
     at: float
 
 
 def held_now(mirrors: Iterable[Mirror]) -> dict[Mirror, Held]:
-    """What each source holds: who looks at many mirrors waits for all of them at the same time. A source that does not
-    answer is missing; the look will say so."""
+    """Read the ends of each source, so that looks at many mirrors wait for all of them at the same time. A
+    source that does not answer is missing; the look will report it.
+    """
     found = {}
     for mirror in mirrors:
         client = cluster_client(mirror.source)
@@ -101,17 +100,20 @@ def held_now(mirrors: Iterable[Mirror]) -> dict[Mirror, Held]:
 def look(
     mirror: Mirror, thorough: bool = False, held: Held | None = None, max_lag: int | None = None
 ) -> LagSample:
-    """Measure a mirror's lag and state, and keep the sample.
+    """Measure a mirror's lag and state, and store the sample.
 
-    A mirror that is failed, stopped or silent is never "lag 0": its lag is still counted, and its state says
-    what is wrong; when a cluster does not answer the lag is unknown.
+    A mirror that is failed, stopped or silent never has a lag of 0 by default: its lag is still counted, and
+    its state says what is wrong. When a cluster does not answer the lag is unknown.
 
-    :param thorough: before clients are moved: settings are read and records compared however lately that was done,
-        and what the source holds has to be copied within ``MIRROR_CATCH_UP_SECONDS``.
-    :param held: what that is, if it was asked before (:func:`held_now`); else what it holds now.
-    :param max_lag: records of lag with which a switch may begin; more are not waited for. The default is the setting's.
+    :param thorough: for the time before clients move: settings are read and records compared even if that was
+        done recently, and the records that the source holds have to be copied within
+        ``MIRROR_CATCH_UP_SECONDS``.
+    :param held: the ends of the source for that, if they were read before (:func:`held_now`); else the current
+        ones.
+    :param max_lag: the lag in records with which a switch may begin; with more it is not awaited. Default: the
+        setting.
 
-    Settings that differ are noted, and mended by :func:`look_at_pair`.
+    Settings that differ are recorded; :func:`look_at_pair` mends them.
     """
     return _look(mirror, mend=False, thorough=thorough, compare=thorough, held=held, max_lag=max_lag)[0]
 
@@ -124,7 +126,7 @@ def _look(
     held: Held | None = None,
     max_lag: int | None = None,
 ) -> tuple[LagSample, str]:
-    """The sample, and what was said of a cluster that did not answer; empty if both did."""
+    """Look at a mirror; return the sample, and the fault of a cluster that did not answer (empty if both did)."""
     now = timezone.now()
     sample = LagSample(mirror=mirror, at=now)
     fault = away = ""
@@ -156,7 +158,7 @@ def _look(
             _catch_up(mirror, anchors, held or Held(source_ends, time.monotonic()))
             found = anchors
         if found:
-            # The new points may lie behind the ends that were read.
+            # The new points may be behind the ends that were read.
             source_ends, target_ends = _ends(mirror, anchors)
             lag = measure(anchors, source_ends, target_ends)
         sample.records = lag.records
@@ -187,7 +189,7 @@ def _look(
         fault = str(error)
         away = fault if isinstance(error, ClusterUnavailable) else ""
         if thorough:
-            state = Mirror.State.UNKNOWN  # what had to be looked at was not
+            state = Mirror.State.UNKNOWN  # not everything could be checked
         if not mirror.turning and (known := comparing.fault_of(mirror)):
             state, fault = Mirror.State.FAILED, f"{known} {fault}"
     sample.state = state
@@ -199,7 +201,7 @@ def _look(
 
 
 def _half(mirror: Mirror) -> str:
-    """What a mirror that counts as turning waits for, if that may be a person."""
+    """Return what a mirror that counts as turning waits for, if an administrator may have to act; else empty."""
     if not mirror.rebuilding:
         return ""
     return (
@@ -209,9 +211,7 @@ def _half(mirror: Mirror) -> str:
 
 
 def _keep(mirror: Mirror, mend: bool, thorough: bool) -> upkeep.Kept:
-    """What is wrong with its settings. That a cluster refuses to tell them is a fault as well; before a switch it is
-    raised.
-    """
+    """Check a mirror's settings. A cluster's refusal to return them is a fault; in a thorough look it is raised."""
     try:
         return upkeep.keep(mirror, mend, thorough)
     except ClusterUnavailable:
@@ -225,17 +225,18 @@ def _keep(mirror: Mirror, mend: bool, thorough: bool) -> upkeep.Kept:
 def _ends(
     mirror: Mirror, partitions: Collection[Partition]
 ) -> tuple[dict[Partition, int], dict[Partition, int]]:
-    """The ends on (source, target). The target is read first: the other way round a busy mirror could seem ahead of
-    its source.
+    """Return the ends on (source, target). The target is read first: otherwise a busy mirror could seem ahead
+    of its source.
     """
     target_ends = cluster_client(mirror.target).end_offsets(partitions)
     return cluster_client(mirror.source).end_offsets(partitions), target_ends
 
 
 def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, OffsetSync], set[Partition]]:
-    """The anchors, with those of partitions that were added since, and the partitions that cannot have one (yet).
+    """Return the anchors, including new ones of added partitions, and the partitions that cannot have one
+    (yet).
 
-    A partition that begins with its first record on both sides has been copied from there on.
+    A partition that still holds its first record on both sides has been copied from there on.
     """
     anchors = anchors_of(mirror)
     here, there = cluster_client(mirror.source), cluster_client(mirror.target)
@@ -251,7 +252,7 @@ def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, OffsetSync], set[Parti
     return anchors | added, new - added.keys()
 
 
-#: By mirror, the ends of both sides of its partitions when this process has last looked.
+#: By mirror, the ends of both sides of its partitions in this process's last look.
 _last_ends: dict[int, dict[Partition, tuple[int, int]]] = {}
 
 
@@ -262,15 +263,15 @@ def _over_gaps(
     target_ends: Mapping[Partition, int],
     thorough: bool,
 ) -> dict[Partition, OffsetSync]:
-    """New anchors of partitions that seem to lag because offsets of the source have no copy.
+    """Return new anchors of partitions that seem to lag because offsets of the source have no copy.
 
-    Looked into are those that did not move since the last look, those of which Connect says that it has copied
-    further than the target's count goes, and before a switch all.
+    Checks partitions that did not move since the last look, partitions of which Connect has copied more than
+    the target's count shows, and in a thorough look all.
     """
     now = {p: (end, target_ends[p]) for p, end in source_ends.items()}
     before, _last_ends[mirror.pk] = _last_ends.get(mirror.pk, {}), now
     lagging = {p for p, count in measure(anchors, source_ends, target_ends).partitions.items() if count > 0}
-    # Connect first, then the target: what Connect has committed is there.
+    # Connect first, then the target: it then holds all records that Connect has committed.
     copied = connect_client().offsets(connector_of(mirror, mirror.source))
     ends = cluster_client(mirror.target).end_offsets(lagging)
     suspect = {
@@ -282,9 +283,9 @@ def _over_gaps(
 
 
 def _catch_up(mirror: Mirror, anchors: dict[Partition, OffsetSync], held: Held) -> None:
-    """Wait until the target holds what the source held. ``anchors`` get those of gaps that show meanwhile.
+    """Wait until the target holds the records up to ``held``. New anchors of gaps are added to ``anchors``.
 
-    :raises MirrorError: it does not come, so a switch would block its clients in vain.
+    :raises MirrorError: it does not catch up in time, so a switch would block its clients in vain.
     """
     seconds = settings.MIRROR_CATCH_UP_SECONDS
     source_ends = {p: end for p, end in held.ends.items() if p in anchors}
@@ -320,9 +321,9 @@ def _content(
     compare: bool,
     thorough: bool,
 ) -> str:
-    """What is wrong with the records of the standby, in words; empty if nothing is known to be.
+    """Return what is wrong with the records of the standby; empty if no fault is known.
 
-    :raises KafkaError: they could not be compared, and had to be because a switch begins.
+    :raises KafkaError: they could not be compared in a thorough look.
     """
     if compare:
         try:
@@ -348,7 +349,7 @@ def _compare(
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> None:
-    """Compare, and look whether other keys or values only mean that both sides are shifted against each other."""
+    """Compare the records, and check whether different keys or values only mean that both sides are shifted."""
     before = (mirror.comparison, mirror.compared_at)
     found = comparing.compare(mirror, anchors, source_ends, target_ends)
     shifted = {d.partition: anchors[d.partition] for d in found if d.kind in ("key", "value")}
@@ -373,8 +374,8 @@ def _connector_state(status: ConnectorStatus | None) -> tuple[Mirror.State, str]
     return Mirror.State.UNKNOWN, f"Its connector is {status.state.lower()}."
 
 
-#: (time, end of the source) of this process's earlier looks, by mirror, direction and partition: enough to say how
-#: late a mirror is.
+#: (time, end of the source) of this process's earlier looks, by mirror, direction and partition, for the lag in
+#: seconds.
 _history: dict[tuple[int, int, Partition], list[tuple[float, int]]] = {}
 _HISTORY_LENGTH = 300
 
@@ -386,7 +387,7 @@ def _seconds(
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> float | None:
-    """How late the latest partition is; ``None`` when that of one cannot be known."""
+    """Return the largest lag of a partition in seconds; ``None`` when that of one is not known."""
     latest: float | None = 0.0
     for partition, end in source_ends.items():
         history = _history.setdefault((mirror.pk, mirror.source_id, partition), [])
@@ -398,7 +399,7 @@ def _seconds(
 
 
 def trim_samples() -> int:
-    """Delete samples older than the setting says."""
+    """Delete samples older than ``LAG_KEPT_HOURS``; return how many."""
     before = timezone.now() - timedelta(hours=settings.LAG_KEPT_HOURS)
     deleted, _ = LagSample.objects.filter(at__lt=before).delete()
     return deleted

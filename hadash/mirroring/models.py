@@ -1,4 +1,4 @@
-"""Tables: mirrors, where their two sides correspond, and their lag over time."""
+"""Tables: mirrors, the points where their two sides correspond, positions of groups, and lag over time."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ class Mirror(models.Model):
     name = models.SlugField(max_length=60)
     topics = models.JSONField(default=list)
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="mirrors_from")
-    #: A switch has sent the clients over and is about to turn it round: until then the target grows ahead of
-    #: the source.
+    #: A switch has moved the clients and is about to turn the mirror round: until then the target grows ahead
+    #: of the source.
     turning = models.BooleanField(default=False)
-    #: What the last look found, and why it is not running.
+    #: The result of the last look, and why the mirror is not running.
     state = models.CharField(max_length=10, choices=State.choices, default=State.UNKNOWN)
     fault = models.TextField(blank=True)
-    #: Records and seconds of the source that are not in the mirror yet; null when it cannot be known.
+    #: The lag in records and in seconds; null when it is not known.
     lag_records = models.BigIntegerField(null=True)
     lag_seconds = models.FloatField(null=True)
     looked_at = models.DateTimeField(null=True)
-    #: Where the source ended when it was last seen, as ``[[topic, partition, end], ...]``, and when that was:
-    #: all that is known of a source that is lost.
+    #: The ends of the source when they were last read, as ``[[topic, partition, end], ...]``, and the time of
+    #: that: they are all that is known of a source that is lost.
     sighted = models.JSONField(default=list)
     sighted_at = models.DateTimeField(null=True)
-    #: Its standby is being made again from the other side (see ``rebuild.py``). It counts as turning meanwhile.
+    #: Its standby is being rebuilt (see ``rebuild.py``). Meanwhile the mirror counts as turning.
     rebuilding = models.BooleanField(default=False)
-    #: What is meant for clients, by Topic: ``{topic: {setting: value}}`` of ``topic_settings.KEPT``, as it was in
-    #: effect on the active side. Here, because the standby's settings differ and a side that becomes active has
-    #: nobody else to ask.
+    #: The settings for clients by Topic, ``{topic: {setting: value}}`` of ``topic_settings.KEPT``, as they were
+    #: in effect on the active side. They are stored here because the standby has different ones, and the active
+    #: side may be lost when the standby takes over.
     topic_settings = models.JSONField(default=dict)
-    #: The connector's settings that were found different from hadash's: ``{"keys": [...], "since": time, "mended":
-    #: time or null}``.
+    #: The connector's settings that differed from hadash's: ``{"keys": [...], "since": time, "mended": time or
+    #: null}``.
     drift = models.JSONField(default=dict)
-    #: The tasks of its connector, with how often each has begun again: see ``tasks.py``.
+    #: The tasks of its connector with their numbers of restarts: see ``tasks.py``.
     tasks = models.JSONField(default=list)
-    #: Records that differ from their source: see ``comparing.py``.
+    #: Records that differ between both sides: see ``comparing.py``.
     comparison = models.JSONField(default=dict)
     compared_at = models.DateTimeField(null=True)
     #: Source offsets without a copy: see ``gaps.py``.
@@ -68,16 +68,17 @@ class Mirror(models.Model):
 
 
 class Anchor(models.Model):
-    """A point at which both sides of a mirrored partition correspond: the source's offset ``source_offset`` and the
-    target's ``target_offset`` are the same record (or both the end)."""
+    """A point at which both sides of a mirrored partition correspond: ``source_offset`` on the source and
+    ``target_offset`` on the target are the same record (or both the end).
+    """
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="anchors")
     topic = models.CharField(max_length=255)
     partition = models.PositiveIntegerField()
     source_offset = models.BigIntegerField()
     target_offset = models.BigIntegerField()
-    #: How many records each side holds twice before this point, because a mirror to it had copied them again:
-    #: so much further back than counting says can a record lie there.
+    #: How many records each side holds twice before this point, because a mirror to it copied them again. An
+    #: earlier record may be so many offsets further back there than counting says.
     source_repeated = models.PositiveBigIntegerField(default=0)
     target_repeated = models.PositiveBigIntegerField(default=0)
 
@@ -91,12 +92,12 @@ class Anchor(models.Model):
 
 
 class GroupPosition(models.Model):
-    """Where a group stood on a cluster when it was last looked at. A switch that can ask the cluster never uses it."""
+    """A group's committed offsets on a cluster, as last read. A switch uses them only when the cluster is lost."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="positions")
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")
     group = models.CharField(max_length=255)
-    #: ``[[topic, partition, offset, metadata], ...]``, of Topics that a mirror carries from this cluster.
+    #: ``[[topic, partition, offset, metadata], ...]``, of Topics that a mirror copies from this cluster.
     offsets = models.JSONField(default=list)
     at = models.DateTimeField()
 
@@ -110,8 +111,9 @@ class GroupPosition(models.Model):
 
 
 class WriteDenial(models.Model):
-    """A rule that hadash made on a cluster to keep a client off a standby Topic. Only these are ever taken away: a rule
-    that looks the same and is not here is somebody else's."""
+    """A rule that hadash made on a cluster to deny a client writing to a standby Topic. hadash removes only
+    these: an equal rule that is not in this table is not its own.
+    """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")
     topic = models.CharField(max_length=249)
@@ -127,15 +129,15 @@ class WriteDenial(models.Model):
 
 
 class LagSample(models.Model):
-    """The lag of a mirror at one moment. ``records`` is null when it could not be known: a gap, not zero."""
+    """The lag of a mirror at one moment. ``records`` is null when it was not known: charts show a gap, not zero."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="samples")
     at = models.DateTimeField()
     records = models.BigIntegerField(null=True)
     seconds = models.FloatField(null=True)
-    #: How the mirror was; empty of samples that were taken before anybody kept it.
+    #: The state of the mirror; empty in old samples.
     state = models.CharField(max_length=10, choices=Mirror.State.choices, blank=True, default="")
-    #: By partition, ``topic-partition`` → records.
+    #: The records by partition: ``topic-partition`` → records.
     partitions = models.JSONField(default=dict)
 
     class Meta:

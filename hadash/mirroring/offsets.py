@@ -1,7 +1,7 @@
-"""How offsets of the two sides correspond. Pure.
+"""Translates offsets between the two sides of a mirror. Pure.
 
-MirrorMaker 2 copies every record of a partition once and in order, so the distance of a record from a point that
-is known on both sides (an anchor, or both ends when the tail is proved equal) is the same on both.
+MirrorMaker 2 copies every record of a partition once and in order. So a record has the same distance on both
+sides from a point that is known on both: an anchor, or both ends when the tail is proved equal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class OffsetSync:
 
 
 def mirrored_up_to(anchor: OffsetSync, target_end: int) -> int:
-    """The source offset up to which the mirror holds the records.
+    """Return the source offset up to which the mirror holds the records.
 
     >>> mirrored_up_to(OffsetSync(source=100, target=0), target_end=40)
     140
@@ -31,13 +31,13 @@ def mirrored_up_to(anchor: OffsetSync, target_end: int) -> int:
 
 
 def proved_up_to(anchor: OffsetSync, target_end: int, last_copied: int | None) -> int:
-    """The source offset up to which it is proved that the mirror holds the records.
+    """Return the source offset up to which the mirror is proved to hold the records.
 
-    The target can hold more than that: records that a Connect worker copied twice because it died, or
-    somebody else's. Each counts in :func:`mirrored_up_to` as one that was copied. What Connect has committed
-    was copied; what it has not committed may have been.
+    The target can also hold records that a Connect worker copied twice because it died, or that other clients
+    wrote; :func:`mirrored_up_to` counts each of them as a copy. Records that Connect has committed were copied;
+    later ones may have been.
 
-    :param last_copied: as of :func:`written_up_to`.
+    :param last_copied: as in :func:`written_up_to`.
 
     >>> proved_up_to(OffsetSync(source=100, target=0), target_end=45, last_copied=139)
     140
@@ -49,9 +49,9 @@ def proved_up_to(anchor: OffsetSync, target_end: int, last_copied: int | None) -
 
 
 def written_up_to(anchor: OffsetSync, last_copied: int | None) -> int:
-    """The target offset up to which a mirror has written: whatever lies beyond it, somebody else wrote.
+    """Return the target offset up to which a mirror has written: other clients wrote the records beyond it.
 
-    :param last_copied: offset of the last record of the source that it has copied; ``None`` for none.
+    :param last_copied: the source offset of the last record that it has copied; ``None`` for none.
 
     >>> written_up_to(OffsetSync(source=100, target=40), last_copied=104)
     45
@@ -60,7 +60,7 @@ def written_up_to(anchor: OffsetSync, last_copied: int | None) -> int:
 
 
 def ending_at(anchor: OffsetSync, source_end: int) -> OffsetSync:
-    """Where both sides would end if the source ended at ``source_end``.
+    """Return the ends of both sides if the source ended at ``source_end``.
 
     >>> ending_at(OffsetSync(source=100, target=0), source_end=140)
     OffsetSync(source=140, target=40)
@@ -69,7 +69,7 @@ def ending_at(anchor: OffsetSync, source_end: int) -> OffsetSync:
 
 
 def held_by_both(anchor: OffsetSync, source_end: int, target_end: int) -> OffsetSync:
-    """The end of what both sides hold, whichever of them is the mirror.
+    """Return the end of the records that both sides hold, whichever of them is the mirror.
 
     >>> held_by_both(OffsetSync(source=100, target=0), source_end=140, target_end=38)
     OffsetSync(source=138, target=38)
@@ -79,12 +79,12 @@ def held_by_both(anchor: OffsetSync, source_end: int, target_end: int) -> Offset
 
 
 def translate(committed: int, ends: OffsetSync, source_start: int = 0, target_start: int = 0) -> int:
-    """The committed offset on the target for ``committed`` on the source, with the tail proved equal.
+    """Return the committed offset on the target for ``committed`` on the source, with the tail proved equal.
 
-    Both consumers then read the same record next. An offset before the source's first record (deleted by
-    retention) counts as that first record; one beyond the end as the end. Retention works on each side by
-    itself: where the target has deleted more, its first record is next (who must not lose what is between
-    asks :func:`skipped`).
+    With both offsets a consumer reads the same record next. An offset before the source's first record (deleted
+    by retention) counts as that first record, an offset beyond the end as the end. Retention works on each side
+    independently: where the target has deleted more, its first record is next (:func:`skipped` finds the
+    records between).
 
     >>> translate(95, OffsetSync(source=100, target=60))
     55
@@ -99,7 +99,9 @@ def translate_groups(
     source_starts: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, int]]:
-    """Every group's offsets for the target; partitions without proved ends (not in the radius) are left out."""
+    """Return every group's offsets for the target; partitions without proved ends (not in the radius) are left
+    out.
+    """
     return {
         group: {
             partition: translate(
@@ -119,11 +121,11 @@ def before_repeats(
     repeated: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, int]]:
-    """Translated offsets, further back for groups that had not come to the anchor: before it the target holds
-    records twice, and whatever lies before those lies further back than counting from the anchor says.
+    """Return translated offsets, moved further back for groups that have not reached the anchor: before it the
+    target holds records twice, so earlier records are further back than counting from the anchor says.
 
-    :param committed: where the groups stood on the source. :param repeated: as of
-        :class:`hadash.mirroring.models.Anchor`.
+    :param committed: the groups' offsets on the source.
+    :param repeated: ``target_repeated`` of :class:`hadash.mirroring.models.Anchor`.
 
     >>> end, at = OffsetSync(100, 105), {"p": OffsetSync(90, 95)}
     >>> before_repeats({"a": {"p": 25}, "b": {"p": 97}}, {"a": {"p": 20}, "b": {"p": 92}}, at, {"p": 5}, {"p": 0})
@@ -146,9 +148,10 @@ def skipped(
     source_starts: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> Iterator[tuple[str, Partition, int]]:
-    """(group, partition, how many): records that a group has still to read on the source and the target has deleted.
+    """Yield (group, partition, number): records that a group has not read yet and that only the target has
+    deleted.
 
-    What the source has deleted too is not among them: there the group could not read it either.
+    Records that the source has deleted, too, are not counted: the group could not read them there either.
     """
     for group, offsets in sorted(committed.items()):
         for partition, offset in sorted(offsets.items()):
@@ -164,11 +167,11 @@ def skipped(
 def furthest_back(
     translated: Mapping[str, Mapping[Partition, int]], ends: Mapping[Partition, OffsetSync], count: int
 ) -> dict[Partition, OffsetSync]:
-    """Of each partition the point ``count`` records after the group that is furthest back; without those
-    within ``count`` of the end. If the records before such a point are the same on both sides, the mirror has
-    copied once what comes after.
+    """Return, for each partition, the point ``count`` records after the group that is furthest back, unless
+    that is within ``count`` of the end. If the records before such a point are the same on both sides, the
+    mirror has copied the later ones once.
 
-    :param translated: offsets of groups on the target.
+    :param translated: the groups' offsets on the target.
 
     >>> end = OffsetSync(source=100, target=60)
     >>> furthest_back({"a": {"p": 20}, "b": {"p": 50}}, {"p": end}, 16)
@@ -192,10 +195,12 @@ def stale_offsets(
     wanted: Mapping[str, Mapping[Partition, Any]],
     ends: Mapping[Partition, OffsetSync],
 ) -> dict[str, frozenset[Partition]]:
-    """What groups have committed on the target and not on the source: left there by an earlier stay.
+    """Return the partitions that groups have committed on the target and not on the source: leftovers of an
+    earlier stay.
 
-    A group without an offset begins where its ``auto.offset.reset`` says, as it would on the source; with a stale
-    one it would read old records again. Partitions without proved ends (not in the radius) are left alone.
+    A group without an offset begins where its ``auto.offset.reset`` says, as it would on the source; with a
+    stale offset it would read old records again. Partitions without proved ends (not in the radius) are left
+    out.
     """
     stale = {
         group: frozenset(p for p in offsets if p in ends and p not in wanted.get(group, {}))
@@ -209,11 +214,11 @@ def to_try(
     standing: Mapping[str, Mapping[Partition, Committed]],
     starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, Committed]]:
-    """Commits whose writing on the target shows whether those of ``committed`` can be written there: the
-    offsets of ``standing``, which moves nobody, with the metadata that is to come. Only of a Topic on which a
-    group has none there, the first ones.
+    """Return commits that test whether those of ``committed`` can be written on the target: the current offsets
+    there (``standing``), which moves no group, with the new metadata. For a Topic on which a group has no
+    offset there, they are the partitions' first offsets.
 
-    :param starts: first offsets on the target.
+    :param starts: the first offsets on the target.
     """
     found: dict[str, dict[Partition, Committed]] = {}
     for group, offsets in committed.items():
@@ -228,17 +233,20 @@ def to_try(
 
 
 def resume_after(ends: Mapping[Partition, OffsetSync]) -> dict[Partition, int]:
-    """Where the opposite mirror goes on: the last record, by source partition of the *new* direction, that
-    both sides hold. -1 where there is none. Everything after it is new, so nothing can go round in a loop."""
+    """Return where the opposite mirror continues: the last record that both sides hold, by source partition of
+    the *new* direction; -1 where there is none. All records after it are new, so none can be copied in a loop.
+    """
     return {partition: point.target - 1 for partition, point in ends.items()}
 
 
 def never_back(
     wanted: Mapping[Partition, int], copied: Mapping[Partition, int], ends: Mapping[Partition, int]
 ) -> dict[Partition, int]:
-    """Where a mirror goes on: after ``wanted``, or after what it has ``copied`` already if that is further.
+    """Return where a mirror continues: after ``wanted``, or after what it has already ``copied`` if that is
+    further.
 
-    What lies beyond the end of its source is of an earlier Topic with this name, and does not count.
+    A ``copied`` offset beyond the end of the source belongs to an earlier Topic of that name, and does not
+    count.
     """
     return {
         p: max(last, copied.get(p, -1)) if copied.get(p, -1) < ends[p] else last for p, last in wanted.items()

@@ -1,4 +1,4 @@
-"""Where consumer groups stand, noted again and again: all that is known of it when their cluster is lost."""
+"""Periodically stores the committed offsets of consumer groups, for when their cluster is lost."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from hadash.mirroring.models import GroupPosition, Mirror
 
 
 def note_positions(pair: Pair, clock: Callable[[], float] = time.monotonic) -> int:
-    """Note the committed offsets of groups that were seen lately, on the cluster that their Topics are mirrored
-    from; how many groups those are.
+    """Store the committed offsets of recently seen groups on the cluster that their Topics are mirrored from;
+    return the number of groups.
 
-    Those that were noted longest ago come first, and what is not reached in half of ``HADASH_POSITION_NOTE_SECONDS`` is
-    the next look's: a pair may have very many groups. Each part that was read is kept whatever becomes of the
-    others; groups that could not be read come last for a while, so that they do not keep the others.
+    Groups that were stored longest ago come first, and those not reached in half of
+    ``HADASH_POSITION_NOTE_SECONDS`` are left for the next call: a pair may have very many groups. Each part is
+    stored as soon as it is read. Groups that could not be read come last for a while, so that they do not delay
+    others.
 
-    :raises KafkaError: the first that went wrong, when all else is noted.
+    :raises KafkaError: the first failure, after all other groups were stored.
     """
-    # Half of the time: a pair with very many groups would keep its clusters and the worker busy without end.
+    # Half of the interval: a pair with very many groups would otherwise keep its clusters and the worker busy
+    # all the time.
     share = settings.POSITION_NOTE_SECONDS / 2 / len(pair.clusters)
     count, failed = 0, None
     for cluster in pair.clusters:
@@ -41,7 +43,7 @@ def note_positions(pair: Pair, clock: Callable[[], float] = time.monotonic) -> i
 def _note(
     pair: Pair, cluster: Cluster, seconds: float, clock: Callable[[], float]
 ) -> tuple[int, KafkaError | None]:
-    """How many groups were noted, and what went wrong first."""
+    """Store the offsets on one cluster; return the number of groups, and the first error."""
     until = clock() + seconds
     mirrored = {topic for m in Mirror.objects.filter(pair=pair, source=cluster) for topic in m.topics}
     seen = Access.objects.filter(
@@ -53,7 +55,7 @@ def _note(
     before = GroupPosition.objects.filter(pair=pair, cluster=cluster).values_list("group", "at")
     noted = {group: at for group, at in before.iterator() if group in groups}
     unread = _unread_now(cluster, clock())
-    # (Of the others those that were never noted first of all.)
+    # (Groups that were never stored come first.)
     waiting = sorted(groups, key=lambda group: (group in unread, group in noted, noted.get(group), group))
     count, failed = 0, None
     for first in range(0, len(waiting), settings.POSITION_GROUPS_AT_ONCE):
@@ -68,12 +70,13 @@ def _note(
     return count, failed
 
 
-#: By cluster, groups that could not be read, and when that was tried last: of this process only, which is enough to let others go first.
+#: By cluster, groups that could not be read, and when that was last tried. It is local to this process, which
+#: suffices to let other groups go first.
 _UNREAD: dict[int, dict[str, float]] = {}
 
 
 def _unread_now(cluster: Cluster, now: float) -> set[str]:
-    """Groups that could not be read lately."""
+    """Return the groups that could not be read within ``POSITION_AGAIN_SECONDS``."""
     known = _UNREAD.get(cluster.pk, {})
     _UNREAD[cluster.pk] = {g: at for g, at in known.items() if now - at < settings.POSITION_AGAIN_SECONDS}
     return set(_UNREAD[cluster.pk])
@@ -108,8 +111,8 @@ def _note_some(pair: Pair, cluster: Cluster, groups: list[str], mirrored: set[st
 def positions_of(
     pair: Pair, cluster: Cluster, groups: Iterable[str]
 ) -> tuple[dict[str, dict[Partition, Committed]], datetime | None]:
-    """What was noted last of ``groups`` on ``cluster``: commits by group (a group of which nothing is known
-    is missing), and the time of the oldest of these notes.
+    """Return the stored commits of ``groups`` on ``cluster`` by group (unknown groups are missing), and the
+    time of the oldest of them.
     """
     rows = list(GroupPosition.objects.filter(pair=pair, cluster=cluster, group__in=list(groups)))
     found = {
@@ -119,6 +122,6 @@ def positions_of(
 
 
 def trim_positions() -> int:
-    """Forget the groups that were not seen for as long as access is kept."""
+    """Delete positions that were last stored before the access window; return how many."""
     deleted, _ = GroupPosition.objects.filter(at__lt=access_since()).delete()
     return deleted

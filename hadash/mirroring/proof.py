@@ -1,7 +1,7 @@
-"""The proof that a mirror is drained. Pure: values of both sides in, a verdict with its reason out.
+"""The proof that a mirror is drained. Pure: takes values of both sides, returns a verdict with its reason.
 
-Drained means, for every partition: the source's end stood still between two reads, the target has grown by exactly
-as many records since the anchor, and the last records of both sides have the same checksums.
+A mirror is drained when for every partition the source's end stood still between two reads, the target has
+grown by exactly as many records since the anchor, and the last records of both sides have the same checksums.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """By count the mirror holds everything; the tails are still to be compared."""
+    """By count the mirror holds all records; the tails are still to be compared."""
 
     ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """The two sides cannot be reconciled: somebody else wrote to the mirror, or it copied records twice."""
+    """The two sides contradict each other: another client wrote to the mirror, or it copied records twice."""
 
     reason: Sentence
 
@@ -40,7 +40,7 @@ def compare_ends(
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> Behind | CaughtUp | Contradiction:
-    """How far the mirror is, by counting from the anchors."""
+    """Return the progress of the mirror, counted from the anchors."""
     behind = 0
     ends = {}
     for partition, source_end in source_ends.items():
@@ -69,9 +69,10 @@ def compare_ends(
 def compare_tails(
     source: Mapping[Partition, Sequence[Record]], target: Mapping[Partition, Sequence[Record]]
 ) -> Sentence | None:
-    """Why the last records of both sides are not the same; ``None`` when they are.
+    """Return why the last records of both sides are not the same; ``None`` when they are.
 
-    Retention works on each side by itself, so one side may hold fewer records; those that both hold must agree.
+    Retention works on each side independently, so one side may hold fewer records; those that both hold must
+    agree.
     """
     for partition, records in source.items():
         others = target.get(partition, ())
@@ -90,8 +91,8 @@ def compare_tails(
 
 
 def same_next(source: Sequence[Record], target: Sequence[Record]) -> bool:
-    """Whether the next records of both sides are the same, as far as both were read. Where one side shows
-    none, nobody knows.
+    """Return whether the next records of both sides are the same, as far as both were read; ``False`` when one
+    side has none.
 
     >>> a, b = Record(52, "a"), Record(53, "b")
     >>> same_next([a, b], [Record(12, "a")]), same_next([a, b], [Record(12, "b")]), same_next([], [Record(12, "a")])

@@ -1,8 +1,8 @@
-"""What clients may use of a cluster (Kafka's client quotas), compared between the clusters of a pair. Pure.
+"""Compares Kafka's client quotas between the clusters of a pair. Pure.
 
-Compared is what is in effect for a client, by Kafka's precedence, and not what is written. Copied is what is written
-for an AppID and its clients by name. Defaults, and quotas of a client.id whoever its user is, are the target's own:
-they are for others too.
+The quotas in effect for a client, by Kafka's precedence, are compared, and not the entries. Only entries that
+name an AppID are copied. Defaults, and entries of a client.id without a user, stay those of the target: they
+apply to other clients, too.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from enum import StrEnum
 
 from hadash.kafka.values import DEFAULT, QuotaEntity, Quotas
 
-#: The quota of an address: new connections a second.
+#: The quota of an address: new connections per second.
 CONNECTION_RATE = "connection_creation_rate"
 
-#: What somebody who only reads does not meet.
+#: The quotas that do not affect clients which only read.
 WRITERS_ONLY = frozenset({"producer_byte_rate", "controller_mutation_rate"})
 
 
 class Shared(StrEnum):
-    """Who uses up a quota together, on each broker. Written as the entity's parts are."""
+    """The clients that share a quota, on each broker. The values are the parts of the entity."""
 
     USER_CLIENT = "user, client-id"
     USER = "user"
@@ -31,16 +31,16 @@ class Shared(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What is in effect for a client: a limit for each broker, and who shares it. ``inf`` where nothing limits."""
+    """The quota in effect for a client: a limit for each broker (``inf``: none), and the clients that share it."""
 
     value: float
     shared: Shared = Shared.USER_CLIENT
 
     def at_least(self, other: Quota) -> bool:
-        """Whether nobody who had ``other`` can be worse off.
+        """Return whether no client is worse off with this quota than with ``other``.
 
-        A limit that more clients share is less than the same limit for one, by how much nobody knows. And of those of a
-        user and of those of a client.id neither holds the other.
+        A limit that more clients share is less than the same limit for one, by an unknown amount. The clients
+        of a user and those of a client.id are sets of which neither contains the other.
         """
         if self.value == math.inf:
             return True
@@ -55,7 +55,7 @@ UNLIMITED = Quota(math.inf)
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """Clients of an AppID that move: those named, and with ``others`` also any that nobody knows by name."""
+    """Clients of an AppID that move: those named, and with ``others`` all unnamed ones, too."""
 
     appid: str
     client_ids: frozenset[str]
@@ -63,13 +63,15 @@ class Mover:
 
     @property
     def clients(self) -> list[str | None]:
-        """``None`` stands for a client.id that has no quota of its own."""
+        """The client.ids; ``None`` stands for one that has no quota of its own."""
         return [*([None] if self.others else []), *sorted(self.client_ids)]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is in effect for a client before and after. ``client_id``: ``None`` for all that are not named beside it."""
+    """The quotas of a client before and after. ``client_id``: ``None`` for all clients without a difference of
+    their own.
+    """
 
     appid: str
     client_id: str | None
@@ -90,9 +92,9 @@ class Difference:
 
 
 def in_effect(quotas: Quotas, user: str, client_id: str | None, key: str) -> Quota:
-    """What Kafka enforces for a client, the most specific first.
+    """Return the quota that Kafka enforces for a client: that of the most specific entity.
 
-    :param client_id: ``None`` for one that no quota names.
+    :param client_id: ``None`` for a client that no quota names.
 
     >>> both = {QuotaEntity(user="shop"): {"producer_byte_rate": 5.0}, QuotaEntity(client_id="web"): {"producer_byte_rate": 9.0}}
     >>> print(in_effect(both, "shop", "web", "producer_byte_rate"))
@@ -106,7 +108,7 @@ def in_effect(quotas: Quotas, user: str, client_id: str | None, key: str) -> Quo
 
 
 def _precedence(user: str, client_id: str | None) -> Iterator[tuple[QuotaEntity, Shared]]:
-    """As ``ClientQuotaManager`` of Kafka looks for it."""
+    """Yield the entities in the order in which Kafka's ``ClientQuotaManager`` looks for a quota."""
     clients = [DEFAULT] if client_id is None else [client_id, DEFAULT]
     for name in (user, DEFAULT):
         for client in clients:
@@ -117,7 +119,7 @@ def _precedence(user: str, client_id: str | None) -> Iterator[tuple[QuotaEntity,
 
 
 def missing(source: Quotas, target: Quotas, movers: Iterable[Mover]) -> dict[QuotaEntity, dict[str, float]]:
-    """The quotas that the movers have on the source by their names, and that the target has nothing in the place of."""
+    """Return the quotas that name the movers on the source, and whose entity has no such quota on the target."""
     found: dict[QuotaEntity, dict[str, float]] = {}
     for mover in movers:
         for entity, values in source.items():
@@ -137,16 +139,16 @@ def _belongs_to(entity: QuotaEntity, mover: Mover) -> bool:
 
 
 def with_quotas(quotas: Quotas, more: Quotas) -> Quotas:
-    """Both; of one entity the keys of both."""
+    """Return both quotas merged; an entity in both has the keys of both."""
     return {e: {**quotas.get(e, {}), **more.get(e, {})} for e in {**quotas, **more}}
 
 
 def compared(
     before: Quotas, after: Quotas, movers: Iterable[Mover], without: Set[str] = frozenset()
 ) -> list[Difference]:
-    """Where something else is in effect for a mover after than before; each told once.
+    """Return the differences in the quotas in effect for the movers, each once.
 
-    :param without: keys that do not concern the movers.
+    :param without: keys that do not affect the movers.
     """
     keys = {
         key
@@ -171,13 +173,14 @@ def compared(
 
 
 def named_clients(quotas: Quotas, appid: str) -> set[str]:
-    """The client.ids for which there are quotas of an AppID."""
+    """Return the client.ids that quotas of an AppID name."""
     return {entity.client_id for entity in quotas if entity.user == appid and entity.client_id}
 
 
 def narrower_addresses(source: Quotas, target: Quotas) -> dict[str, tuple[float, float]]:
-    """The addresses (:data:`DEFAULT` for all that have no quota of their own) from which fewer connections a second may
-    be made to the target than to the source: what may be made to the source, and to the target."""
+    """Return the addresses that may open fewer connections per second to the target than to the source, with
+    both rates (source, target). :data:`DEFAULT` stands for addresses without a quota of their own.
+    """
     named = {entity.ip for quotas in (source, target) for entity in quotas if entity.ip is not None}
     rates = {ip: (_rate(source, ip), _rate(target, ip)) for ip in sorted(named)}
     return {ip: (before, after) for ip, (before, after) in rates.items() if after < before}
@@ -192,12 +195,12 @@ def _rate(quotas: Quotas, ip: str) -> float:
 
 
 def as_texts(quotas: Quotas) -> list[str]:
-    """For people and for the audit log."""
+    """Return quotas as texts for users and for the audit log."""
     return sorted(
         f"{entity}: {key} {value:.15g}" for entity, values in quotas.items() for key, value in values.items()
     )
 
 
 def of_movers(quotas: Quotas, movers: Iterable[Mover], without: Set[str] = frozenset()) -> list[str]:
-    """What limits the movers on one cluster, as texts."""
+    """Return the limits of the movers on one cluster, as texts."""
     return [f"{d.who}: {d.key} {d.after}" for d in compared({}, quotas, movers, without)]

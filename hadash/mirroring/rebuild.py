@@ -1,8 +1,9 @@
-"""Rebuilding the standby of a mirror: its Topics are deleted, created again, and copied from the first record on.
+"""Rebuilds the standby of a mirror: deletes its Topics, creates them again, and copies them from the first
+record on.
 
-After a switch without it the lost side holds a tail that nobody else has, so nothing can be copied to it any more.
-And a standby whose records are known to be wrong (headers of an earlier connector, times, records that were lost) is
-made right only like this.
+After a switch without it, the lost side holds a tail that the other side does not have, so copying cannot
+continue there. A standby whose records are known to be wrong (headers of an earlier connector, times, lost
+records) can also be corrected only like this.
 """
 
 from __future__ import annotations
@@ -45,44 +46,44 @@ POLL_SECONDS = 0.5
 
 
 class NotReported(MirrorError):
-    """The lost side holds records that nobody has reported: nothing was deleted. It has to be asked once more."""
+    """The lost side holds records that were not reported yet; nothing was deleted. A new report is needed."""
 
 
 class NotCopies(MirrorError):
-    """A standby holds records that may be no copies, so its source may not have them: nothing was deleted."""
+    """A standby holds records that may not be copies, so its source may not have them; nothing was deleted."""
 
 
 def rebuild(
     mirror: Mirror, lost: Cluster, reported: Mapping[Partition, int], fence: Fence = nobody_else
 ) -> None:
-    """Rebuild the Topics of ``mirror`` on ``lost``, the source of a switch without it. May be repeated after it was
-    cut off, at any point.
+    """Rebuild the Topics of ``mirror`` on ``lost``, the source of a switch without it. May be repeated after it
+    was interrupted at any point.
 
-    What ``lost`` held of them is gone, and with it the offsets of groups there.
+    The records of these Topics on ``lost`` are deleted, and with them the offsets of groups there.
 
-    :param reported: up to which offset it is known what ``lost`` holds, because the other side has it or a
-        person has read the report.
-    :raises NotReported: ``lost`` holds something beyond that.
-    :raises MirrorError: the mirror is being turned round, or it runs from ``lost`` again, or Topics do not go
-        away.
+    :param reported: the offsets up to which the records on ``lost`` are known, because the other side has them
+        or a user has read the report.
+    :raises NotReported: ``lost`` holds records beyond that.
+    :raises MirrorError: the mirror is being turned round, or it runs from ``lost`` again, or Topics are not
+        deleted in time.
     :raises KafkaError, ConnectError: a server does not answer.
     """
     source = mirror.pair.other(lost)
     if mirror.source_id != lost.pk:
         if mirror.source_id == source.pk and not mirror.turning:
-            start(mirror, source, None, fence)  # an earlier attempt was cut off before it, or after
+            start(mirror, source, None, fence)  # an earlier attempt was interrupted before or after it
             _await_running(mirror)
             return
         raise MirrorError(f"Mirror {mirror.name} is being turned round.")
     if not mirror.turning:
-        # A forced switch holds its mirrors back until this: somebody has let this one run since.
+        # A forced switch holds its mirrors until they are rebuilt: this one was resumed since.
         raise MirrorError(f"Mirror {mirror.name} copies from {lost.name} again: it is not to be rebuilt.")
     _rebuild(mirror, lost, reported, fence)
 
 
 def mark(mirror: Mirror) -> None:
-    """Note that the standby of a mirror is about to be rebuilt: until it is, the mirror counts as turning, so that
-    no switch uses it, and no look changes it. May be repeated.
+    """Mark the standby of a mirror for rebuilding: until it is rebuilt the mirror counts as turning, so that no
+    switch uses it, and no look changes it. Idempotent.
 
     :raises MirrorError: a switch is turning it round.
     """
@@ -96,10 +97,11 @@ def mark(mirror: Mirror) -> None:
 
 
 def refuse_originals(mirror: Mirror) -> None:
-    """Before a standby is rebuilt, while its mirror may still run.
+    """Check, before a standby is rebuilt and while its mirror may still run, that it holds only copies.
 
-    :raises NotCopies: it may hold originals: of records that differ and came from it before a switch, or because it
-        holds more than its source. :raises KafkaError: a cluster does not answer.
+    :raises NotCopies: it may hold originals: records that differ may have come from it before a switch, or it
+        holds more than its source.
+    :raises KafkaError: a cluster does not answer.
     """
     if originals := comparing.originals_of(mirror):
         raise NotCopies(f"{originals} Nothing was deleted.")
@@ -107,14 +109,14 @@ def refuse_originals(mirror: Mirror) -> None:
 
 
 def rebuild_standby(mirror: Mirror, fence: Fence = nobody_else, discard_originals: bool = False) -> None:
-    """Rebuild the standby of a mirror that was marked (:func:`mark`). May be repeated after it was cut off, at any
-    point.
+    """Rebuild the standby of a mirror that was marked (:func:`mark`). May be repeated after it was interrupted
+    at any point.
 
-    What the standby held is gone, and with it the offsets of groups there.
+    The records of the standby are deleted, and with them the offsets of groups there.
 
-    :param discard_originals: also if it holds records that may be no copies.
-    :raises NotCopies: it does. The mirror is not marked any more, and runs if it ran before.
-    :raises MirrorError, KafkaError, ConnectError: as of :func:`rebuild`.
+    :param discard_originals: also rebuild it if it holds records that may not be copies.
+    :raises NotCopies: it does. The mirror is no longer marked then, and runs if it ran before.
+    :raises MirrorError, KafkaError, ConnectError: as for :func:`rebuild`.
     """
     if not mirror.rebuilding:
         raise MirrorError(f"Mirror {mirror.name} is not marked for rebuilding.")
@@ -138,14 +140,14 @@ def _rebuild(
     fence: Fence,
     discard_originals: bool = False,
 ) -> None:
-    """What both have in common, for a mirror that counts as turning.
+    """Rebuild one side of a mirror that counts as turning.
 
-    :param reported: as of :func:`rebuild`; ``None`` for a standby, which holds copies: its source has the records.
-    :param discard_originals: of a standby, as of :func:`rebuild_standby`.
+    :param reported: as in :func:`rebuild`; ``None`` for a standby, which holds copies of its source.
+    :param discard_originals: for a standby, as in :func:`rebuild_standby`.
     """
     source = mirror.pair.other(standby)
     here, there = cluster_client(source), cluster_client(standby)
-    # Before anything is deleted: what is left is there, and says how the new Topics are to be.
+    # Before anything is deleted: the remaining Topics exist, and their settings for the new ones are read.
     infos = _all_of(here, mirror.topics)
     configs = here.topic_configs(mirror.topics)
     partitions = [Partition(t, index) for t, info in infos.items() for index in range(len(info.leaders))]
@@ -161,7 +163,7 @@ def _rebuild(
         connect.stop(name)
         await_stopped(name)
     fence()
-    # Now that nothing of hadash's writes to it any more, and Connect has committed what it wrote.
+    # Checked again now that the mirror no longer writes to it, and Connect has committed its progress.
     if reported is not None:
         _refuse_unreported(there, mirror.topics, reported)
     elif not discard_originals:
@@ -170,7 +172,7 @@ def _rebuild(
     needed = needs(source, standby, mirror.topics)
     fence()
     _delete_topics(there, mirror.topics)
-    # Not before: what Connect has committed says what of these Topics are copies, also after this was cut off.
+    # Not before: Connect's commits show which records of these Topics are copies, also after an interruption.
     for name in names:
         fence()
         connect.forget_offsets(name)
@@ -180,18 +182,18 @@ def _rebuild(
     await_topics(there, list(mirror.topics))
     make_standby(standby, needed.standby)
     deny_writes(mirror.pair, standby, mirror.topics)
-    # Asked once more, now that nobody else may write; and by await_topics, because another broker may have heard of
-    # them later.
+    # Read again, now that no other client may write; with await_topics, because another broker may learn of the
+    # new Topics later.
     starts, ends = here.start_offsets(partitions), await_topics(there, list(mirror.topics))
     filled = sorted(p for p, end in ends.items() if end != 0)
     if filled:
         raise MirrorError(f"Somebody writes to {filled[0]} on cluster {standby.name}, past the Gateway.")
-    # Before it runs: a look from now on counts in this direction. (A standby stays marked until it runs.)
+    # Before it runs: looks count in this direction from now on. (A standby stays marked until it runs.)
     with transaction.atomic():
         fence()
         mirror.source, mirror.turning, mirror.sighted, mirror.sighted_at = source, mirror.rebuilding, [], None
         mirror.topic_settings, mirror.comparison, mirror.gaps = needed.active, {}, []
-        mirror.compared_at = timezone.now()  # a comparison that is under way is of the old records
+        mirror.compared_at = timezone.now()  # a running comparison is about the old records
         mirror.save(
             update_fields=[
                 *("source", "turning", "sighted", "sighted_at"),
@@ -210,9 +212,10 @@ def _rebuild(
 def _refuse_unreported(
     client: ClusterClient, topics: Sequence[str], reported: Mapping[Partition, int]
 ) -> None:
-    """:raises NotReported: a partition ends beyond what was reported of it, or nothing was and it is not
-    empty. (A Topic that does not exist holds nothing: an earlier attempt was cut off when it had deleted
+    """Check that all records were reported. (A missing Topic holds none: an interrupted attempt has deleted
     it.)
+
+    :raises NotReported: a partition ends beyond the reported offset, or it was not reported and is not empty.
     """
     for partition, end in sorted(client.end_offsets(_partitions_known(client, topics)).items()):
         covered = reported.get(partition, 0)
@@ -225,11 +228,12 @@ def _refuse_unreported(
 
 
 def _refuse_originals(mirror: Mirror, written: Mapping[Partition, int] | None) -> None:
-    """:param written: the last record of each partition that the mirror has copied, as Connect has committed
-        it when it stopped; ``None`` while it runs, when Connect commits a moment after it has written.
-    :raises NotCopies: the standby ends beyond what the mirror has written there, or beyond what its source
-        holds. (A Topic that does not exist holds nothing, nor does a partition of which everything was
-        deleted.)
+    """Check that a standby holds only copies. (Missing Topics and emptied partitions hold nothing.)
+
+    :param written: the last record of each partition that the mirror has copied, as Connect has committed it
+        when it stopped; ``None`` while it runs, because Connect commits a moment after it has written.
+    :raises NotCopies: the standby ends beyond the records that the mirror has written there, or beyond those of
+        its source.
     """
     here, there = cluster_client(mirror.source), cluster_client(mirror.target)
     known = _partitions_known(there, mirror.topics)
@@ -253,16 +257,16 @@ def _refuse_originals(mirror: Mirror, written: Mapping[Partition, int] | None) -
 
 
 def _partitions_known(client: ClusterClient, topics: Sequence[str]) -> list[Partition]:
-    """The partitions of those of ``topics`` that exist."""
+    """Return the partitions of ``topics``, without missing Topics."""
     known = client.topics()
     return [Partition(t, index) for t in topics if t in known for index in range(len(known[t].leaders))]
 
 
 def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo]:
-    """``topics`` as the cluster has them. All of its Topics are asked for: to ask for one by name can create it.
+    """Return ``topics`` from the cluster. Requests all of its Topics: requesting one by name can create it.
 
-    :raises TopicsUnknown: it does not know one. :raises KafkaError: it has no leader for a partition, or does
-        not answer.
+    :raises TopicsUnknown: it does not know one.
+    :raises KafkaError: it has no leader for a partition, or does not answer.
     """
     found = client.topics()
     missing = tuple(sorted(set(topics) - set(found)))
@@ -278,7 +282,7 @@ def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo
 
 
 def _await_running(mirror: Mirror) -> None:
-    """Until its tasks copy it is no mirror."""
+    """Wait until the mirror's connector and tasks run. :raises MirrorError: they do not in time."""
     deadline = time.monotonic() + settings.SWITCH_REVERSE_SECONDS
     while True:
         status = status_of(mirror)
@@ -293,7 +297,7 @@ def _await_running(mirror: Mirror) -> None:
 
 
 def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
-    """Delete Topics, and wait until the cluster does not know them any more."""
+    """Delete Topics, and wait until the cluster no longer lists them."""
     client.delete_topics(topics)
     deadline = time.monotonic() + settings.MIRROR_DELETE_SECONDS
     while left := sorted(set(client.topics()) & set(topics)):
@@ -306,8 +310,8 @@ def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
 
 
 def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
-    """Create Topics that were just deleted. A cluster with ZooKeeper goes on deleting when nobody sees them
-    any more, and takes them to exist as long as it does: it is asked again.
+    """Create Topics that were just deleted. A cluster with ZooKeeper continues deleting after it no longer
+    lists them, and treats them as existing meanwhile, so the request is repeated.
     """
     deadline = time.monotonic() + settings.MIRROR_DELETE_SECONDS
     while missing := set(topics) - set(client.topics()):
@@ -320,11 +324,12 @@ def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, M
 def tail_of(
     lost: Cluster, points: dict[Partition, OffsetSync], gone: Collection[str] = ()
 ) -> dict[Partition, tuple[int, int]]:
-    """What ``lost`` holds beyond ``points``: by partition the first and the end offset, where there is
-    anything. A partition that has no point was never mirrored: all of it.
+    """Return the records that ``lost`` holds beyond ``points``: the first and the end offset of each partition
+    that has some. A partition without a point was never mirrored, so all its records count.
 
     :param gone: Topics that ``lost`` has lost for good; they have no tail.
-    :raises TopicsUnknown: it does not know one of the others (yet). :raises KafkaError: the cluster does not answer.
+    :raises TopicsUnknown: it does not know one of the others (yet).
+    :raises KafkaError: the cluster does not answer.
     """
     client = cluster_client(lost)
     known = _all_of(client, sorted({p.topic for p in points} - set(gone)))

@@ -1,9 +1,9 @@
-"""Where both sides of a mirror correspond again after it has copied records twice. Pure.
+"""Finds where both sides of a mirror correspond again after it has copied records twice. Pure.
 
-A Connect worker that dies begins again at the last offset that it had committed, so MirrorMaker writes the
-last records a second time. From there on it goes on in order: the distance between both sides is another one,
-and constant again. That the records which are too many are such copies, and not somebody else's, is proved by
-going back record by record.
+A Connect worker that dies begins again at the last offset that it had committed, so MirrorMaker writes the last
+records a second time. Then it continues in order: the distance between both sides has changed, and is constant
+again. Going back record by record proves that the surplus records are such copies, and were not written by
+other clients.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from hadash.kafka.values import Record
 from hadash.mirroring.offsets import OffsetSync
 
-#: Records in a row that have to agree for a distance to be believed.
+#: Records in a row that have to agree to prove a distance.
 PROOF = 16
 
 
 def recount(source: Sequence[Record], target: Sequence[Record], anchor: OffsetSync) -> OffsetSync | None:
-    """The point after the target's last record, on both sides.
+    """Return the point after the target's last record, on both sides.
 
     :param source: the last records of a partition, in order; the mirror may not have copied all of them yet.
-    :param target: the mirror's last records, in order, back to before the first one that is too many.
+    :param target: the mirror's last records, in order, back to before the first surplus one.
     :param anchor: a point at which both sides corresponded before.
-    :return: ``None`` when it cannot be proved: the records go back not far enough, are not distinguishable, or
-        the target has some that are no copies.
+    :return: ``None`` when it cannot be proved: the records do not go back far enough, are not distinguishable,
+        or some of the target's are not copies.
     """
     if not source or not target:
         return None
@@ -36,7 +36,7 @@ def recount(source: Sequence[Record], target: Sequence[Record], anchor: OffsetSy
     end = target[-1].offset + 1
 
     def agree(distance: int, last: int) -> bool:
-        """Whether ``PROOF`` records of the target up to ``last`` stand in the source, ``distance`` before."""
+        """Return whether ``PROOF`` records of the target up to ``last`` are in the source, ``distance`` earlier."""
         span = range(last, last - PROOF, -1)
         return all(o in theirs and ours.get(o - distance) == theirs[o] for o in span)
 
@@ -50,8 +50,8 @@ def recount(source: Sequence[Record], target: Sequence[Record], anchor: OffsetSy
         at = record.offset
         if ours.get(at - distance) == record.checksum:
             continue
-        # The second copy begins after this record, and here the first one ends: further on in the source, by as many
-        # records as were copied twice.
+        # The second copy begins after this record, where the first one ends: further on in the source, by the
+        # number of records that were copied twice.
         again = [at - o for o in where.get(record.checksum, ()) if before <= at - o < distance]
         if len(again) != 1:
             return None

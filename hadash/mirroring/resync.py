@@ -1,8 +1,9 @@
-"""Finding again where both sides of a mirror correspond, when counting from the last known point has become wrong.
+"""Finds new points where both sides of a mirror correspond, when counting from the last known point has become
+wrong.
 
-The mirror holds more than its source: it has copied records twice (``recount.py``). It holds fewer although nothing
-is left to copy: offsets of the source have no copy (``gaps.py``). Both are proved by reading the last records of
-both sides, and end in new anchors; what cannot be proved is for a person.
+If the mirror holds more than its source, it may have copied records twice (``recount.py``). If it holds fewer
+although nothing is left to copy, offsets of the source have no copy (``gaps.py``). Reading the last records of
+both sides proves either, and gives new anchors; cases that cannot be proved need an administrator.
 """
 
 from __future__ import annotations
@@ -28,32 +29,34 @@ from hadash.mirroring.services import cluster_client
 
 log = logging.getLogger(__name__)
 
-#: Records of a partition that are read to find out why its mirror holds more or fewer than its source: what a mirror
-#: copies in some seconds, between two looks.
+#: Records of a partition that are read to find out why its mirror holds more or fewer than its source: as many
+#: as a mirror copies in some seconds, between two looks.
 RECOUNT_RECORDS = 2000
 
-#: Records that are read first to find a gap: enough for its proof, and few enough where they are large.
+#: Records that are read first to find a gap: enough for the proof, and few even where they are large.
 GAP_RECORDS = 4 * PROOF
 
-#: When these do not go back far enough, so many, within so many seconds, and not sooner again than this: a Connect
-#: worker that dies several times in a row begins each time where the first one had committed, minutes ago.
+#: When these do not go back far enough: the number of records to read, the seconds for that, and the seconds
+#: before it may be repeated. A Connect worker that dies several times in a row begins each time where the first
+#: one had committed, minutes ago.
 RECOUNT_FAR_RECORDS = 50_000
 RECOUNT_FAR_SECONDS = 15.0
 RECOUNT_AGAIN_SECONDS = 30.0
 
 Points = dict[Partition, OffsetSync]
 
-#: By mirror, when this process has last read far back for it.
+#: By mirror, when this process last read far back for it.
 _looked_far: dict[int, float] = {}
 
 
 def after_copies(mirror: Mirror, anchors: Mapping[Partition, OffsetSync]) -> Points:
-    """New anchors of those partitions of which it is proved that the mirror has only copied records twice.
+    """Return new anchors of the partitions for which it is proved that the mirror has only copied records
+    twice, because its Connect worker died.
 
-    Its Connect worker died. The copies stay in the target: who reads it from its beginning reads them twice. Where
-    groups stand is translated exactly all the same, because a switch compares the records there (see ``translate``).
+    The copies stay in the target: a client that reads it from its beginning reads them twice. Offsets of groups
+    are still translated exactly, because a switch compares the records there (see ``translate``).
 
-    :param anchors: of the partitions of which the target holds more than the source.
+    :param anchors: the anchors of partitions whose target holds more than the source.
     """
     found = _recounted(mirror, anchors, RECOUNT_RECORDS, TAIL_SECONDS)
     left = {p: known for p, known in anchors.items() if p not in found}
@@ -77,11 +80,11 @@ def after_copies(mirror: Mirror, anchors: Mapping[Partition, OffsetSync]) -> Poi
 def after_gaps(
     mirror: Mirror, anchors: Mapping[Partition, OffsetSync], copied: Mapping[Partition, int]
 ) -> Points:
-    """New anchors of those partitions of which it is proved that offsets of the source have no copy. What they held
-    is said, and kept on the mirror.
+    """Return new anchors of the partitions for which it is proved that offsets of the source have no copy.
+    Their gaps are logged, and kept on the mirror.
 
-    :param anchors: of the partitions that seem to lag. :param copied: the last record of each that Connect says it
-        has copied.
+    :param anchors: the anchors of partitions that seem to lag.
+    :param copied: the last record of each that was copied, as Connect reports it.
     """
     found: dict[Partition, Gap] = {}
     for count, seconds in (
@@ -89,7 +92,7 @@ def after_gaps(
         (RECOUNT_RECORDS, TAIL_SECONDS),
         (RECOUNT_FAR_RECORDS, RECOUNT_FAR_SECONDS),
     ):
-        # A loss is counted exactly only if all that the source still holds was read.
+        # A loss is counted exactly only if all records that the source still holds were read.
         left = {
             p: known
             for p, known in anchors.items()
@@ -104,7 +107,7 @@ def after_gaps(
         except KafkaError as error:
             log.info("Mirror %s: its last %d records could not be read: %s", mirror.name, count, error)
             break
-        # Who has read further knows better, also that it is no gap.
+        # Reading further is more reliable, also when it finds no gap.
         found = {p: gap for p, gap in found.items() if p not in left} | more
     known_gaps = mirror.gaps
     entries = {p: _entry(p, gap) for p, gap in sorted(found.items())}
@@ -113,7 +116,7 @@ def after_gaps(
     for p, entry in entries.items():
         if p not in kept:
             continue
-        # Said once aloud: a Topic with transactions has such offsets all the time.
+        # A warning only once: a Topic with transactions has such offsets all the time.
         known = any((e["topic"], e["partition"]) == (p.topic, p.partition) for e in known_gaps)
         level = logging.INFO if known and not entry["lost"] else logging.WARNING
         log.log(level, "Mirror %s: %s", mirror.name, said_of(entry))
@@ -127,12 +130,14 @@ def _keep(
     entries: Mapping[Partition, Mapping[str, Any]] | None = None,
     repeated: Mapping[Partition, int] | None = None,
 ) -> Points:
-    """Write new anchors, and what gaps held, unless a switch has begun to turn the mirror round: from the point that
-    it has proved. Nor where another look has written one since: what was counted from the old one counts twice then.
+    """Save new anchors and gaps, unless a switch has begun to turn the mirror round, which sets its own
+    anchors. An anchor that another look has changed meanwhile is not written: counting from the old one would
+    count twice.
 
-    :param known: the anchors from which was counted. :param entries: what the gap of a partition held.
-    :param repeated: how many records of a partition the target holds twice before its point.
-    :return: those that were written.
+    :param known: the anchors that were counted from.
+    :param entries: the entry of each partition's gap.
+    :param repeated: how many records of a partition the target holds twice before its new anchor.
+    :return: the anchors that were saved.
     """
     twice = repeated or {}
     with transaction.atomic():
@@ -149,7 +154,7 @@ def _keep(
 
 
 def _move(mirror: Mirror, p: Partition, known: OffsetSync, point: OffsetSync, twice: int) -> bool:
-    """Whether the anchor was still ``known``: then it is ``point`` now."""
+    """Change an anchor from ``known`` to ``point``; return whether it still was ``known``."""
     there = mirror.anchors.filter(
         topic=p.topic, partition=p.partition, source_offset=known.source, target_offset=known.target
     )
@@ -172,9 +177,9 @@ def _may_look_far(mirror: Mirror) -> bool:
 def _last_records(
     mirror: Mirror, partitions: Iterable[Partition], count: int, seconds: float
 ) -> dict[Partition, tuple[Read, Read]]:
-    """The last ``count`` records of each partition on (source, target)."""
+    """Return the last ``count`` records of each partition on (source, target)."""
     wanted, sides = list(partitions), []
-    # The target first: what it has then, the source has too.
+    # The target first: the source then has all records of the target.
     for client in (cluster_client(mirror.target), cluster_client(mirror.source)):
         starts, ends = client.start_offsets(wanted), client.end_offsets(wanted)
         spans = {p: (max(starts[p], ends[p] - count), ends[p]) for p in wanted}
@@ -184,7 +189,7 @@ def _last_records(
 
 
 def _recounted(mirror: Mirror, anchors: Mapping[Partition, OffsetSync], count: int, seconds: float) -> Points:
-    """Where both sides correspond again, as far as the last ``count`` records of both prove it."""
+    """Return the new points of partitions, where the last ``count`` records of both sides prove them."""
     read = _last_records(mirror, anchors, count, seconds)
     points = {p: recount(read[p][0].records, read[p][1].records, known) for p, known in anchors.items()}
     return {p: point for p, point in points.items() if point is not None}
@@ -206,7 +211,7 @@ def _gaps(
 
 
 def _entry(p: Partition, gap: Gap) -> dict[str, Any]:
-    """As the mirror keeps it."""
+    """Return the entry of a gap in ``Mirror.gaps``."""
     return {
         "topic": p.topic,
         "partition": p.partition,
@@ -219,13 +224,15 @@ def _entry(p: Partition, gap: Gap) -> dict[str, Any]:
 
 
 def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Of each partition the last gap of each sort is kept: losses, which somebody has to see to, and others."""
+    """Return whether a new entry replaces an old one: of each partition all losses are kept, which need an
+    administrator, and the last gap without one.
+    """
     same = (new["topic"], new["partition"]) == (old["topic"], old["partition"])
     return same and not new["lost"] and not old["lost"]
 
 
 def said_of(entry: Mapping[str, Any]) -> str:
-    """A gap in words."""
+    """Return a sentence about a gap."""
     p = Partition(entry["topic"], entry["partition"])
     if not entry["lost"]:
         return f"{entry['without_record']} offsets of {p} hold no record (transaction markers, or compacted)."
@@ -240,11 +247,11 @@ def said_of(entry: Mapping[str, Any]) -> str:
 
 
 def losses(mirror: Mirror, target_starts: Mapping[Partition, int]) -> list[dict[str, Any]]:
-    """Losses in the middle of what the standby holds: it has older records before them, so a client that reads it
-    from its beginning leaves some out without noticing. Where it begins after them it only begins later, as its
-    source does.
+    """Return the losses that have older records before them on the standby: a client that reads it from its
+    beginning skips records without noticing. A standby that begins after a loss only begins later, like its
+    source.
 
-    :param target_starts: the first offset that the standby holds of each partition.
+    :param target_starts: the first offset of each partition on the standby.
     """
     found = []
     for entry in mirror.gaps:
@@ -256,7 +263,7 @@ def losses(mirror: Mirror, target_starts: Mapping[Partition, int]) -> list[dict[
 
 
 def advice(mirror: Mirror, entry: Mapping[str, Any]) -> str:
-    """What to do about a loss, besides rebuilding the standby."""
+    """Return an alternative to rebuilding the standby after a loss; empty if there is none."""
     if entry["resumes_at"] is None:
         return ""
     return (

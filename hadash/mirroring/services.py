@@ -1,4 +1,4 @@
-"""The only door for changing mirrors: create, stop, hold, reverse. (Looking at them: ``looking.py``.)"""
+"""The only place that changes mirrors: creates, pauses, holds and reverses them. (``looking.py`` looks at them.)"""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ log = logging.getLogger(__name__)
 #: Seconds between two looks at a connector that is starting or stopping.
 POLL_SECONDS = 0.1
 
-#: Orders that Connect is given at once.
+#: Requests to Connect that run in parallel, at most.
 CONNECT_ORDERS = 32
 
 
 class MirrorError(Exception):
-    """A mirror did not do what it was told. The message is for people."""
+    """An operation on a mirror failed. The message is for users."""
 
 
 @lru_cache(maxsize=4)
@@ -44,7 +44,7 @@ def _connect(url: str) -> ConnectClient:
 
 
 def connect_client() -> ConnectClient:
-    """The one Connect client of this process."""
+    """Return the one Connect client of this process."""
     return _connect(settings.CONNECT_URL)
 
 
@@ -53,7 +53,7 @@ def cluster_client(cluster: Cluster) -> ClusterClient:
 
 
 def partitions_of(client: ClusterClient, topics: Iterable[str]) -> list[Partition]:
-    """All partitions of ``topics``. :raises MirrorError: naming one that does not exist."""
+    """Return all partitions of ``topics``. :raises MirrorError: a Topic does not exist."""
     found = client.topics(topics)
     for topic in topics:
         if topic not in found:
@@ -72,7 +72,7 @@ def anchors_of(mirror: Mirror) -> dict[Partition, OffsetSync]:
 
 
 def anchors_of_topics(mirrors: Iterable[Mirror], topics: Iterable[str]) -> dict[Partition, OffsetSync]:
-    """Of these Topics only, in one question: clients wait for it."""
+    """Return the anchors of these Topics with one query, because clients wait for it."""
     return _points(Anchor.objects.filter(mirror__in=mirrors, topic__in=topics))
 
 
@@ -94,13 +94,13 @@ def _endpoint(cluster: Cluster) -> Endpoint:
 
 
 def config_of(mirror: Mirror, source: Cluster, limits: Limits) -> dict[str, str]:
-    """The settings of the connector that copies from ``source``."""
+    """Return the settings of the connector that copies from ``source``."""
     target = mirror.pair.other(source)
     return connector_config(_endpoint(source), _endpoint(target), mirror.topics, limits=limits)
 
 
 def connector_of(mirror: Mirror, source: Cluster) -> str:
-    """The name of the connector that copies from ``source``."""
+    """Return the name of the connector that copies from ``source``."""
     return connector_name(mirror.pair.name, mirror.name, source.name, mirror.pair.other(source).name)
 
 
@@ -110,8 +110,8 @@ def connector_of(mirror: Mirror, source: Cluster) -> str:
 def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster) -> Mirror:
     """Mirror ``topics`` from ``source`` to the other cluster, from their first record on.
 
-    The Topics are created there with the same partitions and configs. One that exists must be empty: otherwise
-    nobody knows which of its records correspond. May be repeated after it was cut off.
+    The Topics are created there with the same partitions and configs. An existing one must be empty: otherwise
+    it is not known which of its records correspond. May be repeated after an interruption.
 
     :raises MirrorError: a Topic is missing, is mirrored already, has other partitions there, is not empty
         there, or is compacted; or the name is taken.
@@ -162,7 +162,7 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
             pair=pair, name=name, topics=wanted, source=source, topic_settings=needed.active
         )
         save_anchors(mirror, {p: OffsetSync(starts[p], ends[p]) for p in partitions})
-    make_standby(target, needed.standby)  # also where the Topic was there
+    make_standby(target, needed.standby)  # also for Topics that existed
     deny_writes(pair, target, wanted)
     start(mirror, source)
     return mirror
@@ -171,10 +171,11 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
 def new_topics(
     infos: Mapping[str, TopicInfo], configs: Mapping[str, Mapping[str, str]], needed: Needs, brokers: int
 ) -> dict[str, tuple[int, int, Mapping[str, str]]]:
-    """Standby Topics as :meth:`ClusterClient.create_topics` takes them: like those of the active side, but for what
-    hadash keeps. Once they are there :func:`make_standby` sets the rest.
+    """Return standby Topics for :meth:`ClusterClient.create_topics`: like those of the active side, except for
+    the settings that hadash keeps. When they exist :func:`make_standby` sets the rest.
 
-    :param configs: of the active side, by Topic. :param brokers: how many the standby's cluster has.
+    :param configs: the configs of the active side, by Topic.
+    :param brokers: the number of brokers of the standby's cluster.
     """
     return {
         name: (
@@ -187,9 +188,9 @@ def new_topics(
 
 
 def await_topics(client: ClusterClient, topics: list[str]) -> dict[Partition, int]:
-    """Wait until every partition of new Topics has a leader that has heard of it, and tell its end.
+    """Wait until every partition of new Topics has a leader that knows it; return the ends.
 
-    (Whoever asked for the ends once more could be answered by another broker, which has not heard of them yet.)
+    (A second request for the ends could be answered by another broker, which does not know them yet.)
     """
     seconds = settings.MIRROR_TOPICS_SECONDS
     deadline = time.monotonic() + seconds
@@ -206,7 +207,9 @@ def await_topics(client: ClusterClient, topics: list[str]) -> dict[Partition, in
 
 
 def save_anchors(mirror: Mirror, points: Mapping[Partition, OffsetSync]) -> None:
-    """The anchors of a new mirror, or of one that is turned round: what a side holds twice it goes on holding."""
+    """Save the anchors of a new mirror, or of one that is turned round. The numbers of records that each side
+    holds twice are kept, and swapped.
+    """
     repeated = {
         Partition(a.topic, a.partition): {
             "source_repeated": a.target_repeated,
@@ -219,7 +222,7 @@ def save_anchors(mirror: Mirror, points: Mapping[Partition, OffsetSync]) -> None
 
 
 def repeated_in(mirror: Mirror) -> dict[Partition, int]:
-    """How many records the target of a mirror is known to hold twice before its anchors."""
+    """Return how many records the target of a mirror is known to hold twice before its anchors, by partition."""
     return {Partition(a.topic, a.partition): a.target_repeated for a in mirror.anchors.all()}
 
 
@@ -237,13 +240,13 @@ def anchor(mirror: Mirror, partition: Partition, point: OffsetSync, **repeated: 
 # -- running -----------------------------------------------------------------------------------------------------
 
 
-#: Raises when the caller may not act any more (see ``switching/execution/executor.py``). Called directly
+#: Raises when the caller must not act any more (see ``switching/execution/executor.py``). Called directly
 #: before each step.
 Fence = Callable[[], None]
 
 
 def nobody_else() -> None:
-    """The fence of a caller that has no rival."""
+    """Do nothing: the fence of callers without a rival."""
 
 
 def start(
@@ -252,10 +255,10 @@ def start(
     resume: Mapping[Partition, int] | None = None,
     fence: Fence = nobody_else,
 ) -> None:
-    """Create the connector from ``source``, set where it goes on, and let it run.
+    """Create the connector from ``source``, set where it continues, and start it.
 
-    :param resume: the last record of each partition that is not to be copied; ``None`` begins with the first one. A
-        connector that has copied more than that already is never set back: it would copy records twice.
+    :param resume: the last record of each partition that is not to be copied; ``None`` begins with the first
+        one. A connector that has already copied more is never set back: it would copy records twice.
     """
     connect, name = connect_client(), connector_of(mirror, source)
     target = mirror.pair.other(source)
@@ -282,7 +285,10 @@ def start(
 
 
 def await_stopped(name: str, seconds: float = 30.0) -> None:
-    """Wait until a connector and its tasks have stopped: only then it cannot write any more."""
+    """Wait until a connector and its tasks have stopped: only then it cannot write.
+
+    :raises MirrorError: they have not after ``seconds``.
+    """
     deadline = time.monotonic() + seconds
     while True:
         status = connect_client().status(name)
@@ -294,20 +300,21 @@ def await_stopped(name: str, seconds: float = 30.0) -> None:
 
 
 def status_of(mirror: Mirror) -> ConnectorStatus | None:
-    """The connector's status in the mirror's direction."""
+    """Return the status of the connector in the mirror's direction; ``None`` when there is none."""
     return connect_client().status(connector_of(mirror, mirror.source))
 
 
 def copied_by(mirror: Mirror) -> dict[Partition, int]:
-    """The offset of the last record that a mirror has copied, by partition, as Connect has committed it."""
+    """Return the offset of the last record that a mirror has copied, by partition, as Connect has committed it."""
     return connect_client().offsets(connector_of(mirror, mirror.source))
 
 
 def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
-    """Ask the connectors of drained mirrors to pause. Connect keeps that: a worker that starts again copies nothing.
+    """Ask the connectors of drained mirrors to pause. Connect stores that: a worker that restarts copies
+    nothing.
 
-    (To stop them would make Connect rebalance, which takes a second, and clients wait: :func:`reverse` does it later.)
-    Until :func:`reverse` or :func:`resume_unturned` the mirrors count as turning.
+    (Stopping them would make Connect rebalance, which takes a second while clients wait; :func:`reverse` does
+    it later.) Until :func:`reverse` or :func:`resume_unturned` the mirrors count as turning.
     """
     with transaction.atomic():
         fence()
@@ -322,10 +329,10 @@ def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = nobody_else) 
 
 
 def turn_on_record(mirror: Mirror, ends: Mapping[Partition, OffsetSync]) -> None:
-    """The half of :func:`reverse` that needs nobody, for a new source that is lost. Nothing copies: it counts
-    as turning until somebody rebuilds the other side.
+    """Do the part of :func:`reverse` that needs no server, when the new source is lost. Nothing is copied, and
+    the mirror counts as turning until the other side is rebuilt.
 
-    :param ends: as of :func:`reverse`.
+    :param ends: as in :func:`reverse`.
     """
     with transaction.atomic():
         mirror.source, mirror.turning = mirror.pair.other(mirror.source), True
@@ -335,13 +342,16 @@ def turn_on_record(mirror: Mirror, ends: Mapping[Partition, OffsetSync]) -> None
 
 
 def hold(mirrors: Sequence[Mirror], active: Cluster, fence: Fence = nobody_else) -> None:
-    """Stop the connectors of mirrors whose source is lost, in both directions, and wait until their tasks are
-    gone: a source that comes back must not be copied behind what clients have written since, and what is left
-    of a turn must not copy either. They count as turning until :func:`resume_unturned`, or until somebody
-    rebuilds the other side. Topics on ``active``, where clients write from now on, get what is meant for
+    """Stop the connectors of mirrors whose source is lost, in both directions, and wait until their tasks have
+    ended.
+
+    A source that comes back must not be copied behind the records that clients have written since, and an
+    interrupted turn must not copy either. The mirrors count as turning until :func:`resume_unturned`, or until
+    the other side is rebuilt. Topics on ``active``, where clients write from now on, get their settings for
     clients.
 
-    :raises ConnectError: Connect does not answer. :raises MirrorError: a connector does not stop.
+    :raises ConnectError: Connect does not answer.
+    :raises MirrorError: a connector does not stop.
     :raises KafkaError: ``active`` does not answer.
     """
     with transaction.atomic():
@@ -361,7 +371,7 @@ def hold(mirrors: Sequence[Mirror], active: Cluster, fence: Fence = nobody_else)
 
 
 def resume_unturned(mirror: Mirror, fence: Fence = nobody_else) -> None:
-    """Take :func:`pause_before_turning` or :func:`hold` back, if it was called."""
+    """Undo :func:`pause_before_turning` or :func:`hold`, if it was called."""
     if mirror.rebuilding or not (mirror.turning or _held_back(mirror)):
         return
     fence()
@@ -372,8 +382,10 @@ def resume_unturned(mirror: Mirror, fence: Fence = nobody_else) -> None:
 
 
 def _held_back(mirror: Mirror) -> bool:
-    """Whether Connect holds a mirror back although PostgreSQL does not say so: it may have lost its last commits. While
-    Connect does not answer it is not known; a mirror that does not run is shown as such."""
+    """Return whether a mirror is paused or stopped in Connect although PostgreSQL does not say so, because it
+    may have lost its last commits. While Connect does not answer the result is ``False``; pages show that the
+    mirror does not run.
+    """
     try:
         return is_held_back(mirror)
     except ConnectError as error:
@@ -382,7 +394,7 @@ def _held_back(mirror: Mirror) -> bool:
 
 
 def is_held_back(mirror: Mirror) -> bool:
-    """Whether the connector is paused or stopped. :raises ConnectError: Connect does not answer."""
+    """Return whether the connector is paused or stopped. :raises ConnectError: Connect does not answer."""
     status = status_of(mirror)
     return status is not None and status.state in ("PAUSED", "STOPPED")
 
@@ -390,10 +402,10 @@ def is_held_back(mirror: Mirror) -> bool:
 def reverse(mirror: Mirror, ends: Mapping[Partition, OffsetSync], fence: Fence = nobody_else) -> None:
     """Turn a drained mirror round: stop the old direction, then start the new one after the drained point.
 
-    May be repeated: the old connector is stopped, with its tasks gone, before the new one runs; the new one copies
-    only what came after ``ends``, and is never set back: no record can go round, none is copied twice.
+    May be repeated: the old connector and its tasks have stopped before the new one runs. The new one copies
+    only records after ``ends``, and is never set back: no record is copied back or twice.
 
-    :param ends: where both sides corresponded when the mirror was drained, by the *old* direction.
+    :param ends: where both sides corresponded when the mirror was drained, in the *old* direction.
     """
     connect = connect_client()
     old_source = mirror.source
@@ -414,12 +426,10 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, OffsetSync], fence: Fence =
 
 
 def _change_roles(mirror: Mirror, active: Cluster) -> None:
-    """Give the Topics on both sides what they need when ``active`` is the side that clients write to. May be
-    repeated.
-    """
+    """Set the Topics on both sides for the roles in which clients write to ``active``. Idempotent."""
     old = mirror.pair.other(active)
     if missing := set(mirror.topics) - set(mirror.topic_settings):
-        # Never looked at since hadash remembers it: the old side still has what is meant for clients.
+        # Not stored yet by a look: the old side still has the settings for clients.
         mirror.topic_settings = {**mirror.topic_settings, **needs(old, active, missing).active}
         mirror.save(update_fields=["topic_settings"])
     make_active(mirror, active)

@@ -1,4 +1,6 @@
-"""The ACLs of both sides: copied to the standby, which only the mirror may write to. See ``acls.py`` for the rules."""
+"""Sets the ACLs of both sides: copies them to the standby, which only the mirror may write to. ``acls.py``
+computes the rules.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,10 @@ def _client(cluster: Cluster) -> ClusterClient:
 def copy_acls(
     pair: Pair, source: Cluster, target: Cluster, appids: Iterable[str], standby: Iterable[str] = ()
 ) -> int:
-    """Give the AppIDs on ``target`` every rule that they have on ``source``; how many were missing.
+    """Give the AppIDs on ``target`` every rule that they have on ``source``; return how many were missing.
 
-    ``standby`` names Topics of which ``target`` holds the mirror: they are closed to whoever may write now, before.
+    ``standby`` names Topics whose mirror is on ``target``: users that get a right to write there are denied it
+    first.
     """
     client, moving, closed = _client(target), list(appids), list(standby)
     principals = acl_rules.principals_of(moving)
@@ -36,8 +39,8 @@ def copy_acls(
 
 
 def rights(clusters: Sequence[Cluster], appids: Iterable[str]) -> list[set[Acl]]:
-    """The rules of each cluster that say what the AppIDs may do there; none where there is no authorizer. Both are
-    asked at the same time: a cluster looks through all of its rules for each name.
+    """Return the rules of each cluster that apply to the AppIDs; none where there is no authorizer. The
+    clusters are asked in parallel: a cluster searches all its rules for each name.
     """
     principals = acl_rules.principals_of(appids)
     clients = [_client(cluster) for cluster in clusters]
@@ -52,12 +55,12 @@ def deny_writes(
     made: Iterable[Denied] = (),
     before: Callable[[list[Denied]], None] = lambda rules: None,
 ) -> int:
-    """Keep everybody but the mirror from writing to standby ``topics`` on ``cluster``; how many rules it took.
+    """Deny all users except the mirror writing to standby ``topics`` on ``cluster``; return the number of new
+    rules.
 
-    :param made: rules that hadash has made, or was about to make, as the caller knows for sure: which of them
-        are there is noted again, because PostgreSQL may have forgotten it. A rule itself does not say whose
-        it is.
-    :param before: is told which rules will be made, before there is one.
+    :param made: rules that hadash certainly has made, or was about to make: those that exist are noted again,
+        because PostgreSQL may have lost the note. A rule itself does not tell who made it.
+    :param before: called with the rules that will be made, before the first one is.
     """
     topics = list(topics)
     known = _client(cluster).acls_about(topics)
@@ -66,7 +69,7 @@ def deny_writes(
 
 
 def _note(cluster: Cluster, rules: Iterable[Denied]) -> None:
-    """That hadash has made these rules, or is about to."""
+    """Note that hadash has made these rules, or is about to."""
     WriteDenial.objects.bulk_create(
         [WriteDenial(cluster=cluster, topic=topic, principal=principal) for topic, principal in rules],
         ignore_conflicts=True,
@@ -81,12 +84,12 @@ def _deny(
     rules: Set[Acl],
     before: Callable[[list[Denied]], None] = lambda rules: None,
 ) -> int:
-    """Deny writing to whoever may under ``rules``; ``known`` are those that exist."""
+    """Deny writing to the users that may write under ``rules``; ``known`` are the rules that exist already."""
     client = _client(cluster)
     users = set(client.scram_users()) | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
     exempt = {c.admin_username for c in pair.clusters} | {c.mirror_username for c in pair.clusters}
     wanted = acl_rules.write_denials(rules, list(topics), users, exempt) - known
-    # The note first: a rule without one would never be taken away again, a note without its rule does no harm.
+    # The note first: a rule without one would never be removed, while a note without its rule is harmless.
     denied = sorted((rule.resource, rule.principal) for rule in wanted)
     if denied:
         before(denied)
@@ -96,19 +99,20 @@ def _deny(
 
 
 def allow_writes(cluster: Cluster, topics: Iterable[str]) -> int:
-    """Take :func:`deny_writes` back; how many rules it took. Somebody else's denials stay."""
+    """Undo :func:`deny_writes`; return the number of removed rules. Denials that hadash did not make stay."""
     noted = WriteDenial.objects.filter(cluster=cluster, topic__in=list(topics))
     read = {denial.pk: acl_rules.write_denial(denial.topic, denial.principal) for denial in noted}
     _client(cluster).delete_acls(read.values())
-    WriteDenial.objects.filter(pk__in=read).delete()  # only these: another may have come meanwhile
+    WriteDenial.objects.filter(pk__in=read).delete()  # only these: another may have been added meanwhile
     return len(read)
 
 
 def late_brokers(cluster: Cluster, topics: Iterable[str], appids: Iterable[str]) -> list[int]:
-    """The leaders of ``topics`` that have not heard of the rules of ``appids`` as they are now.
+    """Return the leaders of ``topics`` that do not have the current rules of ``appids`` yet.
 
-    A broker enforces what it has heard, from ZooKeeper or from its controller. One that has lost both for a
-    moment would go on denying what is allowed, and a client that is refused does not try again.
+    A broker enforces the rules that have reached it from ZooKeeper or from its controller. A broker that is cut
+    off from both for a moment would keep denying rights that are granted now, and a client that a broker
+    refuses does not retry.
     """
     client = _client(cluster)
     leaders = {leader for info in client.topics(topics).values() for leader in info.leaders if leader >= 0}
@@ -119,22 +123,22 @@ def late_brokers(cluster: Cluster, topics: Iterable[str], appids: Iterable[str])
 
 
 def own_denials(cluster: Cluster) -> set[Acl]:
-    """The denials that hadash has made on ``cluster``."""
+    """Return the denials that hadash has made on ``cluster``."""
     return {acl_rules.write_denial(d.topic, d.principal) for d in WriteDenial.objects.filter(cluster=cluster)}
 
 
 def allowed_to_use(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> set[tuple[str, str]]:
-    """(AppID, Topic): who may read or write which of ``topics`` by a rule of its own, as far as rules name Topics.
+    """Return (AppID, Topic) for the AppIDs that may read or write ``topics`` by rules of their own that name
+    Topics.
 
-    A rule for all Topics says nothing about what its user does; hadash's own users are left out.
+    A rule for all Topics does not show what its user does. hadash's own users are left out.
     """
     return _users_of(pair, _client(cluster).acls(), topics)
 
 
 class Rules:
-    """The rules of a cluster, while one question is answered: asked for by name as long as these are few,
-    then read whole, once. (For each name a cluster looks through all of its rules, of which it may have some
-    hundred thousand.)
+    """The rules of a cluster, for one computation. Few names are requested one by one; beyond that all rules
+    are read once. (For each name a cluster searches all its rules, maybe some hundred thousand.)
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -143,13 +147,13 @@ class Rules:
         self._all: set[Acl] | None = None
 
     def users_of_topics(self, pair: Pair, topics: Collection[str]) -> set[str]:
-        """The AppIDs that may use one of ``topics``, as :func:`allowed_to_use`."""
+        """Return the AppIDs that may use one of ``topics``, as in :func:`allowed_to_use`."""
         everything = self._everything(len(topics))
         rules = _client(self._cluster).acls_about(topics) if everything is None else everything
         return {appid for appid, _topic in _users_of(pair, rules, topics)}
 
     def of(self, appids: Collection[str]) -> set[Acl]:
-        """Those of these AppIDs."""
+        """Return the rules of these AppIDs."""
         principals = {f"User:{appid}" for appid in appids}
         everything = self._everything(len(principals))
         if everything is None:
@@ -157,7 +161,7 @@ class Rules:
         return {rule for rule in everything if rule.principal in principals}
 
     def _everything(self, names: int) -> set[Acl] | None:
-        """All rules, once so many names have been asked for that reading them is quicker; ``None`` before."""
+        """Return all rules, when so many names were requested that this is faster; ``None`` before that."""
         self._asked += names
         if self._all is None and self._asked > ASKED_BY_NAME:
             self._all = _client(self._cluster).acls()
@@ -165,7 +169,7 @@ class Rules:
 
 
 def allowed_by(pair: Pair, rules: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]:
-    """As :func:`allowed_to_use`, of rules that were read before."""
+    """Return the same as :func:`allowed_to_use`, for rules that were read before."""
     return _users_of(pair, rules, topics)
 
 

@@ -1,6 +1,4 @@
-"""Reading and setting what hadash keeps of the Topics of a mirror: see ``topic_settings.py`` for what that is, and
-why.
-"""
+"""Reads and sets the settings of a mirror's Topics that hadash keeps. ``topic_settings.py`` explains them."""
 
 from __future__ import annotations
 
@@ -28,10 +26,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a mirror needs by the settings of the side that it copies from.
+    """The settings that a mirror needs, derived from those of the side that it copies from.
 
-    ``active``: what is in effect there. ``standby``: what the other side's Topics are set to. ``fault``: what the
-    other side's brokers would refuse, in words; empty if they take everything.
+    ``active``: the settings in effect there. ``standby``: the settings for the other side's Topics. ``fault``:
+    says which records the other side's brokers would refuse; empty if they accept all.
     """
 
     active: TopicSettings
@@ -41,7 +39,7 @@ class Needs:
 
 
 def needs(source: Cluster, target: Cluster, topics: Iterable[str]) -> Needs:
-    """:raises KafkaError: a cluster does not answer."""
+    """Read the settings that a mirror of ``topics`` needs. :raises KafkaError: a cluster does not answer."""
     factor = settings.MIRROR_UNCOMPRESSED_FACTOR
     active = client_for(source.access).topic_settings(topics, KEPT)
     batches = {topic: int(held[MAX_MESSAGE_BYTES]) for topic, held in active.items()}
@@ -58,7 +56,7 @@ def needs(source: Cluster, target: Cluster, topics: Iterable[str]) -> Needs:
 
 
 def _largest_request(cluster: Cluster) -> int:
-    """That every broker of ``cluster`` takes."""
+    """Return the size of the largest request that every broker of ``cluster`` accepts, in bytes."""
     client = client_for(cluster.access)
     found = client.broker_configs(broker for broker, _, _ in client.brokers())
     limits = [int(configs.get("socket.request.max.bytes", SOCKET_BYTES)) for configs in found.values()]
@@ -66,23 +64,23 @@ def _largest_request(cluster: Cluster) -> int:
 
 
 def standby_changes(cluster: Cluster, wanted: TopicSettings) -> TopicSettings:
-    """What has to change of Topics on ``cluster`` to make them what a standby needs."""
+    """Return the settings that have to change to give Topics on ``cluster`` those of a standby."""
     return to_change_on_standby(client_for(cluster.access).topic_settings(wanted, KEPT), wanted)
 
 
 def make_standby(cluster: Cluster, wanted: TopicSettings) -> None:
-    """Set Topics of ``cluster`` to what a standby needs."""
+    """Give Topics of ``cluster`` the settings of a standby."""
     set_topics(cluster, standby_changes(cluster, wanted), "a standby")
 
 
 def make_active(mirror: Mirror, cluster: Cluster) -> None:
-    """Set the mirror's Topics on ``cluster`` to what is meant for clients."""
+    """Give the mirror's Topics on ``cluster`` the settings for clients."""
     held = client_for(cluster.access).topic_settings(mirror.topic_settings, KEPT)
     set_topics(cluster, to_change_on_active(held, mirror.topic_settings), "active")
 
 
 def set_topics(cluster: Cluster, changes: TopicSettings, role: str) -> None:
-    """Set some configs of Topics, and log it. :param role: what the Topics are, for the log."""
+    """Set some configs of Topics, and log it. :param role: the role of the Topics, for the log."""
     client_for(cluster.access).set_topic_configs(changes)
     for topic, changed in changes.items():
         texts = ", ".join(f"{key}={value}" for key, value in changed.items())

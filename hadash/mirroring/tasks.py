@@ -1,5 +1,5 @@
-"""The tasks of a mirror's connector over time. Connect says how each is now; how often one has restarted it
-does not say, so that is counted here. Pure.
+"""Tracks the tasks of a mirror's connector. Connect reports their current state, but not how often they have
+restarted, so that is counted here. Pure.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ from hadash.kafka.connect import ConnectorStatus
 
 RUNNING = "RUNNING"
 
-#: hadash's own word for a task of which Connect could not be asked.
+#: hadash's own state of a task while Connect does not answer.
 UNKNOWN = "UNKNOWN"
 
 
 def unseen(before: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What is kept while Connect does not answer: nobody knows how the tasks are, and what was counted stays."""
+    """Return the tasks while Connect does not answer: their state is unknown, and the counts are kept."""
     return [{**task, "state": UNKNOWN} for task in before]
 
 
 def counted(
     before: Sequence[Mapping[str, Any]], connector: str, status: ConnectorStatus | None, at: str
 ) -> list[dict[str, Any]]:
-    """What is kept of each task (``Mirror.tasks``): ``connector``, ``id``, ``state`` and ``worker`` as
-    Connect has them, ``since`` when it is so; ``error``, the first line of the last failure, and
-    ``error_at``; ``restarts`` since ``counted_since``.
+    """Return the new entries for ``Mirror.tasks``: ``connector``, ``id``, ``state`` and ``worker`` from
+    Connect,
+    ``since``: when it got these; ``error``: the first line of the last failure, and ``error_at``; ``restarts``
+    since ``counted_since``.
 
-    A task has restarted when it runs and did not before, or runs on another worker. One that fails and runs
-    again between two looks is not counted.
+    A task has restarted when it runs and did not before, or runs on another worker. A failure and restart
+    between two looks is not counted.
 
-    :param before: what was kept at the look before. :param connector: its name: the other direction's tasks
-        are others. :param status: ``None`` when Connect knows no such connector.
+    :param before: the entries of the previous look.
+    :param connector: its name: the other direction has other tasks.
+    :param status: ``None`` when Connect knows no such connector.
     """
     if status is None:
         return []

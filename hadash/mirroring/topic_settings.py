@@ -1,13 +1,13 @@
 """The Topic settings that hadash keeps itself, because the standby's differ from those of the active side. Pure.
 
-``message.timestamp.type``: a standby Topic has ``CreateTime``, so that each copy keeps the time of its original,
-also where the active side's broker sets it (``LogAppendTime``). ``max.message.bytes``: a copy is stored
-uncompressed, so a standby Topic takes more. ``message.timestamp.*.max.ms``: how far a record's own time may be from
-the broker's; a copy has the time of its original, which may be years old, so a standby Topic takes every time. (Of
-these a broker knows those of its version: ``difference`` before Kafka 4.0, ``before`` and ``after`` from 3.6 on. What
-it does not know is left out.) When a side becomes active it gets what is meant for clients, which the
-mirror's row remembers: by then no cluster may be left that says it (a switch without its source), and a switch may
-be cut off when both sides are standbys.
+``message.timestamp.type``: a standby Topic has ``CreateTime``, so that each copy keeps the time of its
+original, even where the active side's broker sets it (``LogAppendTime``). ``max.message.bytes``: copies are
+stored uncompressed, so a standby Topic has a higher limit. ``message.timestamp.*.max.ms``: how far a record's
+time may be from the broker's; a copy has the time of its original, which may be years old, so a standby Topic
+accepts every time. (Which of these exist depends on the broker's version: ``difference`` before Kafka 4.0,
+``before`` and ``after`` from 3.6 on. Unknown ones are left out.) A side that becomes active gets the settings
+for clients. They are stored in the mirror's row, because then no cluster may be left that has them (a switch
+without its source), and an interrupted switch may leave both sides as standbys.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ NO_TIME_LIMITS = dict.fromkeys(TIME_LIMITS, NO_LIMIT_MS)
 #: Settings by Topic.
 TopicSettings = Mapping[str, Mapping[str, str]]
 
-#: What MirrorMaker leaves out of its copying of Topic settings by itself (``DefaultConfigPropertyFilter`` of Kafka
-#: 3.9), and what hadash keeps. MirrorMaker would take a standby's larger limit away wherever the source has the
-#: broker's default.
+#: The Topic settings that MirrorMaker must not copy: those that it excludes by default
+#: (``DefaultConfigPropertyFilter`` of Kafka 3.9), and those that hadash keeps. MirrorMaker would remove a
+#: standby's larger limit wherever the source has the broker's default.
 EXCLUDED = (
     "follower.replication.throttled.replicas",
     "leader.replication.throttled.replicas",
@@ -49,7 +49,7 @@ EXCLUDED = (
 
 
 def for_standby(active: Mapping[str, str], factor: float, request_limit: int) -> dict[str, str]:
-    """What a standby Topic is set to, by what is in effect on the active side.
+    """Return the settings of a standby Topic, from those in effect on the active side.
 
     >>> active = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": "1000000"}
     >>> for_standby(active, 8, 100_000_000)
@@ -60,22 +60,23 @@ def for_standby(active: Mapping[str, str], factor: float, request_limit: int) ->
 
 
 def new_configs(active: Mapping[str, str], standby: Mapping[str, str]) -> dict[str, str]:
-    """The configs with which a standby Topic is created: those of the active side, but for what hadash keeps.
-    Without limits of time, which are set when it is there: a broker that does not know one would create no
-    Topic.
+    """Return the configs with which a standby Topic is created: those of the active side, except for the
+    settings that hadash keeps. The limits of time are set later: a broker that does not know one would refuse
+    to create the Topic.
 
-    :param active: what is set on the active side's Topic. :param standby: as of :func:`for_standby`.
+    :param active: the configs set on the active side's Topic.
+    :param standby: the result of :func:`for_standby`.
     """
     return {key: value for key, value in {**active, **standby}.items() if key not in TIME_LIMITS}
 
 
 def _known(held: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    """``wanted`` without the limits of time that the broker does not know: ``held`` lacks them."""
+    """Return ``wanted`` without the limits of time that the broker does not know, which are not in ``held``."""
     return {key: value for key, value in wanted.items() if key in held or key not in TIME_LIMITS}
 
 
 def to_change_on_standby(held: TopicSettings, wanted: TopicSettings) -> dict[str, dict[str, str]]:
-    """Settings of standby Topics that have to change. A limit that is higher than it has to be stays."""
+    """Return the settings of standby Topics that have to change. A limit that is higher than needed stays."""
     changes = {}
     for topic, settings in wanted.items():
         now = held.get(topic, {})
@@ -90,7 +91,7 @@ def to_change_on_standby(held: TopicSettings, wanted: TopicSettings) -> dict[str
 
 
 def to_change_on_active(held: TopicSettings, meant: TopicSettings) -> dict[str, dict[str, str]]:
-    """Settings of Topics that become active and are not yet as they are meant for clients."""
+    """Return the settings that Topics which become active need for clients and do not have yet."""
     changes = {
         topic: {
             key: value

@@ -1,8 +1,8 @@
-"""Keeping a mirror as hadash wants it: the settings of its connector and of its standby Topics. Part of each look.
+"""Checks and mends the settings of a mirror's connector and of its standby Topics. Part of each look.
 
-Somebody changes a connector in Connect, a Topic's limit is raised, a later hadash gives connectors another setting:
-what differs is found, mended and said. A mirror that is being turned round is left alone, and so are the
-Topics of one that is paused or stopped.
+Settings can differ because an operator changed the connector, a Topic's limit was raised, or a newer hadash
+uses other settings. Differences are mended and reported. A mirror that is being turned round is not touched,
+nor are the Topics of a mirror that is paused or stopped.
 """
 
 from __future__ import annotations
@@ -27,32 +27,31 @@ from hadash.mirroring.topic_settings import TIMESTAMP_TYPE
 
 log = logging.getLogger(__name__)
 
-#: Connect's answer to a request that it does not know: before 3.8 it cannot change some settings and keep the others.
+#: Connect's status for an unknown request: before 3.8 it cannot change some settings and keep the others.
 _NOT_ALLOWED = 405
 
-#: Seconds after a mend in which tasks may still copy with the old settings: Connect says nothing of them when
-#: it goes on to say RUNNING. It needs one or two to start a connector's tasks again; while it rebalances,
-#: some more.
+#: Seconds after a mend in which tasks may still copy with the old settings: meanwhile Connect keeps reporting
+#: RUNNING. It needs one or two seconds to restart a connector's tasks, and more while it rebalances.
 SETTLED_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What this process has read last of a mirror's Topics, when, and in which direction."""
+    """The settings of a mirror's Topics as this process last read them, with the time and the direction."""
 
     at: float
     source_id: int
     needs: Needs
 
 
-#: By mirror.
+#: The last read settings, by mirror.
 _last_read: dict[int, _Read] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was found, in words: ``fault`` is for people, ``unfit`` says why no switch may begin now. Empty if all is
-    well.
+    """The result of a check: ``fault`` is shown to users, ``unfit`` says why no switch may begin now. Empty if
+    all is well.
     """
 
     fault: str = ""
@@ -60,19 +59,19 @@ class Kept:
 
 
 def keep(mirror: Mirror, mend: bool = True, thorough: bool = False) -> Kept:
-    """Find what differs from what hadash wants, and mend it.
+    """Find settings that differ from hadash's, and mend them.
 
-    :param mend: whether it may be changed; otherwise the connector's differences are noted, and the next look mends
-        them.
-    :param thorough: read the Topics' settings, however lately that was done.
+    :param mend: whether settings may be changed; otherwise the connector's differences are recorded, and the
+        next look mends them.
+    :param thorough: read the Topics' settings even if that was done recently.
     :raises KafkaError, ConnectError: a server does not answer.
     """
     if mirror.turning:
         return Kept()
-    # A switch holds a mirror back from its drain until it has turned it round. Connect knows that also where
-    # a PostgreSQL has forgotten it that has failed over: by then clients may write to what the row still
-    # calls the standby, and what it calls the active side may be set as a standby. So its Topics are left
-    # alone; its connector is not, which copies nothing.
+    # A switch pauses a mirror from its drain until it is turned round. Connect knows that even if PostgreSQL
+    # has lost it in a failover. Then clients may already write to the side that the row calls the standby, and
+    # the other side may have the settings of a standby. So the Topics are not touched; the connector is,
+    # because it copies nothing.
     held_back = is_held_back(mirror)
     needed = _needs(mirror, thorough)
     topics = Kept() if held_back or needed is _known(mirror) else _topics(mirror, needed, mend)
@@ -84,14 +83,16 @@ def keep(mirror: Mirror, mend: bool = True, thorough: bool = False) -> Kept:
 
 @contextmanager
 def _unturned(mirror: Mirror) -> Iterator[bool]:
-    """Whether the mirror still copies in the direction that was looked at; it is not turned round meanwhile."""
+    """Lock the mirror, so that it is not turned round; yield whether it still copies in the direction that was
+    looked at.
+    """
     with transaction.atomic():
         held = Mirror.objects.select_for_update(of=("self",)).filter(pk=mirror.pk).first()
         yield held is not None and not held.turning and held.source_id == mirror.source_id
 
 
 def _known(mirror: Mirror) -> _Read | None:
-    """What was read last, if it is of this mirror as it is now."""
+    """Return the last read settings, if they fit the mirror's current direction and Topics."""
     last = _last_read.get(mirror.pk)
     fits = last and (last.source_id, set(last.needs.active)) == (mirror.source_id, set(mirror.topics))
     return last if fits else None
@@ -105,7 +106,7 @@ def _needs(mirror: Mirror, thorough: bool) -> _Read:
 
 
 def _topics(mirror: Mirror, read: _Read, mend: bool) -> Kept:
-    """Remember what is meant for clients, and set the standby's Topics to what they need."""
+    """Store the settings for clients, and give the standby's Topics the settings that they need."""
     changes = standby_changes(mirror.target, read.needs.standby)
     with _unturned(mirror) as still:
         if not still:
@@ -171,7 +172,7 @@ def _connector(mirror: Mirror, needed: Needs, mend: bool) -> Kept:
 
 
 def _unsettled(mirror: Mirror) -> str:
-    """That its tasks may not have their mended settings yet, in words; empty if they have."""
+    """Return that its tasks may not have their mended settings yet; empty if they have."""
     mended = mirror.drift.get("mended")
     if not mended or timezone.now() - datetime.fromisoformat(mended) > timedelta(seconds=SETTLED_SECONDS):
         return ""
@@ -182,7 +183,7 @@ def _unsettled(mirror: Mirror) -> str:
 
 
 def _note_drift(mirror: Mirror, keys: tuple[str, ...] | list[str], mended: bool = False) -> None:
-    """Which keys, never their values: some are passwords."""
+    """Record the keys that differ, never their values: some are passwords."""
     now = timezone.now().isoformat()
     open_one = mirror.drift and not mirror.drift["mended"] and mirror.drift["keys"] == list(keys)
     since = mirror.drift["since"] if open_one else now
@@ -191,7 +192,7 @@ def _note_drift(mirror: Mirror, keys: tuple[str, ...] | list[str], mended: bool 
 
 
 def compare_from_the_start(mirror: Mirror) -> None:
-    """Whatever was copied so far is doubtful: the next comparison begins with the first record."""
+    """Make the next comparison begin with the first record, because all copies so far are doubtful."""
     mirror.comparison = {**mirror.comparison, "walked": {}}
     mirror.compared_at = None
     mirror.save(update_fields=["comparison", "compared_at"])

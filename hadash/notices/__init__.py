@@ -1,1 +1,1 @@
-"""Notices: what has happened, told to whoever wants to know it, by mail or into a channel, once and not in a storm."""
+"""Notices: tell people and channels about events, by mail or by posts, each event once and without message storms."""

@@ -1,4 +1,4 @@
-"""Announcing what has happened: one row, in the transaction of what has happened."""
+"""Announces an event: writes one row, in the transaction of the event."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ def announce(
     actor: Any = None,
     detail: Sentence | None = None,
 ) -> bool:
-    """:param key: what makes it one and the same; ``False``: it was announced before.
+    """Create a notice; return ``False`` if it was announced before.
 
-    :param path: of the page that shows it.
+    :param key: identifies the event among those of its kind.
+    :param path: the path of the page that shows it.
+    :param involved: the users that take part in it; ``None`` is ignored.
+    :param actor: the user that did it, who is not told.
     """
     notice, is_new = Notice.objects.get_or_create(
         key=f"{kind}:{key}"[:200],

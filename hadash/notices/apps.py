@@ -1,4 +1,4 @@
-"""The application of notices."""
+"""The Django app of notices."""
 
 from __future__ import annotations
 

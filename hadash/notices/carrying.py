@@ -1,5 +1,5 @@
-"""Posts what is due: webhooks and channels of chats, each to a server of its own. (:mod:`hadash.outbox` knows
-how to send, and not what.)
+"""Posts deliveries that are due to webhooks and chat channels, each on a server of its own.
+(:mod:`hadash.outbox` sends deliveries, but does not know their content.)
 """
 
 from __future__ import annotations
@@ -60,5 +60,5 @@ class PostCarrier:
 
 
 def post_due(plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
-    """Post all that is due now; how many deliveries came to which state."""
+    """Post all deliveries that are due now; return how many reached each state."""
     return carry_due(PostCarrier(), sorted(POSTED), plan, clock)

@@ -1,4 +1,4 @@
-"""The only door for changing channels and personal wishes, and for trying a channel out."""
+"""The only place that changes channels and personal wishes, and tests a channel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hadash.sentences import Sentence, say
 
 
 class ChannelRefused(Exception):
-    """What was asked for is not possible; ``reasons`` say all that is wrong."""
+    """A change of a channel is not possible; ``reasons`` are all faults."""
 
     def __init__(self, *reasons: Sentence) -> None:
         super().__init__(" ".join(map(str, reasons)))
@@ -37,8 +37,8 @@ class ChannelRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WantedWish:
-    """``kinds``: ``None`` for what is usual. ``everybodys``: kinds of which somebody wants to be told what
-    others do, too. ``pairs``: names; none for all.
+    """A wish as a user set it. ``kinds``: ``None`` for the usual ones. ``everybodys``: kinds for which the user
+    also wants notices that do not concern them. ``pairs``: names; empty for all.
     """
 
     kinds: Collection[NoticeKind] | None = None
@@ -51,7 +51,7 @@ class WantedWish:
 
 @dataclass(frozen=True, slots=True)
 class WantedChannel:
-    """As somebody typed it. ``url`` and ``secret``: empty for as they are; they are never shown again."""
+    """A channel as a user entered it. ``url`` and ``secret``: empty keeps the current ones, which are never shown."""
 
     name: str
     transport: str
@@ -65,9 +65,10 @@ class WantedChannel:
 
 
 def save(actor: Any, wanted: WantedChannel, channel: Channel | None = None, ip: str | None = None) -> Channel:
-    """Make a channel, or change one. A webhook without a secret gets one.
+    """Create a channel, or change one. A webhook without a secret gets one.
 
-    :raises PermissionDenied: ``actor`` may not. :raises ChannelRefused: with all that is wrong.
+    :raises PermissionDenied: ``actor`` may not.
+    :raises ChannelRefused: with all faults.
     """
     _may(actor)
     reasons = list(_faults(wanted, channel))
@@ -77,7 +78,7 @@ def save(actor: Any, wanted: WantedChannel, channel: Channel | None = None, ip: 
         is_new = channel is None
         endpoint = channel.endpoint if channel is not None else Endpoint()
         if endpoint.transport != wanted.transport:
-            endpoint.secret = ""  # (each kind signs in its own way: the old one would be refused)
+            endpoint.secret = ""  # (each kind signs in its own way: the old secret would be refused)
         endpoint.name, endpoint.transport, endpoint.enabled = (
             wanted.name.strip(),
             wanted.transport,
@@ -134,7 +135,7 @@ def _faults(wanted: WantedChannel, channel: Channel | None) -> Any:
         except BadEndpoint as error:
             yield error.sentence
         except ValueError:
-            pass  # a name: where it leads is looked at whenever something is posted
+            pass  # a host name: it is resolved and checked for each post
     elif channel is None:
         yield say("Paste the address of the channel.")
     if wanted.transport == Transport.WEBHOOK and wanted.secret.strip():
@@ -150,6 +151,7 @@ def _faults(wanted: WantedChannel, channel: Channel | None) -> Any:
 
 
 def delete(actor: Any, channel: Channel, ip: str | None = None) -> None:
+    """Delete a channel. :raises PermissionDenied: ``actor`` may not."""
     _may(actor)
     with transaction.atomic():
         record(actor, "channel deleted", f"channel {channel.pk}", ip, name=channel.endpoint.name)
@@ -157,12 +159,15 @@ def delete(actor: Any, channel: Channel, ip: str | None = None) -> None:
 
 
 def try_out(actor: Any, channel: Channel, ip: str | None = None) -> Delivery:
-    """Queue one message that says that it is a test. What came of it stands in the delivery."""
+    """Queue one test message, and return its delivery, which will show the result.
+
+    :raises PermissionDenied: ``actor`` may not.
+    """
     _may(actor)
     now = timezone.now()
     key = f"test of channel {channel.pk} at {now.isoformat()}"
     notice = Notice(
-        kind=NoticeKind.SWITCH_ENDED.value,  # (for its urgency; programs are told that it is a test)
+        kind=NoticeKind.SWITCH_ENDED.value,  # (for its urgency; programs get the kind "test")
         key=key,
         sentence=say("This is a test by %(person)s: the channel works.", person=str(actor)).to_json(),
         path="/notices/",
@@ -176,6 +181,7 @@ def try_out(actor: Any, channel: Channel, ip: str | None = None) -> Delivery:
 
 
 def set_own(user: Any, wish: WantedWish, *, by_mail: bool) -> None:
+    """Store a user's own wish for notices by mail."""
     kept, _is_new = PersonalWish.objects.get_or_create(user=user)
     kept.by_mail = by_mail
     kept.everybodys = sorted(kind.value for kind in wish.everybodys) or None

@@ -1,4 +1,4 @@
-"""What has gathered for somebody becomes one message: one storm, one message."""
+"""Combines the pending notices of a person or channel into one message, so that many events make one message."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from hadash.reports.models import MailPreference
 
 log = logging.getLogger(__name__)
 
-#: What mails of notices are unsubscribed from.
+#: The topic of mails with notices, from which a recipient can unsubscribe.
 TOPIC = "notices"
-#: What programs are told instead of a kind, when somebody tries a channel out.
+#: The kind that programs get when a channel is tested.
 TEST = "test"
 
 
 def tell_due(now: datetime) -> int:
-    """Queue a message for everybody whose time has come; how many messages."""
+    """Queue a message for every person and channel that is due; return the number of messages."""
     by_person: dict[int, list[Pending]] = defaultdict(list)
     by_channel: dict[int, list[Pending]] = defaultdict(list)
     for each in Pending.objects.select_related("notice__pair", "user", "channel__endpoint").order_by("pk"):
@@ -54,7 +54,7 @@ def tell_due(now: datetime) -> int:
 def _tell_safely(
     tell: Callable[[Sequence[Pending], datetime], bool], found: Sequence[Pending], now: datetime
 ) -> bool:
-    """One whose message cannot be made keeps nobody else from theirs; it is tried again at the next look."""
+    """Queue one message; a failure is logged, does not stop the others, and is repeated in the next look."""
     try:
         return tell(found, now)
     except OperationalError:
@@ -77,8 +77,8 @@ def _tell_person(found: Sequence[Pending], now: datetime) -> bool:
     with transaction.atomic():
         if not _take(found):
             return False
-        # (Between what has happened and its telling may lie a day: who has no access any more, or wants no
-        # mail any more, is told nothing.)
+        # (A day may have passed since the event: users who have lost access, or no longer want mail, are not
+        # told.)
         notices = [notice for notice in notices if _may_still(user, notice)] if kept.by_mail else []
         if not notices:
             return False
@@ -122,7 +122,10 @@ def _tell_channel(found: Sequence[Pending], now: datetime) -> bool:
 def queue_for_channel(
     channel: Channel, notices: Sequence[Notice], asked_as: str, now: datetime, *, is_test: bool = False
 ) -> None:
-    """:param is_test: programs are told that it is one: nothing has happened."""
+    """Queue one message with notices for a channel.
+
+    :param is_test: mark the items as a test for programs.
+    """
     language = channel.language or settings.LANGUAGE_CODE
     with translation.override(language), timezone.override(ZoneInfo(channel.zone or settings.REPORT_ZONE)):
         message = message_of(notices)
@@ -138,7 +141,7 @@ def _expiry(now: datetime) -> datetime:
 
 
 def _take(found: Sequence[Pending]) -> bool:
-    """Whether all of it is still to be told: another worker may have told it meanwhile."""
+    """Delete pending notices; return ``False`` if another worker has taken some of them meanwhile."""
     keys = [each.pk for each in found]
     held = Pending.objects.select_for_update(skip_locked=True).filter(pk__in=keys)
     if len(list(held.values_list("pk", flat=True))) != len(keys):
@@ -162,7 +165,7 @@ def _said(notice: Notice) -> str:
 
 
 def message_of(notices: Sequence[Notice]) -> Message:
-    """In the language that is active: the urgent ones first."""
+    """Return the message about some notices in the active language, with the urgent ones first."""
     items = [
         Item(
             notice.kind,

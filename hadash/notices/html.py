@@ -1,4 +1,4 @@
-"""A message as mail: as HTML and as text."""
+"""Renders a message as mail: as HTML and as text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from hadash.reports.html import inliner
 
 
 def html_of(message: Message) -> str:
-    """In the language that is active."""
+    """Return a message as HTML in the active language."""
     return inliner().inline(
         render_to_string("notices/mail.html", {"message": message, "unsubscribe_mark": UNSUBSCRIBE_MARK})
     )
 
 
 def text_of(message: Message) -> str:
+    """Return a message as plain text in the active language."""
     lines = [message.title, ""]
     if len(message.items) > 1:
         for item in message.items:

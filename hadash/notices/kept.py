@@ -1,4 +1,6 @@
-"""A message to a channel as JSON: kept when it is queued, made into what the channel takes when it is sent. Pure."""
+"""A message to a channel as JSON: stored when it is queued, converted to the channel's format when it is sent.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from hadash.notices.payloads import Item, Message
 
 
 def message_to_json(message: Message) -> dict[str, Any]:
-    """
+    """Return a message as JSON.
+
     >>> message_from_json(message_to_json(Message("one", []))) == Message("one", [])
     True
     """

@@ -1,4 +1,4 @@
-"""The kinds of notices: what each is called, how urgent it is, and who gets it unless they choose otherwise. Pure."""
+"""The kinds of notices: their names, their urgency, and who gets them by default. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hadash.accounts.roles import DECIDE, OPERATE, RUN_JOB
 
 
 class NoticeKind(StrEnum):
-    """What has happened."""
+    """The kind of an event."""
 
     APPROVAL_ASKED = "approval-asked"
     APPROVAL_GIVEN = "approval-given"
@@ -31,7 +31,9 @@ class NoticeKind(StrEnum):
 
 
 class Urgency(StrEnum):
-    """``NOW``: somebody has to act, so it is told in quiet hours as well, and waits for no digest."""
+    """How urgent a notice is. ``NOW``: somebody has to act, so it is also sent in quiet hours, and outside
+    digests.
+    """
 
     NOW = "now"
     SOON = "soon"
@@ -39,8 +41,9 @@ class Urgency(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """``word``: as the pages call it. ``may``: whoever has this permission on the pair gets it; empty: nobody
-    by a permission. ``involved``: whoever has asked for it or decided on it gets it.
+    """One kind of notices. ``word``: its name on pages. ``may``: users with this permission on the pair get it
+    by default; empty: none by a permission. ``involved``: users who requested it or decided on it get it by
+    default.
     """
 
     word: Any

@@ -1,4 +1,4 @@
-"""Tables: what has happened, which channels there are, how people want to be told, and what has gathered for whom."""
+"""Tables: notices, incidents, channels, the wishes of people, and pending notices."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ KIND_CHOICES = [(kind.value, about.word) for kind, about in NOTICES.items()]
 
 
 class Notice(models.Model):
-    """Something that has happened, once."""
+    """One event that users and channels are notified of."""
 
     kind = models.CharField(max_length=30, choices=KIND_CHOICES)
-    #: What makes it one and the same, however often it is seen: ``switch-ended:a1b2c3``.
+    #: Identifies the event, however often it is seen: ``switch-ended:a1b2c3``.
     key = models.CharField(max_length=200, unique=True)
-    #: ``None``: of the whole installation.
+    #: ``None``: it is about the whole installation.
     pair = models.ForeignKey("inventory.Pair", models.CASCADE, null=True, related_name="+")
     sentence = models.JSONField()
-    #: What more there is to say: what came of a switch. Empty for nothing.
+    #: A further sentence, such as the outcome of a switch; may be empty.
     detail = models.JSONField(default=dict)
-    #: Of the page that shows the very thing.
+    #: The path of the page that shows it.
     path = models.CharField(max_length=300)
-    #: Who has a part in it: they get what is told to those involved.
+    #: The users that take part in it: they get the kinds for those involved.
     involved = models.ManyToManyField(User, related_name="+")
-    #: Who did it: they know.
+    #: The user that did it, who is not told.
     actor = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     at = models.DateTimeField()
-    #: When it was given to those who get it; null until then.
+    #: When pending notices were made for its recipients; null until then.
     routed_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -42,16 +42,14 @@ class Notice(models.Model):
 
 
 class Incident(models.Model):
-    """Something that is not as it should be, since when it was first seen so; the row goes when it has been
-    over for a while.
-    """
+    """A lasting fault, with the time when it was first seen. The row is deleted when it has been over for a while."""
 
     key = models.CharField(max_length=200, unique=True)
     since = models.DateTimeField()
-    #: Whether it has lasted long enough to be told.
+    #: Whether it was announced, because it has lasted long enough.
     is_told = models.BooleanField(default=False)
-    #: Since when it is over; null: it is not. What comes again at once is the same: a mirror that swings
-    #: around its RPO is one incident.
+    #: Since when it is over; null: it still lasts. A fault that comes back soon is the same incident: a mirror
+    #: that swings around its RPO is one.
     over_since = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
@@ -59,14 +57,14 @@ class Incident(models.Model):
 
 
 class _Wish(models.Model):
-    """Which notices, and when (:class:`hadash.notices.timing.Wish`)."""
+    """Which notices somebody wants, and when (:class:`hadash.notices.timing.Wish`)."""
 
-    #: Kinds; null: those that are usual.
+    #: The wanted kinds; null: the usual ones.
     kinds = models.JSONField(null=True, blank=True)
     digest_minutes = models.PositiveIntegerField(_("together, every (minutes)"), default=0)
     quiet_from = models.TimeField(_("quiet from"), null=True, blank=True)
     quiet_until = models.TimeField(_("quiet until"), null=True, blank=True)
-    #: When anything was told last.
+    #: When the last message was queued.
     told_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -74,11 +72,11 @@ class _Wish(models.Model):
 
 
 class PersonalWish(_Wish):
-    """How a person wants to be told by mail."""
+    """A person's wish for notices by mail."""
 
     user = models.OneToOneField(User, models.CASCADE, related_name="notice_wish")
     by_mail = models.BooleanField(default=True)
-    #: Of ``kinds``, those that are told of what others do as well; null: of none.
+    #: The kinds that the person also gets when they are not concerned; null: none.
     everybodys = models.JSONField(null=True, blank=True)
     #: Names of pairs; null: all that the person may see.
     pairs = models.JSONField(null=True, blank=True)
@@ -88,10 +86,10 @@ class PersonalWish(_Wish):
 
 
 class Channel(_Wish):
-    """A webhook or a chat's channel that is told of a pair (or of all)."""
+    """A webhook or chat channel that gets the notices of a pair (or of all)."""
 
     endpoint = models.OneToOneField(Endpoint, models.CASCADE, related_name="channel")
-    #: ``None``: of all pairs, and of the installation.
+    #: ``None``: all pairs, and the installation.
     pair = models.ForeignKey("inventory.Pair", models.CASCADE, null=True, blank=True, related_name="+")
     language = models.CharField(max_length=10, blank=True)
     zone = models.CharField(max_length=64, blank=True)
@@ -105,7 +103,7 @@ class Channel(_Wish):
 
 
 class Pending(models.Model):
-    """A notice that somebody, or a channel, has not been told of yet."""
+    """A notice that a person or a channel has not been sent yet."""
 
     notice = models.ForeignKey(Notice, models.CASCADE, related_name="pending")
     user = models.ForeignKey(User, models.CASCADE, null=True, related_name="+")

@@ -1,4 +1,4 @@
-"""What is announced when a switch, a batch, a change of bindings or an approval is saved: in the same transaction."""
+"""Announces saved switches, batches, changes of bindings and approvals, in the same transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hadash.switching.models.batches import Batch, BatchApproval
 from hadash.switching.models.binding_changes import BindingApproval, BindingChange
 from hadash.switching.models.switches import Approval, Switch
 
-#: What is announced, and its sentence.
+#: The kind of a notice, and the function that makes its sentence.
 Made = tuple[NoticeKind, Callable[[Any], Sentence]]
 
 
@@ -154,10 +154,10 @@ def _path_of(held: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """What is announced of one kind of request.
+    """The notices about one kind of request.
 
-    :param made: by status. :param times: tells apart the times that it comes to the same status: a switch may
-        need somebody twice.
+    :param made: the notices by status.
+    :param times: distinguishes repeated changes to the same status: a switch may need an operator twice.
     """
 
     made: Mapping[Any, Made]
@@ -191,7 +191,7 @@ def _outcome(held: Any) -> Sentence | None:
 
 
 _ANNOUNCED: dict[Any, _Announced] = {
-    # (It begins once, however often it waits for a go and goes on.)
+    # (A switch begins once, however often it waits for a go and continues.)
     Switch: _Announced(
         _OF_SWITCH, times=lambda switch: "" if switch.current is Status.RUNNING else f":{switch.token}"
     ),
@@ -201,7 +201,10 @@ _ANNOUNCED: dict[Any, _Announced] = {
 
 
 def _approved(field: str, sentence: Callable[[Any, str], Sentence]) -> Callable[..., None]:
-    """:param field: of an approval, the request that it is about."""
+    """Return the receiver that announces an approval.
+
+    :param field: the field of the approval with its request.
+    """
 
     def receive(sender: Any, instance: Any, created: bool = False, raw: bool = False, **_: Any) -> None:
         if not created or raw:
@@ -237,8 +240,9 @@ _APPROVED: dict[Any, Callable[..., None]] = {
 
 
 def connect() -> None:
+    """Connect the receivers to Django's signals."""
     receivers = {model: each.saved for model, each in _ANNOUNCED.items()} | _APPROVED
     for model, receiver in receivers.items():
-        # (A bound method that nobody else keeps would be forgotten at once.)
+        # (A weakly referenced bound method would be garbage collected at once.)
         uid = f"notices of {model.__name__}"
         post_save.connect(receiver, sender=model, dispatch_uid=uid, weak=False)

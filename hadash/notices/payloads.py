@@ -1,4 +1,4 @@
-"""What is posted into each kind of channel. Pure; texts are in the channel's language already."""
+"""Builds the posts for each kind of channel. Pure; texts are already in the channel's language."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 from hadash.notices.signing import dingtalk_query, feishu_fields
 from hadash.outbox.models import Transport
 
-#: Lines that a message in a chat has; it says how many more there are.
+#: Lines of a message in a chat, at most; it gives the number of further ones.
 MOST_LINES = 10
-#: Characters of a line and of a title: the link opens the rest. (A reason may have thousands, and chats
-#: refuse a message that is too long.)
+#: Characters of a line and of a title, at most; the link opens the full text. (A reason may have thousands, and
+#: chats refuse messages that are too long.)
 ITEM_CHARACTERS, TITLE_CHARACTERS = 200, 150
-#: Slack: characters of a block (3,000); WeCom: bytes of a message (4,096). Some are kept for what is put around.
+#: Slack: characters of a block (3,000); WeCom: bytes of a message (4,096). Both are reduced by some for the
+#: rest.
 SLACK_CHARACTERS, WECOM_BYTES = 2900, 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that has happened. ``kind`` is for programs, ``text`` for people; ``url`` opens the very thing."""
+    """One event in a message. ``kind`` is for programs, ``text`` for people; ``url`` is the page that shows it."""
 
     kind: str
     text: str
@@ -33,7 +34,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """``title``: one line. ``more``: how many items are left out, in words; empty for none."""
+    """A message. ``title``: one line. ``more``: says how many items are left out; empty for none."""
 
     title: str
     items: Sequence[Item]
@@ -42,14 +43,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """``query``: what stands behind the address."""
+    """The request for a channel. ``query``: parameters that are added to its address."""
 
     body: dict[str, Any]
     query: dict[str, str]
 
 
 def _cut(text: str, most: int) -> str:
-    """
+    """Shorten a text to ``most`` characters.
+
     >>> _cut("a switch of shop", 9)
     'a switch…'
     """
@@ -57,7 +59,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _fitting(lines: Sequence[str], more: str, most: int, size: Callable[[str], int] = len) -> str:
-    r"""Whole lines, as many as fit, and ``more``: half a link leads nowhere.
+    r"""Return as many whole lines as fit, and ``more``. (A truncated link would be useless.)
 
     >>> _fitting(["one", "two", "three"], "and 4 more", most=19), _fitting(["one", "two"], "", most=20)
     ('one\n…\nand 4 more', 'one\ntwo')
@@ -74,6 +76,7 @@ def _fitting(lines: Sequence[str], more: str, most: int, size: Callable[[str], i
 
 
 def post_for(transport: Transport, message: Message, secret: str, at: datetime) -> Post:
+    """Return the request that posts a message to a channel, signed with its secret where its kind does that."""
     if transport is not Transport.WEBHOOK:
         items = [replace(item, text=_cut(item.text, ITEM_CHARACTERS)) for item in message.items[:MOST_LINES]]
         message = Message(_cut(message.title, TITLE_CHARACTERS), items, message.more)
@@ -81,7 +84,9 @@ def post_for(transport: Transport, message: Message, secret: str, at: datetime) 
 
 
 def _webhook(message: Message, secret: str, at: datetime) -> Post:
-    """For programs: each item as it is. (Standard Webhooks: a type, a timestamp, and data.)"""
+    """Return the post for programs, with all data of each item. (Standard Webhooks: a type, a timestamp, and
+    data.)
+    """
     items = [
         {
             "kind": item.kind,
@@ -104,7 +109,7 @@ def _webhook(message: Message, secret: str, at: datetime) -> Post:
 def _slack(message: Message, secret: str, at: datetime) -> Post:
     lines = [f"• <{item.url}|{_slack_text(item.text)}>" for item in message.items]
     text = _fitting(lines, _slack_text(message.more), SLACK_CHARACTERS)
-    # (``text`` is what notifications show and programs read aloud.)
+    # (Notifications show ``text``, and screen readers read it.)
     blocks = [
         {"type": "section", "text": {"type": "mrkdwn", "text": f"*{_slack_text(message.title)}*"}},
         {"type": "section", "text": {"type": "mrkdwn", "text": text}},
@@ -113,7 +118,7 @@ def _slack(message: Message, secret: str, at: datetime) -> Post:
 
 
 def _slack_text(text: str) -> str:
-    """Slack's three characters of control.
+    """Escape Slack's three control characters.
 
     >>> _slack_text("a <b> & c")
     'a &lt;b&gt; &amp; c'
@@ -122,7 +127,7 @@ def _slack_text(text: str) -> str:
 
 
 def _teams(message: Message, secret: str, at: datetime) -> Post:
-    """A card for a workflow of Teams (the old connectors end in 2026)."""
+    """Return a card for a workflow of Teams (the old connectors end in 2026)."""
     body: list[dict[str, Any]] = [
         {"type": "TextBlock", "text": _markdown(message.title), "weight": "Bolder", "wrap": True}
     ]
@@ -143,7 +148,7 @@ def _teams(message: Message, secret: str, at: datetime) -> Post:
 
 
 def _markdown(text: str) -> str:
-    r"""Text in which markdown sees nothing.
+    r"""Escape markdown in a text.
 
     >>> _markdown("[a](b) *c* <d>")
     '\\[a\\]\\(b\\) \\*c\\* \\<d\\>'
@@ -154,7 +159,7 @@ def _markdown(text: str) -> str:
 
 
 def _in_markdown(message: Message, most: int = 20_000) -> str:
-    """:param most: bytes of UTF-8 (DingTalk: 20,000)."""
+    """Return a message as markdown. :param most: its largest size in bytes of UTF-8 (DingTalk: 20,000)."""
     lines = [f"- [{_markdown(item.text)}]({item.url})" for item in message.items]
     head = f"**{_markdown(message.title)}**\n\n"
     left = most - len(head.encode())
@@ -194,8 +199,8 @@ _MAKERS: dict[Transport, Callable[[Message, str, datetime], Post]] = {
 }
 
 
-#: What these say when they are asked too often, or are busy: it passes. (WeCom: global error codes -1, 45009,
-#: 45033; DingTalk: -1, 130101, 410100; Feishu: 9499, 11232, 11233.)
+#: The temporary error codes of these: too many requests, or busy. (WeCom: global error codes -1, 45009, 45033;
+#: DingTalk: -1, 130101, 410100; Feishu: 9499, 11232, 11233.)
 _LATER: dict[Transport, frozenset[int]] = {
     Transport.DINGTALK: frozenset({-1, 130101, 410100}),
     Transport.WECOM: frozenset({-1, 45009, 45033}),
@@ -204,7 +209,7 @@ _LATER: dict[Transport, frozenset[int]] = {
 
 
 def passes(transport: Transport, answer: Any) -> bool:
-    """Whether a channel that has not taken it may take it later.
+    """Return whether a channel's refusal is temporary.
 
     >>> passes(Transport.WECOM, {"errcode": 45009, "errmsg": "api freq out of limit"})
     True
@@ -220,8 +225,8 @@ def passes(transport: Transport, answer: Any) -> bool:
 
 
 def refusal(transport: Transport, answer: Any) -> str:
-    """Why a channel that answers 200 has not taken it all the same: DingTalk, Feishu and WeCom say so in the
-    answer. Empty: it has.
+    """Return why a channel that answers 200 has refused a post: DingTalk, Feishu and WeCom say so in the body.
+    Empty: it has not.
 
     >>> refusal(Transport.DINGTALK, {"errcode": 310000, "errmsg": "sign not match"})
     '310000 sign not match'

@@ -1,4 +1,4 @@
-"""Who is told of a notice: people by their choice or by what is usual, and channels."""
+"""Decides who gets a notice: people by their wishes or the defaults, and channels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hadash.accounts.roles import VIEW, people_who
 from hadash.notices.kinds import NOTICES, NoticeKind
 from hadash.notices.models import Channel, Notice, Pending, PersonalWish
 
-#: Notices that are routed in one transaction.
+#: Notices that are routed in one transaction, at most.
 AT_ONCE = 100
 
 
 def route_new(now: datetime) -> int:
-    """Give what has happened to those who want it; how many notices."""
+    """Make pending notices for the recipients of new notices; return the number of notices."""
     with transaction.atomic():
         new = list(
             Notice.objects.select_for_update(skip_locked=True, of=("self",))
@@ -40,15 +40,15 @@ def route_new(now: datetime) -> int:
 
 
 def set_aside(now: datetime) -> int:
-    """After a restore: who was to be told when the dump was made may have been told since then; how many
-    notices for somebody.
+    """Drop all pending notices after a restore, because they may have been sent after the dump was made; return
+    their number.
     """
     Notice.objects.filter(routed_at=None).update(routed_at=now)
     return Pending.objects.all().delete()[0]
 
 
 def trim(now: datetime) -> int:
-    """Forget what happened more than ``NOTICE_KEPT_DAYS`` ago; how many notices."""
+    """Delete notices older than ``NOTICE_KEPT_DAYS``; return how many."""
     old = Notice.objects.filter(at__lt=now - timedelta(days=settings.NOTICE_KEPT_DAYS))
     count = old.count()
     old.delete()
@@ -56,7 +56,7 @@ def trim(now: datetime) -> int:
 
 
 def people_for(notice: Notice, wishes: dict[int, PersonalWish]) -> list[User]:
-    """Those who may see it, want it, have an address, and have not done it themselves."""
+    """Return the users who may see a notice, want it, have an address, and have not done it themselves."""
     kind = NoticeKind(notice.kind)
     about = NOTICES[kind]
     usual = {user.pk for user in notice.involved.all()} if about.involved else set()
@@ -72,7 +72,10 @@ def people_for(notice: Notice, wishes: dict[int, PersonalWish]) -> list[User]:
 
 
 def _wants(wish: PersonalWish, notice: Notice, is_usual: bool) -> bool:
-    """:param is_usual: whether it concerns the person: by a permission, or because they have a part in it."""
+    """Return whether a person wants a notice.
+
+    :param is_usual: whether it concerns the person: by a permission, or because they take part in it.
+    """
     if not wish.by_mail or (wish.pairs and notice.pair is not None and notice.pair.name not in wish.pairs):
         return False
     if wish.kinds is None:
@@ -84,7 +87,9 @@ def _wants(wish: PersonalWish, notice: Notice, is_usual: bool) -> bool:
 
 
 def channels_for(notice: Notice, channels: Iterable[Channel]) -> list[Channel]:
-    """Those of its pair and of all pairs; what is no pair's (a job of the pipeline has failed) concerns every pair."""
+    """Return the channels for a notice: those of its pair, and those of all pairs. A notice without a pair
+    (such as a failed job) goes to the channels of every pair.
+    """
     return [
         channel
         for channel in channels

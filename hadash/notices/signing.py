@@ -1,6 +1,4 @@
-"""Signatures of what is posted to others: Standard Webhooks (https://www.standardwebhooks.com), DingTalk and
-Feishu. Pure.
-"""
+"""Signs posts: Standard Webhooks (https://www.standardwebhooks.com), DingTalk and Feishu. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +8,15 @@ import hmac
 import secrets
 from datetime import datetime
 
-#: What a Standard Webhooks secret begins with.
+#: The prefix of a Standard Webhooks secret.
 PREFIX = "whsec_"
 #: Bytes of a secret: the standard asks for 24 to 64.
 SECRET_BYTES = 32
 
 
 def new_secret() -> str:
-    """
+    """Return a new random secret.
+
     >>> new_secret().startswith("whsec_")
     True
     """
@@ -25,11 +24,11 @@ def new_secret() -> str:
 
 
 class BadSecret(ValueError):
-    """It is no secret of Standard Webhooks."""
+    """A text is not a valid Standard Webhooks secret."""
 
 
 def key_of(secret: str) -> bytes:
-    """:raises BadSecret: it is none."""
+    """Return the key in a secret. :raises BadSecret: it is not valid."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except ValueError:
@@ -40,7 +39,7 @@ def key_of(secret: str) -> bytes:
 
 
 def webhook_headers(secret: str, message_id: str, at: datetime, body: bytes) -> dict[str, str]:
-    """The three headers by which a receiver knows who has sent it, what it is, and when."""
+    """Return the three headers with the id, the time and the signature of a message."""
     stamp = str(int(at.timestamp()))
     signed = b".".join((message_id.encode(), stamp.encode(), body))
     digest = hmac.new(key_of(secret), signed, hashlib.sha256).digest()
@@ -52,14 +51,16 @@ def webhook_headers(secret: str, message_id: str, at: datetime, body: bytes) -> 
 
 
 def dingtalk_query(secret: str, at: datetime) -> dict[str, str]:
-    """What DingTalk wants behind the address of a robot with a secret: the time in milliseconds, and its signature."""
+    """Return the query parameters for a DingTalk robot with a secret: the time in milliseconds, and its signature."""
     stamp = str(int(at.timestamp() * 1000))
     digest = hmac.new(secret.encode(), f"{stamp}\n{secret}".encode(), hashlib.sha256).digest()
     return {"timestamp": stamp, "sign": base64.b64encode(digest).decode()}
 
 
 def feishu_fields(secret: str, at: datetime) -> dict[str, str]:
-    """What Feishu wants in the message: the time in seconds, and the signature of nothing with both as its key."""
+    """Return the fields that Feishu needs in the message: the time in seconds, and the signature of an empty
+    text, with the time and the secret as its key.
+    """
     stamp = str(int(at.timestamp()))
     digest = hmac.new(f"{stamp}\n{secret}".encode(), b"", hashlib.sha256).digest()
     return {"timestamp": stamp, "sign": base64.b64encode(digest).decode()}

@@ -1,4 +1,4 @@
-"""When somebody is told of what has gathered for them: quiet hours, digests, and no storms. Pure."""
+"""Computes when pending notices are sent: quiet hours, digests, and the smallest gap between messages. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How somebody wants to be told.
+    """When a person or channel wants messages.
 
-    ``gap``: at least so long between two messages: what happens meanwhile comes as one. ``digest``: whatever
-    is not urgent waits for so long to be told together. ``quiet``: from when to when, on clocks of ``zone``,
-    only what is urgent is told; ``None`` for never. It may pass midnight.
+    ``gap``: the least time between two messages: notices in between are combined. ``digest``: how long notices
+    that are not urgent wait to be combined. ``quiet``: from when to when, on clocks of ``zone``, only urgent
+    notices are sent;
+    ``None``: never. It may pass midnight.
     """
 
     gap: timedelta
@@ -22,9 +23,9 @@ class Wish:
 
 
 def told_at(wish: Wish, first_at: datetime, last_told_at: datetime | None, *, is_urgent: bool) -> datetime:
-    """The moment at which what has gathered since ``first_at`` is told.
+    """Return when the notices that are pending since ``first_at`` are sent.
 
-    :param is_urgent: whether any of it is.
+    :param is_urgent: whether any of them is urgent.
 
     >>> at = datetime(2026, 11, 26, 23, 30, tzinfo=UTC)
     >>> wish = Wish(timedelta(minutes=1), quiet=(time(22), time(7)))
@@ -41,7 +42,7 @@ def told_at(wish: Wish, first_at: datetime, last_told_at: datetime | None, *, is
 
 
 def after_quiet(moment: datetime, wish: Wish) -> datetime:
-    """``moment``, or the end of the quiet hours that it is in."""
+    """Return ``moment``, or the end of the quiet hours if it is in them."""
     if wish.quiet is None or wish.quiet[0] == wish.quiet[1]:
         return moment
     begins, ends = wish.quiet

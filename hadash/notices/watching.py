@@ -1,5 +1,5 @@
-"""What nobody writes down when it happens, found by looking: mirrors, Gateways, jobs, new risks, requests
-that run out, switches that are slow.
+"""Finds events by periodic looks: failed or late mirrors, missing Gateways, failed jobs, new risks, requests
+that are about to expire, and slow switches.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from hadash.switching.policy import rpos
 
 log = logging.getLogger(__name__)
 
-#: A stage is slow when it takes so many times as long as usual, and so many seconds at least.
+#: A stage is slow when it takes at least ``SLOW_TIMES`` as long as usual, and at least ``SLOW_SECONDS``.
 SLOW_TIMES, SLOW_SECONDS = 3.0, 10.0
-#: How far back failed jobs and published runs are looked at: what is older nobody is told any more.
+#: How far back failed jobs and published runs are announced; older ones are not.
 LOOKED_BACK = timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Something that is not as it should be at this look. ``sentence``: ``None`` when nobody knows; then it
-    begins nothing, and ends nothing.
+    """A fault that this look has found. ``sentence``: ``None`` when it is not known whether there is one; then
+    no incident begins or ends.
     """
 
     key: str
@@ -54,8 +54,8 @@ class Seen:
 
 
 def look(now: datetime) -> int:
-    """Announce what is new; how much. What cannot be looked at (ZooKeeper is away) keeps nothing else from
-    being told.
+    """Announce new events; return their number. A part that fails (such as without ZooKeeper) does not stop the
+    others.
     """
     announced = 0
     for part in (_lasting, _jobs, _findings, _expiring, _slow):
@@ -66,17 +66,19 @@ def look(now: datetime) -> int:
     return announced
 
 
-# -- what lasts --------------------------------------------------------------------------------------------------
+# -- lasting faults --------------------------------------------------------------------------------------------------
 
 
 def _lasting(now: datetime) -> int:
-    """Mirrors and Gateways: told when it has lasted for ``NOTICE_HOLD_SECONDS``; a restart is no incident."""
+    """Announce faults of mirrors and Gateways that have lasted for ``NOTICE_HOLD_SECONDS``: a restart is not an
+    incident.
+    """
     announced = 0
     for name, look_at in _LOOKS.items():
         try:
             seen = {each.key: each for each in look_at()}
         except Exception:
-            # Nothing is known now: what was so stays so, and nothing begins.
+            # Nothing is known now: incidents neither begin nor end.
             log.exception("%s could not be looked at", name)
             continue
         announced += keep(name, seen, now)
@@ -84,15 +86,15 @@ def _lasting(now: datetime) -> int:
 
 
 def keep(name: str, seen: dict[str, Seen], now: datetime) -> int:
-    """Note which incidents of a kind there are, and announce those that have lasted.
+    """Update the incidents of one look, and announce those that have lasted; return how many.
 
-    :param name: what the keys of these begin with.
+    :param name: the prefix of their keys.
     """
     hold = timedelta(seconds=settings.NOTICE_HOLD_SECONDS)
     known = Incident.objects.filter(key__startswith=f"{name}:")
     over = known.exclude(key__in=list(seen))
     over.filter(over_since=None).update(over_since=now)
-    # (One that nobody was told of yet has to last from its next beginning.)
+    # (An incident that was not announced yet is deleted: its time starts again if it comes back.)
     over.filter(Q(over_since__lte=now - hold) | Q(is_told=False)).delete()
     known.filter(key__in=list(seen)).update(over_since=None)
     announced = 0
@@ -115,7 +117,7 @@ def _mirrors() -> Iterable[Seen]:
     for mirror in mirrors:
         path = reverse("mirror", args=[mirror.pair.name, mirror.name])
         if mirror.state == Mirror.State.UNKNOWN:
-            # Connect does not answer: one that had failed may have failed still.
+            # Connect does not answer: a failed mirror may still be failed.
             yield Seen(f"mirrors:failed:{mirror.pk}", NoticeKind.MIRROR_FAILED, None, path, mirror.pair)
         if mirror.state == Mirror.State.FAILED:
             sentence = say(
@@ -157,7 +159,7 @@ def _first_line(text: str) -> str:
     return text.splitlines()[0][:300] if text.strip() else ""
 
 
-# -- what happens once -------------------------------------------------------------------------------------------
+# -- single events -------------------------------------------------------------------------------------------
 
 
 def _jobs(now: datetime) -> int:
@@ -195,7 +197,11 @@ def _findings(now: datetime) -> int:
 
 
 def _of_risks(pair: str, count: int, worse: int, high: int) -> Sentence:
-    """:param count: how many have come up. :param high: how many of both are high."""
+    """Return the sentence about new and worse risks.
+
+    :param count: the number of new ones.
+    :param high: the number of high ones among the new and the worse.
+    """
     if not worse:
         return say(
             "Pair %(pair)s has %(count)s new risks, %(high)s of them high.", pair=pair, count=count, high=high

@@ -1,1 +1,1 @@
-"""What hadash sends to people and programs outside: every message is a row first, and is sent by a worker later."""
+"""The outbox: every message to people and programs outside is first a row, and is sent later by a worker."""

@@ -1,4 +1,4 @@
-"""Addresses of mail. Pure."""
+"""Checks and normalises mail addresses. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hadash.sentences import Sentence, say
 
 
 class BadAddress(ValueError):
-    """It is no address that mail can be sent to; ``sentence`` says why."""
+    """Mail cannot be sent to an address; ``sentence`` says why."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -17,9 +17,9 @@ class BadAddress(ValueError):
 
 
 def normalised(text: str) -> str:
-    """The address as servers understand it: the domain in small letters, and in ASCII (IDNA).
+    """Return an address as servers understand it: with the domain in lower case and in ASCII (IDNA).
 
-    :raises BadAddress: it is none.
+    :raises BadAddress: it is not a valid address.
 
     >>> normalised(" Olga@Example.ORG ")
     'Olga@example.org'
@@ -44,7 +44,7 @@ def normalised(text: str) -> str:
 
 
 def in_ascii(address: str) -> str:
-    """As a server takes it, where that is possible: one that is no address stays as it is (the server says so).
+    """Return an address as servers understand it; an invalid one is not changed (the server will refuse it).
 
     >>> in_ascii("hadash@例子.中国"), in_ascii("hadash@localhost")
     ('hadash@xn--fsqu00a.xn--fiqs8s', 'hadash@localhost')
@@ -56,7 +56,7 @@ def in_ascii(address: str) -> str:
 
 
 def sender_of(text: str) -> tuple[str, str]:
-    """(name, address) of a sender as somebody has written it into the settings, with or without quotes around the name.
+    """Return (name, address) of a sender from the settings, with or without quotes around the name.
 
     >>> sender_of("hadash <hadash@example.org>"), sender_of("hadash@example.org")
     (('hadash', 'hadash@example.org'), ('', 'hadash@example.org'))

@@ -1,4 +1,4 @@
-"""When a delivery that was deferred is tried again. Pure."""
+"""Computes when a deferred delivery is tried again. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """``delays``: seconds between a try and the next. One try more than there are delays. ``jitter``: the
-    largest share by which a delay is longer, so that what failed together does not come back together.
+    """The delays between tries. ``delays``: seconds between a try and the next; there is one try more than
+    delays.
+    ``jitter``: the largest share by which a delay is extended, so that deliveries that failed together are not
+    retried together.
     """
 
     delays: Sequence[float]
@@ -21,10 +23,11 @@ class RetryPlan:
         return len(self.delays) + 1
 
     def delay_after(self, tries: int, key: str, at_least: float = 0.0) -> float | None:
-        """Seconds until the next try; ``None`` when there is none.
+        """Return the seconds until the next try; ``None`` when there is none.
 
-        :param tries: how many there were, from 1. :param key: of the delivery: its jitter is always the same.
-        :param at_least: what the server has asked for (Retry-After).
+        :param tries: the number of tries so far, from 1.
+        :param key: the delivery's key, from which its jitter is derived.
+        :param at_least: the seconds that the server has asked for (Retry-After).
 
         >>> plan = RetryPlan((60, 300))
         >>> [plan.delay_after(tries, "a") for tries in (1, 2, 3)]

@@ -1,8 +1,8 @@
-"""What mail servers send back: reports of delivery (RFC 3464), in a Maildir of the machine that looks
-(:setting:`BOUNCES`), or one at a time on standard input.
+"""Reads the delivery reports of mail servers (RFC 3464), from a Maildir on the worker's machine
+(:setting:`BOUNCES`), or one at a time from standard input.
 
-hadash reads no mailbox of its own over the network: the mail server that delivers for ``MAIL_RETURN`` puts
-them there, or a program that fetches them.
+hadash reads no mailbox over the network: the mail server for ``MAIL_RETURN`` puts the reports there, or a
+program that fetches them.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from hadash.outbox import services
 
 log = logging.getLogger(__name__)
 
-#: The folder of the Maildir into which what is no report of a failure is moved: answers of people, and of
-#: their absence.
+#: The folder of the Maildir for mail that is not a report of a failure: answers, and out-of-office replies.
 OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounce:
-    """``key``: of the delivery that came back. ``said``: the words of the server."""
+    """A returned mail. ``key``: the key of its delivery. ``said``: the server's words."""
 
     key: uuid.UUID
     said: str
 
 
 def bounce_of(raw: bytes) -> Bounce | None:
-    """What a report says has failed; ``None`` for other mail, and for a report that it is only late.
+    """Return the failed delivery that a mail reports; ``None`` for other mail, and for a report of a mere
+    delay.
 
     :param raw: a whole message.
     """
@@ -60,8 +60,8 @@ def bounce_of(raw: bytes) -> Bounce | None:
 
 
 def _failures(part: Message) -> Iterator[str]:
-    """Of each recipient that it has failed for, what the server said. (The first group of fields is about the
-    message.)
+    """Yield the server's words for each recipient whose delivery failed. (The first group of fields is about
+    the message.)
     """
     groups = part.get_payload()
     for fields in groups[1:] if isinstance(groups, list) else []:
@@ -71,7 +71,7 @@ def _failures(part: Message) -> Iterator[str]:
 
 
 def _key_of(part: Message) -> uuid.UUID | None:
-    """The delivery of the message that is sent back with the report, whole or its headers."""
+    """Return the delivery's key from a part that is the returned message, or has its headers; else ``None``."""
     if part.get_content_type() == "text/rfc822-headers":
         content = part.get_content() if isinstance(part, EmailMessage) else str(part.get_payload())
         headers = message_from_bytes(content.encode("utf-8", "surrogateescape"), policy=policy.default)
@@ -80,7 +80,8 @@ def _key_of(part: Message) -> uuid.UUID | None:
 
 
 def _key(message_id: str) -> uuid.UUID | None:
-    """
+    """Return the delivery's key in a Message-ID; ``None`` if it has none.
+
     >>> _key("<0b2b9a3e-6c0e-4e0e-9a55-0d9f0f6f4b3a@example.org>")
     UUID('0b2b9a3e-6c0e-4e0e-9a55-0d9f0f6f4b3a')
     """
@@ -91,13 +92,13 @@ def _key(message_id: str) -> uuid.UUID | None:
 
 
 def note(raw: bytes, now: datetime) -> bool:
-    """Whether it told of a delivery of ours that came back."""
+    """Note a bounce; return whether the mail reported a failed delivery of hadash."""
     found = bounce_of(raw)
     return found is not None and services.bounce(found.key, now, found.said)
 
 
 def read(folder: Path, now: datetime) -> Counter[str]:
-    """Note what lies in a Maildir: how many were ``noted`` (they are removed), and how many were ``other``
+    """Process the mail in a Maildir; return how many were ``noted`` (and removed), and how many were ``other``
     mail (moved to the folder of that name).
     """
     box = mailbox.Maildir(folder, create=True)
@@ -108,10 +109,10 @@ def read(folder: Path, now: datetime) -> Counter[str]:
         try:
             is_ours = note(raw, now)
         except (OperationalError, InterfaceError):
-            raise  # PostgreSQL is away: it lies there for the next look
+            raise  # PostgreSQL is down: the mail stays for the next look
         except Exception:
-            # (Python's parser raises many kinds of errors over what some servers write; and the other mail
-            # must not wait for it.)
+            # (Python's parser raises many kinds of errors for malformed mail, and the other mail must not
+            # wait.)
             log.exception("mail %s that came back cannot be read; it lies in %s", key, OTHER)
             is_ours = False
         if is_ours:

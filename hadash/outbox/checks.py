@@ -1,4 +1,4 @@
-"""System checks of the settings of mail."""
+"""System checks for the settings of mail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hadash.outbox.smtp import Security
 
 @register()
 def zone_is_known(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """All mail is made in a zone, and none would be."""
+    """Check the time zone of reports: with an unknown one no mail could be made."""
     try:
         ZoneInfo(settings.REPORT_ZONE)
     except (ZoneInfoNotFoundError, ValueError):
@@ -31,7 +31,7 @@ def zone_is_known(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def mail_is_configured_safely(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A password is never sent in plain to another machine, and neither is a report."""
+    """Check the settings of mail: passwords and reports must not be sent unencrypted to another machine."""
     if not settings.SMTP_HOST:
         return []
     if settings.SMTP_SECURITY not in set(Security):

@@ -1,4 +1,4 @@
-"""What the settings say of mail: the server, the sender, and when something is tried again."""
+"""Reads the mail server and the retry plans from the settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hadash.outbox.smtp import Security, Server
 
 
 def mail_server() -> Server | None:
-    """``None``: no server is named, so no mail is sent; what is queued waits."""
+    """Return the mail server; ``None`` when none is set: then no mail is sent, and deliveries wait."""
     if not settings.SMTP_HOST:
         return None
     security = Security(settings.SMTP_SECURITY)
@@ -26,8 +26,10 @@ def mail_server() -> Server | None:
 
 
 def post_retries() -> RetryPlan:
+    """Return the retry plan for posts."""
     return RetryPlan(settings.WEBHOOK_RETRY_SECONDS, settings.OUTBOX_RETRY_JITTER)
 
 
 def mail_retries() -> RetryPlan:
+    """Return the retry plan for mail."""
     return RetryPlan(settings.MAIL_RETRY_SECONDS, settings.OUTBOX_RETRY_JITTER)

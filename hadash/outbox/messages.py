@@ -1,4 +1,4 @@
-"""One MIME message from a content and a delivery. Pure."""
+"""Builds a MIME message from a content and a delivery. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 from hadash.outbox.addresses import in_ascii, sender_of
 from hadash.outbox.models import Content, ContentPart, Delivery
 
-#: Headers that stand on one line, however long it is: Python folds addresses in them as encoded words, which
-#: nobody has to decode there (RFC 2047, 5; RFC 2369, 2). A line may have 998 characters (RFC 5322).
+#: Headers that are written on one line: Python would fold addresses in them as encoded words, which readers
+#: need not decode there (RFC 2047, 5; RFC 2369, 2). A line may have 998 characters (RFC 5322).
 _ON_ONE_LINE = frozenset({"list-unsubscribe", "list-id"})
 _LONG = SMTP.clone(max_line_length=998)
 
 
 class _Policy(EmailPolicy):
-    """As the standard library's for SMTP, but for ``_ON_ONE_LINE``."""
+    """The standard library's policy for SMTP, except for ``_ON_ONE_LINE``."""
 
     def fold_binary(self, name: str, value: Any) -> bytes:
         if name.lower() in _ON_ONE_LINE:
@@ -30,13 +30,13 @@ class _Policy(EmailPolicy):
 
 POLICY = _Policy(linesep=SMTP.linesep)
 
-#: Stands in texts where the link that unsubscribes belongs: each recipient has another.
+#: The placeholder in texts for the unsubscribe link, which is different for each recipient.
 UNSUBSCRIBE_MARK = "urn:hadash:unsubscribe"
 
-#: A mail that is sent so long after it was made bears its day.
+#: A mail that is sent so long after it was made has its date in the subject.
 OLD = timedelta(hours=20)
 
-#: RFC 5322: a line of a header may have 998 characters. Servers add some of their own.
+#: Characters of a subject, at most. A line of a header may have 998 (RFC 5322), and servers may add some.
 SUBJECT_CHARACTERS = 300
 
 
@@ -48,10 +48,10 @@ def message_of(
     unsubscribe_url: str,
     at: datetime,
 ) -> EmailMessage:
-    """What is handed to the server.
+    """Return the message for the server.
 
-    :param sender: ``hadash <hadash@example.org>``. :param unsubscribe_url: of this delivery; empty where
-        nobody can unsubscribe.
+    :param sender: such as ``hadash <hadash@example.org>``.
+    :param unsubscribe_url: the link of this delivery; empty where unsubscribing is not possible.
     """
     message = EmailMessage(policy=POLICY)
     name, address = sender_of(sender)
@@ -61,9 +61,9 @@ def message_of(
     message["To"] = Address(addr_spec=delivery.address)
     message["Subject"] = _one_line(_dated(content, at))
     message["Date"] = format_datetime(at)
-    # The same when it is tried again: servers and mailboxes that look for it show a message once.
+    # The same for every try, so that servers and mailboxes can recognise duplicates.
     message["Message-ID"] = f"<{delivery.key}@{domain}>"
-    # No "out of office" answers, please (RFC 3834; Outlook's own).
+    # Suppress out-of-office replies (RFC 3834; the second one is Outlook's).
     message["Auto-Submitted"] = "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
     if content.list_id:
@@ -93,23 +93,24 @@ def message_of(
             kind, _, subtype = part.media_type.partition("/")
             charset = {"charset": "utf-8"} if kind == "text" else None
             message.add_attachment(bytes(part.data), kind, subtype, filename=part.name, params=charset)
-    # (Last: whatever sets the content forgets what was said of it before.)
+    # (Last: setting the content removes such headers.)
     message["Content-Language"] = content.language
     return message
 
 
 def _dated(content: Content, at: datetime) -> str:
-    """Its subject. What comes long after it was made says of which day it is: it would pass for today's."""
+    """Return the subject, with the date if the mail is sent long after it was made: it could be taken for today's."""
     made = content.made_at
-    is_new = made is None or at - made < OLD  # (None: nobody has kept it yet)
+    is_new = made is None or at - made < OLD  # (None: it was not saved yet)
     return content.subject if is_new else f"[{made:%Y-%m-%d}] {content.subject}"
 
 
 def _one_line(subject: str) -> str:
-    """
+    """Return a subject as one line that fits into a header.
+
     >>> _one_line("main:\\r\\nBcc: everybody@example.org")
     'main: Bcc: everybody@example.org'
     """
-    # (What looks like an encoded word would be decoded: it stays what it is.)
+    # (Text that looks like an encoded word would be decoded.)
     line = " ".join(subject.split()).replace("=?", "= ?")
     return line if len(line) <= SUBJECT_CHARACTERS else line[: SUBJECT_CHARACTERS - 1] + "…"

@@ -1,5 +1,5 @@
-"""Tables: what is sent (once), to whom (a row for each recipient), and what became of it. Moved by
-:mod:`hadash.outbox.services` only.
+"""Tables: the content of messages (one row each), and their deliveries (a row for each recipient) with their
+states. Only :mod:`hadash.outbox.services` changes states.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Transport(models.TextChoices):
     WECOM = "wecom", _("WeCom")
 
 
-#: What is posted over HTTP.
+#: The transports that post over HTTP.
 POSTED = frozenset(Transport) - {Transport.MAIL}
-#: Whose receivers know a message that comes twice for the same, by its id.
+#: The transports whose receivers recognise duplicates by the message's id.
 REPEATABLE = frozenset({Transport.WEBHOOK})
 
 
@@ -50,21 +50,22 @@ STATES: dict[State, Shown] = {
 }
 
 
-#: Characters of a subject that are kept; a mail shows fewer.
+#: Characters of a stored subject, at most; a mail shows fewer.
 SUBJECT_KEPT = 500
 
 
 class Content(models.Model):
-    """What is sent, in one language and one time zone: ten thousand recipients share it."""
+    """The content of a message in one language and one time zone: ten thousand recipients may share it."""
 
     subject = models.CharField(max_length=SUBJECT_KEPT)
     text = models.TextField()
-    #: Empty for what has no HTML twin.
+    #: Empty for a message without HTML.
     html = models.TextField(blank=True)
-    #: What groups mails of one kind in a reader's mailbox (RFC 2919), such as ``daily-posture``.
+    #: The id that groups mails of one kind in a mailbox (RFC 2919), such as ``daily-posture``.
     list_id = models.CharField(max_length=100, blank=True)
     language = models.CharField(max_length=10, default="en")
-    #: What is posted is made of this when it is sent: a signature holds for minutes. Empty for mail.
+    #: The data of a post, which is built when it is sent because its signature is valid for minutes. Empty for
+    #: mail.
     data = models.JSONField(default=dict)
     made_at = models.DateTimeField(auto_now_add=True)
 
@@ -76,12 +77,12 @@ class Content(models.Model):
 
 
 class ContentPart(models.Model):
-    """An image that the HTML shows, or a file that is attached."""
+    """An image in the HTML, or an attachment."""
 
     content = models.ForeignKey(Content, models.CASCADE, related_name="parts")
     name = models.CharField(max_length=200)
     media_type = models.CharField(max_length=100)
-    #: By which the HTML names it (``cid:``); empty for an attachment.
+    #: The id by which the HTML refers to it (``cid:``); empty for an attachment.
     cid = models.CharField(max_length=100, blank=True)
     data = models.BinaryField()
 
@@ -93,15 +94,15 @@ class ContentPart(models.Model):
 
 
 class Endpoint(models.Model):
-    """An address that is posted to: a program's webhook, or a channel of a chat."""
+    """An address for posts: a program's webhook, or a chat channel."""
 
     name = models.CharField(max_length=100, unique=True)
     transport = models.CharField(max_length=20, choices=Transport.choices)
-    #: Both encrypted: whoever has the address of a chat's channel may write into it.
+    #: Both are encrypted: the address of a chat channel is enough to write to it.
     url = EncryptedField()
     secret = EncryptedField(blank=True)
     enabled = models.BooleanField(default=True)
-    #: Why it is not: the other side has said that it is gone.
+    #: Why it was disabled: the other side has answered that it is gone.
     fault = models.TextField(blank=True)
 
     class Meta:
@@ -118,35 +119,35 @@ def _token() -> str:
 class Delivery(models.Model):
     """One message to one recipient."""
 
-    #: What a sender's servers and a reader's mailbox know it by (Message-ID); it stays the same when it is tried again.
+    #: Its id for servers and mailboxes (in the Message-ID), which is the same for all tries.
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    #: Of whoever asks for it: the same message is asked for once, however often the asking is repeated.
+    #: The requester's key: a message that is queued again with the same key is not sent twice.
     asked_as = models.CharField(max_length=300, unique=True)
     transport = models.CharField(max_length=20, choices=Transport.choices, default=Transport.MAIL)
     content = models.ForeignKey(Content, models.PROTECT, related_name="deliveries")
-    #: The person, when hadash knows one.
+    #: The recipient, if it is a user of hadash.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    #: Where it goes: an address of mail, or the name of an endpoint.
+    #: The mail address, or the name of the endpoint.
     address = models.CharField(max_length=320)
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, null=True, related_name="deliveries")
-    #: The last part of the link that unsubscribes; whoever has it may.
+    #: The last part of the unsubscribe link; it authorizes unsubscribing.
     unsubscribe_token = models.CharField(max_length=64, unique=True, default=_token)
-    #: What this link unsubscribes from; empty for what cannot be unsubscribed from.
+    #: The topic that the link unsubscribes from; empty where unsubscribing is not possible.
     topic = models.CharField(max_length=200, blank=True)
 
     state = models.CharField(max_length=20, choices=choices(STATES), default=State.QUEUED)
-    #: When it should have gone out, and when it is tried next: the second moves on with every try.
+    #: ``wanted_at``: when it should be sent; ``due_at``: when it is tried next, which changes with every try.
     wanted_at = models.DateTimeField(db_default=Now())
     due_at = models.DateTimeField()
-    #: After that nobody needs it; ``None``: it is needed whenever it comes.
+    #: When it becomes useless and fails; ``None``: never.
     expires_at = models.DateTimeField(null=True)
-    #: The sender's own number for this try: only who has it may move it on.
+    #: The id of the sender's claim: only the claiming sender may change the state.
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
     tries = models.PositiveSmallIntegerField(default=0)
-    #: What the server said at last, in its own words.
+    #: The server's last words.
     said = models.TextField(blank=True)
-    #: Each try: [when (ISO 8601), the state after it, what was said].
+    #: Each try: [time (ISO 8601), the state after it, the server's words].
     log = models.JSONField(default=list)
     queued_at = models.DateTimeField(auto_now_add=True)
     settled_at = models.DateTimeField(null=True)
@@ -175,12 +176,12 @@ class Delivery(models.Model):
         return State(self.state)
 
     def tried(self) -> list[dict[str, Any]]:
-        """Each try, the last one first."""
+        """Return the tries, the last one first."""
         return [{"at": at, "state": State(state), "said": said} for at, state, said in reversed(self.log)]
 
 
 class Unsubscription(models.Model):
-    """That an address does not want a topic any more. Whoever asks to send it finds this, and does not."""
+    """An address that has unsubscribed from a topic. Queueing skips it."""
 
     address = models.CharField(max_length=320)
     topic = models.CharField(max_length=200)

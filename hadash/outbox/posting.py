@@ -1,5 +1,5 @@
-"""One message over HTTP, to an address that somebody has typed: never into a network of our own, and never
-where a redirect leads.
+"""Posts one message over HTTP to an address that a user entered: never into private networks, and without
+following redirects.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from hadash.sentences import Sentence, say
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-#: The share of the whole time that connecting, and then TLS, may take each: who has not come so far has
-#: handed nothing over, and is told apart from one that does not answer.
+#: The share of the whole timeout for connecting, and again for TLS: if these time out nothing was handed over,
+#: unlike when the answer is missing.
 CONNECTING = 1 / 3
 
-#: Bytes of an answer that are read.
+#: Bytes of an answer that are read, at most.
 MOST_ANSWER = 64 * 1024
 
 
 class BadEndpoint(ValueError):
-    """An address that is not posted to; ``sentence`` says why, and what to do."""
+    """An address cannot be posted to; ``sentence`` says why, and what to do."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -39,7 +39,7 @@ class BadEndpoint(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``body``: JSON that is read, or text."""
+    """The answer to a post. ``body``: decoded JSON, or text. ``said``: the status and the text in short."""
 
     status: int
     body: Any
@@ -47,13 +47,13 @@ class Answer:
 
 
 def addresses_of(host: str, port: int) -> list[Address]:
-    """:raises OSError: nobody knows the host."""
+    """Return the addresses of a host. :raises OSError: it does not resolve."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
 
 
 def is_foreign(address: Address, allowed: Iterable[Network]) -> bool:
-    """Whether it may be posted to: an address of the internet, or one of the networks that the settings allow.
+    """Return whether an address may be posted to: one of the internet, or in a network that the settings allow.
 
     >>> [is_foreign(ipaddress.ip_address(a), ()) for a in ("93.184.216.34", "10.0.0.1", "127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1")]
     [True, False, False, False, False, False]
@@ -66,12 +66,12 @@ def is_foreign(address: Address, allowed: Iterable[Network]) -> bool:
     return bool(mapped.is_global and not mapped.is_multicast)
 
 
-#: Addresses of IPv6 in which one of IPv4 stands at the end (RFC 6052): a gateway leads there.
+#: IPv6 networks whose addresses end with an IPv4 address (RFC 6052), to which a gateway forwards.
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
 
 def _inner(address: Address) -> Address | None:
-    """The address of IPv4 that one of IPv6 leads to, where it does.
+    """Return the IPv4 address that an IPv6 address leads to; ``None`` if there is none.
 
     >>> _inner(ipaddress.ip_address("64:ff9b::a00:1")), _inner(ipaddress.ip_address("2002:a00:1::"))
     (IPv4Address('10.0.0.1'), IPv4Address('10.0.0.1'))
@@ -84,7 +84,11 @@ def _inner(address: Address) -> Address | None:
 
 
 def checked(url: str, *, plain_allowed: bool) -> str:
-    """:param plain_allowed: whether it may be http://. :raises BadEndpoint: it is no address that can be posted to."""
+    """Return a URL without blanks around it, after checking it.
+
+    :param plain_allowed: whether it may be http://.
+    :raises BadEndpoint: it cannot be posted to.
+    """
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -108,14 +112,17 @@ def post(
     verify: Any = True,
     resolve: Callable[[str, int], list[Address]] = addresses_of,
 ) -> Answer:
-    """Post to where ``url`` leads now: it is resolved once, and connected to at what it resolved to.
+    """Post to ``url``. Its host is resolved once, and the request goes to the resolved address.
 
-    :param timeout: seconds in all: one that answers a byte at a time keeps nobody waiting for longer. :param
-        verify: certificates, as httpx takes them.
-    :raises Refused: this address is not posted to, or the answer is no. :raises Gone: 410. :raises Deferred:
-        later (408, 425, 429, 5xx).
-    :raises Unavailable: nobody is there. :raises Untold: no answer came. :raises NotOurs: as
-        ``before_hand_over`` said.
+    :param before_hand_over: called before anything is sent; ``False``: do not send.
+    :param timeout: seconds for the whole post, also for a server that sends a byte at a time.
+    :param verify: the certificates, as httpx takes them.
+    :raises Refused: the address must not be posted to, or the answer is a permanent refusal.
+    :raises Gone: the answer is 410.
+    :raises Deferred: the answer asks to try later (408, 425, 429, 5xx).
+    :raises Unavailable: the host does not resolve, or cannot be connected to.
+    :raises Untold: no answer came.
+    :raises NotOurs: ``before_hand_over`` returned ``False``.
     """
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -135,7 +142,7 @@ def post(
     address = found[0]
     literal = f"[{address}]" if address.version == 6 else str(address)
     target = parts._replace(netloc=f"{literal}:{port}").geturl()
-    # (The certificate is that of the host's name, not of the address that it has now.)
+    # (TLS checks the certificate for the host's name, not for the resolved address.)
     name = f"[{host}]" if ":" in host else host
     named = f"{name}:{parts.port}" if parts.port else name
     sent = {**headers, "host": named, "content-type": "application/json", "user-agent": "hadash"}
@@ -153,10 +160,10 @@ def post(
 async def _exchange(
     target: str, body: bytes, sent: Mapping[str, str], host: str, timeout: float, verify: Any
 ) -> tuple[httpx.Response, bytes]:
-    """The answer, and the first ``MOST_ANSWER`` bytes of its body.
+    """Send the request; return the answer, and the first ``MOST_ANSWER`` bytes of its body.
 
-    Asynchronous for its time-out: httpx has one for each step only, and a server that sends a byte now and
-    then never reaches that.
+    It is asynchronous for the overall timeout: httpx has timeouts only for each step, which a server that sends
+    a byte now and then never reaches.
     """
     steps = httpx.Timeout(timeout, connect=timeout * CONNECTING)
     async with (
@@ -201,7 +208,7 @@ def _judged(answer: Answer, response: httpx.Response) -> Answer:
 
 
 def _retry_after(response: httpx.Response) -> float:
-    """Seconds that the server asks for: a number, or a moment."""
+    """Return the seconds in Retry-After, which is a number or a date; 0 without it."""
     text = response.headers.get("retry-after", "").strip()
     if text.isdecimal():
         return float(text)

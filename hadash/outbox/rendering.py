@@ -1,4 +1,4 @@
-"""A mail's HTML as a browser can show it by itself: its pictures stand in it."""
+"""Converts a mail's HTML for browsers, with its images embedded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hadash.outbox.models import ContentPart
 
 
 def as_in_a_browser(html: str, parts: Iterable[ContentPart]) -> str:
-    """Pictures that it names by ``cid:`` become data; the link that unsubscribes, which is each reader's own,
+    """Return HTML whose ``cid:`` images are replaced by data URLs. The unsubscribe link, which is personal,
     leads nowhere.
     """
     for part in parts:

@@ -1,4 +1,6 @@
-"""Sends what is due, one sender at a time for each transport; a second one would find every message claimed."""
+"""Sends deliveries that are due, with one sender at a time for each transport; a second one would find all of
+them claimed.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,14 @@ from hadash.outbox.states import State
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
-#: Called when everything is ready, before anything is handed over; ``False``: it is another sender's.
+#: Called when everything is ready, before anything is handed over; ``False``: another sender has the delivery.
 HandOver = Callable[[], bool]
 
 
 class Carrier(Protocol):
-    """A way to send one message. It raises what :mod:`hadash.outbox.failures` has.
+    """A way to send one message. It raises the errors in :mod:`hadash.outbox.failures`.
 
-    ``one_server``: all its messages go to one server, so that its being away is no message's fault.
+    ``one_server``: all its messages go to one server, so an outage is no message's fault.
     """
 
     one_server: bool
@@ -41,7 +43,7 @@ class Carrier(Protocol):
 
 
 class MailCarrier:
-    """Mail over one connection."""
+    """Sends mail over one connection."""
 
     one_server = True
 
@@ -57,7 +59,7 @@ class MailCarrier:
 
 
 def send_due(server: Server, plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
-    """Send all mail that is due now; how many deliveries came to which state."""
+    """Send all mail that is due now; return how many deliveries reached each state."""
     with Connection(server, settings.SMTP_MESSAGES_EACH) as connection:
         return carry_due(MailCarrier(connection), [Transport.MAIL], plan, clock)
 
@@ -65,20 +67,20 @@ def send_due(server: Server, plan: RetryPlan, clock: Clock = timezone.now) -> Co
 def carry_due(
     carrier: Carrier, transports: Iterable[Transport], plan: RetryPlan, clock: Clock
 ) -> Counter[State]:
-    """Send all that is due of some transports; how many deliveries came to which state.
+    """Send all deliveries that are due for some transports; return how many reached each state.
 
-    When a server is not there, the rest of what is due for it is deferred at once: nothing waits for one
-    time-out after another, and one receiver that is slow keeps no other waiting for longer than that. The
-    same holds for one that does not say whether it has taken what it was given, a few times in a row: what is
-    not known is a few messages and not all of them.
+    When a server does not answer, its other due deliveries are deferred at once, so that there is only one
+    timeout for each server. The same happens when a server several times in a row does not confirm whether it
+    has accepted a message: then only these few are uncertain, and not all of them.
     """
     services.release_expired_claims(clock())
     done: Counter[State] = Counter()
-    #: By server (``None`` for the only one): why it is not there now, and how many in a row it may have taken or not.
+    #: By server (``None`` for the only one): why it is unavailable, and the number of unconfirmed messages in a
+    #: row.
     away: dict[int | None, str] = {}
     untold: Counter[int | None] = Counter()
     began, at_once = clock(), settings.OUTBOX_CLAIMED_AT_ONCE
-    # (What is deferred in this round may be due again before its end, and would be deferred again, for ever.)
+    # (Deliveries deferred in this round may be due again before its end: they would be deferred for ever.)
     while claimed := services.claim_due(clock(), at_once, transports, began if away else None):
         for delivery in claimed:
             server = None if carrier.one_server else delivery.endpoint_id
@@ -99,16 +101,16 @@ def carry_due(
 
 
 def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -> None:
-    """Send one, and note what became of it.
+    """Send one delivery, and store the result.
 
-    :raises Unavailable: its server is not there now: the next one would not be taken either. :raises Untold:
-        the server has not said whether it has it.
+    :raises Unavailable: its server accepts nothing now.
+    :raises Untold: the server has not confirmed whether it has accepted it.
     """
     try:
         said = carrier.send(delivery, clock(), lambda: services.hand_over(delivery, clock()))
     except Unavailable as error:
-        # (A whole mail server that is away is no message's fault; one endpoint of many that is away uses up
-        # its own tries.)
+        # (An outage of the mail server is no message's fault; an outage of one endpoint of many counts as a
+        # try.)
         services.defer(delivery, clock(), str(error), plan, counts=not carrier.one_server)
         log.warning("%s cannot be sent: %s", delivery.transport, error)
         raise
@@ -129,7 +131,7 @@ def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -
         raise
     except NotOurs:
         pass
-    except Exception as error:  # one that is broken must not keep all others waiting
+    except Exception as error:  # one broken delivery must not stop the others
         log.exception("%s %s could not be put together", delivery.transport, delivery.key)
         services.fail(delivery, clock(), f"It could not be put together: {error}")
     else:
@@ -137,6 +139,7 @@ def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -
 
 
 def unsubscribe_url(delivery: Delivery) -> str:
+    """Return the link that unsubscribes; empty where that is not possible."""
     if not delivery.topic:
         return ""
     return urljoin(settings.PUBLIC_URL, reverse("unsubscribe", args=[delivery.unsubscribe_token]))

@@ -1,5 +1,5 @@
-"""Queueing, claiming and settling deliveries. Every move is a compare-and-set: whoever finds another state
-than expected does nothing.
+"""Queues, claims and settles deliveries. Every change of state is a compare-and-set, which does nothing when
+the state is not the expected one.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from hadash.outbox.models import (
 )
 from hadash.outbox.states import DUE, MACHINE, SETTLED, Event, State
 
-#: Characters of a server's words that are kept.
+#: Characters of a server's words that are kept, at most.
 SAID_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An image of the HTML (with ``cid``), or an attachment."""
+    """An image in the HTML (with ``cid``), or an attachment."""
 
     name: str
     media_type: str
@@ -44,19 +44,19 @@ class Part:
 
 
 class Unsubscribed(Exception):
-    """Its address does not want what it is to be sent."""
+    """The address has unsubscribed from the topic of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who gets it. ``asked_as``: what makes this message to this recipient one and the same, however often it
-    is queued.
+    """A recipient of a message. ``asked_as``: identifies this message to this recipient, however often it is
+    queued.
     """
 
     address: str
     asked_as: str
     user_id: int | None = None
-    #: Of one that is posted to.
+    #: The endpoint of a post.
     endpoint: Endpoint | None = None
 
 
@@ -69,9 +69,7 @@ def keep_content(
     language: str = "en",
     data: dict[str, Any] | None = None,
 ) -> Content:
-    """Keep what is to be sent, in the transaction of the caller. A subject that is too long is cut: the text
-    has all of it.
-    """
+    """Store the content of a message, in the transaction of the caller. A subject that is too long is shortened."""
     content = Content.objects.create(
         subject=_cut(subject, SUBJECT_KEPT),
         text=text,
@@ -94,7 +92,8 @@ def keep_content(
 
 
 def _cut(text: str, most: int) -> str:
-    """
+    """Shorten a text to ``most`` characters.
+
     >>> _cut("four", 4), _cut("five!", 4)
     ('four', 'fiv…')
     """
@@ -108,9 +107,11 @@ def queue(
     due_at: datetime | None = None,
     expires_at: datetime | None = None,
 ) -> int:
-    """Queue a message for its recipients, in the transaction of what it tells about; how many were new.
+    """Queue a message for its recipients, in the transaction of the event that it is about; return how many
+    were new.
 
-    Whoever has unsubscribed from ``topic`` is left out, and so is what was queued before under the same ``asked_as``.
+    Recipients that have unsubscribed from ``topic`` are skipped, and so are messages that were queued before
+    with the same ``asked_as``.
     """
     wanted = list(recipients)
     without = unsubscribed(topic, [recipient.address for recipient in wanted])
@@ -141,7 +142,7 @@ def queue(
 
 
 def expire(now: datetime, transports: Iterable[Transport] = (Transport.MAIL,)) -> int:
-    """What nobody needs any more has failed, with the last words of the server; how many."""
+    """Fail deliveries that have expired, with the server's last words; return how many."""
     late = Delivery.objects.filter(transport__in=list(transports), state__in=DUE, expires_at__lte=now)
     expired = 0
     for each in late.order_by("pk").iterator(chunk_size=500):
@@ -156,9 +157,9 @@ def claim_due(
     transports: Iterable[Transport] = (Transport.MAIL,),
     due_before: datetime | None = None,
 ) -> list[Delivery]:
-    """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired has failed instead.
+    """Claim deliveries that are due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. Expired ones fail first.
 
-    :param due_before: only what was due by then; ``None``: all that is due now.
+    :param due_before: only those that were due by then; ``None``: all that are due now.
     """
     wanted = list(transports)
     expire(now, wanted)
@@ -180,11 +181,11 @@ def claim_due(
 
 
 def hand_over(delivery: Delivery, now: datetime) -> bool:
-    """Note that the server is about to have it, before it has; ``False``: it is not this sender's any more,
-    and must not be sent.
+    """Record that a delivery is about to be handed over, before it is. ``False``: this sender no longer has it,
+    and must not send it.
     """
-    # (As long as a mail server may take for its answer: nobody else may call it not known before. A post has
-    # a total time of seconds.)
+    # (As long as a mail server may take for its answer: it must not become uncertain before. A post takes only
+    # seconds in total.)
     is_mail = delivery.transport == Transport.MAIL
     answers = settings.SMTP_TAKING_SECONDS + settings.SMTP_TIMEOUT_SECONDS if is_mail else 0.0
     until = now + timedelta(seconds=max(settings.OUTBOX_CLAIM_SECONDS, answers))
@@ -192,15 +193,17 @@ def hand_over(delivery: Delivery, now: datetime) -> bool:
 
 
 def accept(delivery: Delivery, now: datetime, said: str) -> bool:
+    """Record that the server has accepted a delivery."""
     return _settle(delivery, Event.ACCEPT, now, said)
 
 
 def fail(delivery: Delivery, now: datetime, said: str) -> bool:
+    """Record that a delivery has failed permanently."""
     return _settle(delivery, Event.FAIL, now, said)
 
 
 def lose_track(delivery: Delivery, now: datetime, said: str) -> bool:
-    """The connection ended while the server was taking it."""
+    """Record that a delivery is uncertain: the connection ended before the server answered."""
     return _settle(delivery, Event.LOSE_TRACK, now, said)
 
 
@@ -213,11 +216,11 @@ def defer(
     *,
     counts: bool = True,
 ) -> bool:
-    """Try it again later; it fails when its tries are used up.
+    """Schedule a delivery for another try; it fails when its tries are used up.
 
-    :param at_least: seconds that the server has asked for.
-    :param counts: whether this was a try. It was none when there was no server at all: nothing is used up by
-        that, and the longer it lasts the longer is the pause.
+    :param at_least: the seconds that the server has asked for.
+    :param counts: whether this counts as a try. Without a server it does not; then the pause grows with the
+        time that the delivery has waited.
     """
     tries = delivery.tries + counts
     if not counts:
@@ -231,8 +234,8 @@ def defer(
 
 
 def next_try(now: datetime, delay: float | None, expires_at: datetime | None) -> datetime | None:
-    """When it is tried again: after ``delay`` seconds, and for the last time ``OUTBOX_LAST_TRY_SECONDS``
-    before nobody needs it any more.
+    """Return when a delivery is tried again: after ``delay`` seconds, or for the last time
+    ``OUTBOX_LAST_TRY_SECONDS`` before it expires; ``None``: never.
 
     :param delay: ``None``: the plan has no further try.
     """
@@ -246,14 +249,14 @@ def next_try(now: datetime, delay: float | None, expires_at: datetime | None) ->
 
 
 def bounce(key: uuid.UUID, now: datetime, said: str) -> bool:
-    """A server has sent it back. ``False``: it is none of ours, or nobody waits for it any more."""
+    """Record that a server has returned a delivery. ``False``: it is unknown, or not in a state that allows this."""
     delivery = Delivery.objects.filter(key=key, state__in=MACHINE.allowing(Event.BOUNCE)).first()
     return delivery is not None and _settle(delivery, Event.BOUNCE, now, said)
 
 
 def release_expired_claims(now: datetime) -> tuple[int, int]:
-    """What senders that have ended have left: (back in the queue because nothing was handed over, or because
-    who gets it twice knows it for the same; uncertain).
+    """Settle the claims of senders that have ended. Return the number of deliveries that are due again (nothing
+    was handed over, or the receiver recognises duplicates), and of those that are uncertain.
     """
     left = Delivery.objects.filter(claimed_until__lte=now)
     unsent = left.filter(state=State.SENDING).update(
@@ -270,8 +273,8 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
 
 
 def set_aside(now: datetime) -> int:
-    """After a restore: what was to be sent when the dump was made may have been sent since then. Nothing of
-    it goes out by itself; how many.
+    """Mark all waiting deliveries as uncertain after a restore, because they may have been sent after the dump
+    was made; return how many. They are not sent automatically.
     """
     said = "The database was put back from a dump: whether it was sent after that was made is not known."
     waiting = Delivery.objects.filter(state__in=MACHINE.allowing(Event.SET_ASIDE)).order_by("pk")
@@ -279,10 +282,10 @@ def set_aside(now: datetime) -> int:
 
 
 def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = None) -> bool:
-    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once.
-    ``False``: there was nothing to do.
+    """Queue a delivery again on a user's request: a failed, uncertain, returned or deferred one. ``False``: its
+    state does not allow that.
 
-    :raises Unsubscribed: its recipient does not want it any more.
+    :raises Unsubscribed: its recipient has unsubscribed.
     """
     if unsubscribed(delivery.topic, [delivery.address]):
         raise Unsubscribed(delivery.address)
@@ -304,8 +307,8 @@ def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = N
 
 
 def unsubscribe(delivery: Delivery) -> int:
-    """Its address does not get its topic any more; how many messages of the topic were still queued for it,
-    and are cancelled.
+    """Unsubscribe a delivery's address from its topic; cancel the messages of the topic that are queued for it,
+    and return how many.
     """
     with transaction.atomic():
         if not unsubscribed(delivery.topic, [delivery.address]):
@@ -321,8 +324,8 @@ def unsubscribe(delivery: Delivery) -> int:
 
 
 def unsubscribed(topic: str, addresses: Collection[str]) -> set[str]:
-    """Which of these addresses do not want it any more, however they are written: mailboxes do not tell Olga@
-    from olga@.
+    """Return those of the addresses that have unsubscribed from a topic, ignoring case: mailboxes do not
+    distinguish Olga@ from olga@.
     """
     if not topic:
         return set()
@@ -333,7 +336,7 @@ def unsubscribed(topic: str, addresses: Collection[str]) -> set[str]:
 
 
 def subscribe_again(address: str, topic: str) -> bool:
-    """Whether it had unsubscribed."""
+    """Subscribe an address to a topic again; return whether it had unsubscribed."""
     return bool(Unsubscription.objects.filter(address__iexact=address, topic=topic).delete()[0])
 
 
@@ -351,8 +354,8 @@ def _settle(delivery: Delivery, event: Event, now: datetime, said: str, **values
 
 
 def logged(log: Sequence[list[str]], entry: list[str], *, was_try: bool) -> list[list[str]]:
-    """With another entry (when, state, words). One that says the same as the last, and was no try, takes its
-    place: a server that is away for a day says so a hundred times.
+    """Return the log with another entry (time, state, words). An entry that equals the last one, and was not a
+    try, replaces it: an outage of a day would give a hundred entries.
 
     >>> logged([["7:00", "deferred", "away"]], ["7:01", "deferred", "away"], was_try=False)
     [['7:01', 'deferred', 'away']]
@@ -363,7 +366,7 @@ def logged(log: Sequence[list[str]], entry: list[str], *, was_try: bool) -> list
 
 
 def _move(delivery: Delivery, event: Event, **values: Any) -> bool:
-    """Compare and set: only from the state that ``delivery`` was read in, and only while it is this claim's."""
+    """Compare and set: only from the state in which ``delivery`` was read, and only while its claim is the same."""
     state = MACHINE.after(delivery.current, event)
     found = Delivery.objects.filter(pk=delivery.pk, state=delivery.state, claim=delivery.claim)
     if not found.update(state=state, **values):
@@ -375,15 +378,13 @@ def _move(delivery: Delivery, event: Event, **values: Any) -> bool:
 
 
 def switch_off(delivery: Delivery, why: str) -> None:
-    """The other side of its endpoint has said that it is gone: nothing is posted there any more until
-    somebody switches it on again.
-    """
+    """Disable a delivery's endpoint, which has answered that it is gone, until a user enables it again."""
     if delivery.endpoint_id is not None:
         Endpoint.objects.filter(pk=delivery.endpoint_id).update(enabled=False, fault=why[:SAID_CHARACTERS])
 
 
 def trim(now: datetime) -> int:
-    """Forget what was settled more than ``OUTBOX_KEPT_DAYS`` ago; how many deliveries."""
+    """Delete deliveries that were settled more than ``OUTBOX_KEPT_DAYS`` ago; return how many."""
     before = now - timedelta(days=settings.OUTBOX_KEPT_DAYS)
     gone, _ = Delivery.objects.filter(state__in=SETTLED, settled_at__lt=before).delete()
     Content.objects.filter(made_at__lt=before, deliveries=None).delete()

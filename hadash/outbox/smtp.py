@@ -1,4 +1,4 @@
-"""A connection to the server that takes mail, kept for many messages. DKIM is the relay's."""
+"""A connection to the mail server, kept for many messages. Signing with DKIM is left to the relay."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from hadash.outbox.failures import Deferred, NotOurs, Refused, Unavailable, Unto
 class Security(StrEnum):
     """How the connection is encrypted."""
 
-    #: Not at all: for a relay on the same machine.
+    #: Not encrypted: for a relay on the same machine.
     NONE = "none"
-    #: It begins in plain, and is encrypted before anything is said (port 587).
+    #: Begins unencrypted, and switches to TLS before the sign-in (port 587).
     STARTTLS = "starttls"
-    #: It is encrypted from the beginning (port 465).
+    #: Encrypted from the beginning (port 465).
     TLS = "tls"
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """``ca_file``: certificates of authorities that the server's own is checked with; empty for the system's.
-    ``timeout_seconds``: for each answer but the one to the text, for which it is ``taking_seconds``: servers
-    look through it before they say that they have it (RFC 5321, 4.5.3.2.6).
+    """A mail server. ``ca_file``: the authorities for its certificate; empty: the system's.
+    ``timeout_seconds``: for each answer except the one to the message's text, which has ``taking_seconds``:
+    servers check it before they accept it (RFC 5321, 4.5.3.2.6).
     """
 
     host: str
@@ -43,15 +43,17 @@ class Server:
 
 
 class Connection:
-    """Opened when the first message is sent, closed at the end of the ``with``."""
+    """A connection that is opened for the first message and closed at the end of the ``with`` block."""
 
     def __init__(self, server: Server, messages_each: int = 100) -> None:
-        """:param messages_each: after as many a new connection is made: many servers end it after some hundred."""
+        """Prepare a connection. :param messages_each: reconnect after so many messages: many servers close it
+        after some hundred.
+        """
         self._server = server
         self._messages_each = messages_each
         self._smtp: smtplib.SMTP | None = None
         self._sent = 0
-        #: How many connections were made.
+        #: The number of connections made so far.
         self.opened = 0
 
     def __enter__(self) -> Connection:
@@ -72,13 +74,15 @@ class Connection:
             smtp.close()
 
     def send(self, sender: str, recipient: str, message: bytes, before_hand_over: Callable[[], bool]) -> str:
-        """Send one message to one recipient; the server's words when it has taken it.
+        """Send one message to one recipient; return the server's words of acceptance.
 
-        :param before_hand_over: called when the server is ready for the text, before any of it is sent.
-        :raises Unavailable: nothing was handed over, and nothing would be now. :raises Deferred: nothing was
-            taken.
-        :raises Refused: nor will it be. :raises Untold: the server may have it. :raises NotOurs: as
-            ``before_hand_over`` said.
+        :param before_hand_over: called when the server is ready for the text, before any of it is sent;
+            ``False``: do not send.
+        :raises Unavailable: nothing was handed over, and the server accepts nothing now.
+        :raises Deferred: the server asks to try later.
+        :raises Refused: the server refuses it permanently.
+        :raises Untold: the server may have accepted it.
+        :raises NotOurs: ``before_hand_over`` returned ``False``.
         """
         smtp = self._connected()
         try:
@@ -98,7 +102,7 @@ class Connection:
             self._reset()
             raise
         if not before_hand_over():
-            self._drop()  # (the server waits for the text: only the end of the connection takes DATA back)
+            self._drop()  # (after DATA the server waits for the text: only closing the connection aborts that)
             raise NotOurs
         try:
             smtp.send(_as_data(message))
@@ -147,8 +151,8 @@ class Connection:
                 smtp.close()
             raise Unavailable(_said(error.smtp_code, _bytes(error.smtp_error))) from error
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
-            # (UnicodeError: a host that is no name. ssl's own, also of a file of authorities that cannot be
-            # read, are OSErrors.)
+            # (UnicodeError: an invalid host name. Errors of ssl are OSErrors, also for an unreadable file of
+            # authorities.)
             if smtp is not None:
                 smtp.close()
             raise Unavailable(f"{server.host}:{server.port} does not take mail now: {error}") from error
@@ -158,7 +162,7 @@ class Connection:
         code, words = answer
         if 200 <= code < 300:
             return
-        if code == 421:  # it is about to end the connection
+        if code == 421:  # the server is about to close the connection
             self._drop()
             raise Unavailable(_said(code, words))
         if 500 <= code < 600 and code not in _OF_THE_CONNECTION:
@@ -166,7 +170,7 @@ class Connection:
         raise Deferred(_said(code, words))
 
     def _expect_of_sender(self, answer: tuple[int, bytes]) -> None:
-        """A sender that the server does not take is no message's fault: all of them have the same."""
+        """Check the answer to the sender: a refused sender is no message's fault, because all have the same."""
         try:
             self._expect(answer)
         except Refused as error:
@@ -191,11 +195,11 @@ class Connection:
 
 
 def _sign_in(smtp: smtplib.SMTP, server: Server) -> None:
-    """:raises smtplib.SMTPException: the server does not take it."""
+    """Sign in. :raises smtplib.SMTPException: the server refuses."""
     if server.username.isascii() and server.password.isascii():
         smtp.login(server.username, server.password)
         return
-    # (smtplib knows ASCII only; PLAIN is UTF-8 by its standard, RFC 4616.)
+    # (smtplib supports only ASCII; PLAIN is UTF-8 by RFC 4616.)
     told = base64.b64encode(f"\0{server.username}\0{server.password}".encode()).decode()
     code, words = smtp.docmd("AUTH", f"PLAIN {told}")
     if code != 235:
@@ -204,13 +208,14 @@ def _sign_in(smtp: smtplib.SMTP, server: Server) -> None:
 
 _LEADING_DOT = re.compile(rb"(?m)^\.")
 
-#: "Sign in first", "encrypt first", "I do not know that command": of our settings or of the server's, not of
-#: one message.
+#: Codes such as "sign in first", "encrypt first" and "unknown command": faults of the settings or of the
+#: server, not of one message.
 _OF_THE_CONNECTION = frozenset({500, 501, 502, 503, 504, 530, 534, 535, 538})
 
 
 def _as_data(message: bytes) -> bytes:
-    """As DATA takes it: a line that begins with a dot gets another one, and a dot alone is the end (RFC 5321, 4.5.2).
+    """Encode a message for DATA: a line that begins with a dot gets another one, and a single dot ends it (RFC
+    5321, 4.5.2).
 
     >>> _as_data(b"one\\r\\n.two\\r\\n")
     b'one\\r\\n..two\\r\\n.\\r\\n'
@@ -220,7 +225,8 @@ def _as_data(message: bytes) -> bytes:
 
 
 def _said(code: int, words: bytes) -> str:
-    """
+    """Return a server's answer as one line.
+
     >>> _said(451, b"4.7.1 Greylisted,\\ntry again")
     '451 4.7.1 Greylisted, try again'
     """

@@ -1,8 +1,8 @@
-"""The states of a delivery and the moves between them. Pure. Nothing else may set a state.
+"""The states of a delivery and the moves between them. Pure. Only these moves may set a state.
 
-A message is never sent twice by itself. The one moment in which nobody can tell whether a server has taken it
-is between handing it over and the server's answer; it is noted *before* that moment, and a sender that dies
-in it leaves a delivery that is ``uncertain``: a person decides.
+A message is never sent twice automatically, except to receivers that recognise duplicates. Between handing it over
+and the server's answer it is not known whether the server has accepted it. That state is stored *before* the
+hand-over, so a sender that dies meanwhile leaves an ``uncertain`` delivery, and a user decides.
 """
 
 from __future__ import annotations
@@ -13,32 +13,31 @@ from hadash.machines import Machine
 
 
 class State(StrEnum):
-    """Where a delivery is in its life."""
+    """The states of a delivery."""
 
-    #: Waits for its time and for a sender.
+    #: It waits for its time and for a sender.
     QUEUED = "queued"
     #: A sender has claimed it; nothing of it has been handed over.
     SENDING = "sending"
     #: It is being handed over now: the server may have it.
     HANDED_OVER = "handed_over"
-    #: The server has taken it. (What the servers after that one do with it is told by what comes back, if
-    #: anything does.)
+    #: The server has accepted it. (If a later server fails, the mail may be returned.)
     ACCEPTED = "accepted"
-    #: It will be tried again: the server said "later", or there was none.
+    #: It will be tried again: the server asked for that, or did not answer.
     DEFERRED = "deferred"
-    #: The server refuses it for good, every try is used up, or its time is over.
+    #: The server has refused it permanently, its tries are used up, or it has expired.
     FAILED = "failed"
-    #: The sender ended, or the connection did, while the server was taking it; or the database was put back
-    #: from a dump in which it still waits.
+    #: The sender or the connection ended before the server answered; or the database was restored from a dump
+    #: in which it still waits.
     UNCERTAIN = "uncertain"
-    #: A server has taken it, and a later one has sent it back.
+    #: A server has accepted it, and a later one has returned it.
     BOUNCED = "bounced"
-    #: Nobody wants it any more: the recipient has unsubscribed.
+    #: The recipient has unsubscribed.
     CANCELLED = "cancelled"
 
 
 class Event(StrEnum):
-    """What happens to a delivery."""
+    """The events of a delivery."""
 
     CLAIM = "claim"
     RELEASE = "release"
@@ -95,7 +94,7 @@ MOVES: dict[State, dict[Event, State]] = {
 }
 
 MACHINE = Machine("A delivery", MOVES)
-#: What a sender looks for.
+#: The states that a sender claims from.
 DUE = MACHINE.allowing(Event.CLAIM)
-#: Nothing happens to these by itself any more.
+#: The states that do not change automatically.
 SETTLED = frozenset({State.ACCEPTED, State.FAILED, State.UNCERTAIN, State.BOUNCED, State.CANCELLED})

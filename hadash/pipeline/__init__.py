@@ -1,1 +1,1 @@
-"""The pipeline: its jobs, when they run, what they are given of hadash's own knowledge, and carrying them out."""
+"""The pipeline: its jobs, their schedules, the snapshots that they read, and running them."""

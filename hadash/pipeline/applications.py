@@ -1,8 +1,9 @@
-"""Spark applications of this worker: each a process, ``python -m spark serve``, that carries out one job
-after the other.
+"""The Spark applications of this worker: each is a process, ``python -m spark serve``, that runs one job after
+the other.
 
-To start Spark takes longer than most jobs, so an application that has done its job waits a while for the next one
-(``HADASH_PIPELINE_IDLE_SECONDS``). It ends with this worker, however that ends: its standard input is a pipe from here.
+Starting Spark takes longer than most jobs, so an application waits a while for the next job
+(``HADASH_PIPELINE_IDLE_SECONDS``). It ends with this worker in any case, because its standard input is a pipe
+from the worker.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from spark.codes import FAILED
 
 log = logging.getLogger(__name__)
 
-#: Seconds for a process of Spark's to end when it is told to.
+#: Seconds for a Spark process to end after its input was closed.
 END_SECONDS = 20.0
 
-#: Lines of what a process has said last that are kept: of one that has died without a word they say why.
+#: The last lines of a process's error output that are kept: they explain an unexpected end.
 LINES_KEPT = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a job ended. ``code``: 0, or one of :mod:`spark.codes`; of a process that has died its own (``-9``:
-    killed). ``said``: its last word. ``died``: the process did not answer any more.
+    """The end of a job. ``code``: 0, or one of :mod:`spark.codes`; for a process that has died its exit code
+    (``-9``: killed). ``said``: its message. ``died``: the process has ended without an answer.
     """
 
     code: int
@@ -45,20 +46,23 @@ class Ended:
 
 
 class TookTooLong(Exception):
-    """A job was not done in the time that it had. Its process has been ended."""
+    """A job was not done in time. Its process was ended."""
 
 
 def command(with_kafka: bool) -> list[str]:
-    """What is started. (The database's address has a password in it, so it is in the environment.)"""
+    """Return the command that starts an application. (The database's address contains a password, so it is
+    passed in the environment.)
+    """
     back = ["nice", "-n", str(settings.PIPELINE_NICE)] if settings.PIPELINE_NICE else []
     found = [*back, sys.executable, "-m", "spark", "serve", "--lake", settings.LAKE]
     return [*found, "--with-kafka"] if with_kafka else found
 
 
 class Application:
-    """One process. It does one job at a time.
+    """One Spark process. It runs one job at a time.
 
-    :param with_kafka: whether it can read a Topic. :param environment: besides this process's.
+    :param with_kafka: whether it can read a Topic.
+    :param environment: variables in addition to those of this process.
     """
 
     def __init__(self, with_kafka: bool, environment: Mapping[str, str]) -> None:
@@ -85,8 +89,9 @@ class Application:
             reader.start()
 
     def carry_out(self, order: Sequence[str], seconds: float) -> Ended:
-        """Do one job. :param order: arguments of ``python -m spark``.
+        """Run one job.
 
+        :param order: the arguments of ``python -m spark``.
         :raises TookTooLong: it was not done within ``seconds``.
         """
         try:
@@ -112,11 +117,11 @@ class Application:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """End it by closing what it listens to, and by force if that does not help."""
+        """End the process by closing its standard input, and kill it if that does not help."""
         try:
             self._orders.close()
         except OSError:
-            pass  # it has gone by itself
+            pass  # it has already ended
         try:
             self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -143,7 +148,7 @@ class Application:
 
 
 class Applications:
-    """Those of this worker: as many as jobs are done at the same time."""
+    """The applications of this worker: as many as jobs run at the same time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -151,8 +156,8 @@ class Applications:
 
     @contextmanager
     def lent(self, with_kafka: bool, environment: Mapping[str, str]) -> Iterator[Application]:
-        """An application for one job: one that waits, or a new one. One that has ended is not kept, and none
-        after an exception.
+        """Lend an application for one job: an idle one, or a new one. It is not kept if it has ended, or after
+        an exception.
         """
         application = self._take(with_kafka) or Application(with_kafka, environment)
         try:
@@ -163,7 +168,7 @@ class Applications:
         self._keep(application)
 
     def warm_up(self, environment: Mapping[str, str]) -> None:
-        """Start one for the job that comes next, unless one waits already."""
+        """Start an application for the next job, unless one is idle."""
         with self._lock:
             waits = bool(self._idle)
         if not waits and settings.PIPELINE_IDLE_SECONDS > 0:
@@ -191,7 +196,7 @@ class Applications:
         timer.start()
 
     def _end(self, application: Application) -> None:
-        """(Unless somebody has taken it meanwhile.)"""
+        """End an application if it is still idle."""
         with self._lock:
             kept = [each for each in self._idle if each[0] is not application]
             mine = len(kept) < len(self._idle)
@@ -200,7 +205,7 @@ class Applications:
             application.end()
 
     def end_idle(self) -> None:
-        """End all that wait now."""
+        """End all idle applications."""
         with self._lock:
             idle, self._idle = self._idle, []
         for application, timer in idle:
@@ -208,5 +213,5 @@ class Applications:
             application.end()
 
 
-#: Of this process.
+#: The applications of this process.
 APPLICATIONS = Applications()

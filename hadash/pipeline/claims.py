@@ -1,7 +1,7 @@
-"""Who carries out a run: one worker, from when it takes it until its process has ended.
+"""Claims a run for one worker, until its process has ended.
 
-Until Spark has started, which may take minutes (it fetches what it lacks, or waits for executors), a run
-still waits. A lock of the database says that somebody has taken it; it goes with the worker.
+Until Spark has started, which may take minutes (it downloads packages, or waits for executors), a run has the
+state "waiting". A lock in the database marks it as claimed; the lock ends with the worker.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from contextlib import contextmanager
 import psycopg
 from django.db import connection
 
-#: The first half of the locks' keys, whose second half is the number of the run: no other lock of hadash's
-#: has two halves.
+#: The first part of the locks' keys, whose second part is the number of the run. No other lock of hadash has a
+#: key of two parts.
 _RUNS = 0x52756E
 
 
 @contextmanager
 def claimed(database: str, number: int) -> Iterator[bool]:
-    """Whether a run is this worker's until the block ends; else somebody else's.
+    """Claim a run until the block ends; yield ``False`` if another worker has it.
 
-    :param database: how it is reached. :raises psycopg.Error: it cannot be used.
+    :param database: the connection string of the database.
+    :raises psycopg.Error: it cannot be used.
     """
     with psycopg.connect(database, autocommit=True) as holder:
         row = holder.execute("SELECT pg_try_advisory_lock(%s, %s)", [_RUNS, number]).fetchone()
@@ -29,13 +30,13 @@ def claimed(database: str, number: int) -> Iterator[bool]:
         try:
             yield is_mine
         finally:
-            # Given back by name: a server that is only hung up on keeps it until it notices.
+            # Released explicitly: after a closed connection the server keeps the lock until it notices.
             if is_mine and not holder.broken:
                 holder.execute("SELECT pg_advisory_unlock(%s, %s)", [_RUNS, number])
 
 
 def is_claimed(number: int) -> bool:
-    """Whether some worker has taken a run."""
+    """Return whether a worker has claimed a run."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid "

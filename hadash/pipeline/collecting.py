@@ -1,4 +1,4 @@
-"""A snapshot: how every cluster is, and what hadash knows, at one moment, into the lake
+"""Takes a snapshot: writes the state of every cluster, and hadash's own data, at one moment to the lake
 (:mod:`hadash.lake.snapshots`).
 """
 
@@ -34,8 +34,8 @@ Tables = dict[str, list[Row]]
 
 @dataclass(frozen=True)
 class Taken:
-    """``rows`` by table. ``away``: clusters that did not answer; ``lacking``: what else could not be learnt,
-    in sentences.
+    """A snapshot that was taken. ``rows``: the number of rows by table. ``away``: clusters that did not answer;
+    ``lacking``: sentences about other data that could not be read.
     """
 
     at: datetime
@@ -45,12 +45,13 @@ class Taken:
 
 
 def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> Taken:
-    """Collect a snapshot and write it. Clusters are asked one after the other; one that does not answer is
-    noted as away. Of one that is generated the lake has what it would say.
+    """Collect a snapshot and write it. Clusters are asked one after the other; a cluster that does not answer
+    is marked as such. The data of generated clusters are read from the lake.
 
-    :param tell: hears what is done now, how many clusters are done, and of how many.
-    :raises OSError: the lake cannot be written to. :raises StoreUnavailable: ZooKeeper does not answer,
-        without which nobody knows what is bound where. No snapshot is made then.
+    :param tell: called with the current step, the number of clusters done, and their total.
+    :raises OSError: the lake cannot be written to.
+    :raises StoreUnavailable: ZooKeeper does not answer, so the bindings are not known. No snapshot is made
+        then.
     """
     at = timezone.now()
     before = snapshots.newest(store)
@@ -95,7 +96,9 @@ def _add(tables: Tables, more: Tables) -> None:
 
 
 def _zookeeper_of(cluster: Cluster) -> str:
-    """The servers of its own ZooKeeper: as registered, or as DiDi's engine needs them anyway."""
+    """Return the hosts of a cluster's own ZooKeeper: as registered, or as registered for DiDi's engine; else
+    empty.
+    """
     if cluster.zookeeper_hosts:
         return cluster.zookeeper_hosts
     pairs = Pair.objects.filter(dialect=Pair.Dialect.DIDI)
@@ -104,12 +107,12 @@ def _zookeeper_of(cluster: Cluster) -> str:
 
 
 def _own_denials(cluster: Cluster) -> set[tuple[str, str]]:
-    """(Topic, principal) of the rules that hadash has made there."""
+    """Return (Topic, principal) of the rules that hadash has made on a cluster."""
     return set(WriteDenial.objects.filter(cluster=cluster).values_list("topic", "principal"))
 
 
 def of_cluster(cluster: str, found: Survey, own_denials: set[tuple[str, str]]) -> Tables:
-    """The rows of one cluster that has answered. Pure."""
+    """Return the rows of one cluster that has answered. Pure."""
     return {
         "clusters": [
             {
@@ -196,7 +199,7 @@ def of_cluster(cluster: str, found: Survey, own_denials: set[tuple[str, str]]) -
     }
 
 
-# -- what hadash knows -------------------------------------------------------------------------------------------
+# -- hadash's own data -------------------------------------------------------------------------------------------
 
 
 def _known() -> Tables:
@@ -255,7 +258,7 @@ def _known() -> Tables:
                 "source": mirror.source.name,
                 "target": mirror.target.name,
                 "topics": mirror.topics,
-                # (While a switch turns it round it is stopped for a moment, and nothing is wrong with it.)
+                # (While a switch turns it round it is stopped for a moment, which is not a fault.)
                 "state": Mirror.State.TURNING.value if mirror.turning else mirror.state,
                 "fault": mirror.fault,
             }
@@ -265,7 +268,9 @@ def _known() -> Tables:
 
 
 def _named(rows: QuerySet[Any, Any], *names: str) -> Iterator[Row]:
-    """Rows of values as rows of a table. (A fleet may have a million declarations: they are read in pieces.)"""
+    """Yield tuples of values as rows of a table. (A fleet may have a million declarations: they are read in
+    pieces.)
+    """
     for row in rows.iterator():
         yield dict(zip(names, row, strict=True))
 
@@ -273,7 +278,7 @@ def _named(rows: QuerySet[Any, Any], *names: str) -> Iterator[Row]:
 def _documents(
     documents: dict[str, BindingDocument | None], pairs_of_appid: dict[str, list[str]]
 ) -> Iterator[Row]:
-    """(One that cannot be read, or whose AppID nobody has registered, binds nothing that a pair knows of.)"""
+    """Yield the rows of binding documents, without those that cannot be read or whose AppID is in no pair."""
     for appid, document in documents.items():
         if document is not None:
             for pair in pairs_of_appid.get(appid, ()):
@@ -281,7 +286,7 @@ def _documents(
 
 
 def _lag(since: datetime | None, until: datetime) -> Iterator[Row]:
-    """The samples of all mirrors since the snapshot before: each stands in one snapshot."""
+    """Yield the lag samples of all mirrors since the previous snapshot: each is in one snapshot."""
     found = LagSample.objects.filter(at__lte=until)
     if since is not None:
         found = found.filter(at__gt=since)

@@ -1,4 +1,6 @@
-"""Times in the form of cron, in UTC: minute, hour, day of the month, month, day of the week. Celery's own. Pure."""
+"""Schedules as in cron, in UTC: minute, hour, day of the month, month, day of the week, as Celery reads them.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,14 @@ from celery.schedules import ParseException, crontab
 
 from hadash.sentences import Sentence, say
 
-#: Characters: enough for every minute by name.
+#: Characters of a schedule, at most: enough to list every minute.
 MAX_LENGTH = 200
 
 _FIELDS = 5
 
 
 class NoSuchTime(ValueError):
-    """A text that is no time. ``sentence`` says why."""
+    """A text is not a valid schedule. ``sentence`` says why."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -24,9 +26,9 @@ class NoSuchTime(ValueError):
 
 
 def validated(text: str) -> str:
-    """The same time with one space between its fields.
+    """Return a schedule with one space between its fields.
 
-    :raises NoSuchTime: it is none, or none that ever comes.
+    :raises NoSuchTime: it is not valid, or never comes.
 
     >>> validated(" */10  * * * * ")
     '*/10 * * * *'
@@ -54,16 +56,16 @@ def validated(text: str) -> str:
     return cron
 
 
-#: Answers of :func:`following` that a process remembers: every page asks whether a job is overdue, and to
-#: take a time apart costs more than a query.
+#: Results of :func:`following` that a process caches: every page checks whether a job is overdue, and parsing a
+#: schedule costs more than a query.
 REMEMBERED = 256
 
 
 @lru_cache(maxsize=REMEMBERED)
 def following(cron: str, after: datetime) -> datetime:
-    """The first moment after ``after``.
+    """Return the first time of a schedule after ``after``.
 
-    :param cron: one that is :func:`validated`.
+    :param cron: the result of :func:`validated`.
 
     >>> following("30 2 * * *", datetime(2026, 11, 22, 2, 30, tzinfo=UTC)).isoformat()
     '2026-11-23T02:30:00+00:00'
@@ -76,7 +78,7 @@ def following(cron: str, after: datetime) -> datetime:
 
 
 def _sunday_as_zero(days: str) -> str:
-    """cron(8) takes 7 for Sunday as well; Celery's knows 0 only.
+    """Replace 7 for Sunday by 0: cron(8) accepts both, Celery only 0.
 
     >>> _sunday_as_zero("7"), _sunday_as_zero("1,5-7"), _sunday_as_zero("0-7"), _sunday_as_zero("mon-fri")
     ('0', '1,5-6,0', '0-6,0', 'mon-fri')

@@ -1,4 +1,4 @@
-"""The jobs of the pipeline: what each is for, and when it runs where nobody has said otherwise."""
+"""The jobs of the pipeline: their purposes, their default schedules, and the data that they need."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Job = Run.Job
 
 
 class Need(Enum):
-    """What has to be there before a job can make anything: in the lake, or, of ``TOPIC``, in the settings.
-    What is being made just now (:data:`MAKES`) is waited for.
+    """The data that a job needs: in the lake, or for ``TOPIC`` in the settings. Data that another job is making
+    just now (:data:`MAKES`) are awaited.
     """
 
     TOPIC = "topic"
@@ -24,13 +24,13 @@ class Need(Enum):
     SNAPSHOT = "snapshot"
 
 
-#: The job that makes what others need. (A snapshot is made so often that the last one will do.)
+#: The jobs that make the data of others. (Snapshots are made so often that the last one suffices.)
 MAKES: dict[Need, Job] = {Need.FACTS: Job.FACTS}
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """One job. ``cron``: when it runs at first. ``with_spark``: in a Spark application."""
+    """One job. ``cron``: its default schedule. ``with_spark``: whether it runs in a Spark application."""
 
     job: Job
     does: Sentence
@@ -39,8 +39,8 @@ class About:
     needs: tuple[Need, ...] = (Need.FACTS, Need.SNAPSHOT)
 
 
-#: All that there can be, in the order in which each needs what those before it have made. What is due at the
-#: same time is done in this order, in one Spark application.
+#: All jobs, in an order in which each follows those whose results it needs. Jobs that are due at the same time
+#: run in this order, in one Spark application.
 JOBS: dict[Job, About] = {
     each.job: each
     for each in (
@@ -96,7 +96,7 @@ JOBS: dict[Job, About] = {
 
 
 def offered() -> dict[Job, About]:
-    """Those that there are in this installation: who has not said which Topic reports come on has no job that
-    reads it.
+    """Return the jobs of this installation: without a Topic for reports (``HADASH_LAKE_TOPIC``) there is no job
+    that reads it.
     """
     return {job: about for job, about in JOBS.items() if Need.TOPIC not in about.needs or settings.LAKE_TOPIC}

@@ -1,4 +1,4 @@
-"""Tables: when each job runs."""
+"""Tables: the schedules of the jobs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from hadash.pipeline.cron import MAX_LENGTH
 
 
 class Schedule(models.Model):
-    """When a job runs. (Rows are made by :func:`hadash.pipeline.schedules.known`.)"""
+    """The schedule of a job. (:func:`hadash.pipeline.schedules.known` makes the rows.)"""
 
     job = models.CharField(max_length=10, choices=Run.Job.choices, unique=True)
     #: Five fields, in UTC; see :mod:`hadash.pipeline.cron`.
     cron = models.CharField(max_length=MAX_LENGTH)
     enabled = models.BooleanField(default=True)
-    #: Until when it was looked at what is due.
+    #: Runs that were due until this time have been handled.
     looked_at = models.DateTimeField()
-    #: When it was due last while the run before still went on: that one was left out.
+    #: When a run was last skipped because the previous one was still under way.
     left_out_at = models.DateTimeField(null=True)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     changed_at = models.DateTimeField(null=True)

@@ -1,8 +1,7 @@
-"""Carrying out one run of one job: in this process, or in one of Spark's (:mod:`hadash.pipeline.applications`).
+"""Runs one run of one job: in this process, or in a Spark process (:mod:`hadash.pipeline.applications`).
 
-Whatever happens to the worker, the run ends: Spark's process ends with its standard input, the lock of the
-job goes with its connection to the database, and :func:`settle_dead` says of a run without the lock that it
-has failed.
+Even if the worker dies, the run ends: Spark's process ends with its standard input, the lock of the job ends
+with its connection to the database, and :func:`settle_dead` marks a run without the lock as failed.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ log = logging.getLogger(__name__)
 
 
 class Outcome(Enum):
-    """What became of a run. ``FAILED`` may be tried again; ``REFUSED`` fails again however often."""
+    """The result of a run. ``FAILED`` may be tried again; ``REFUSED`` would fail again each time."""
 
     PUBLISHED = "published"
     FAILED = "failed"
     REFUSED = "refused"
-    #: Somebody else has begun it, or runs the same job.
+    #: Another worker has begun it, or runs the same job.
     NOT_MINE = "not mine"
 
 
 def conninfo() -> str:
-    """How the jobs reach the database that Django uses, with everything that PostgreSQL's own library is
-    told: certificates, too.
+    """Return the connection string with which jobs reach Django's database, with all parameters of PostgreSQL's
+    own library, such as certificates.
     """
     known = {each.keyword.decode() for each in Conninfo.get_defaults()}
     told = connection.get_connection_params()
@@ -54,16 +53,17 @@ def conninfo() -> str:
 
 
 def kept() -> Kept:
+    """Return how many runs are kept, and for how many days."""
     return Kept(settings.PIPELINE_KEEP, settings.PIPELINE_KEEP_DAYS)
 
 
 def settle_dead(job: str) -> int:
-    """Say of a run whose process has died that it has failed; how many it was."""
+    """Mark runs of a job whose process has died as failed; return how many."""
     return runs.settle_dead(conninfo(), job)
 
 
 def carry_out(number: int) -> Outcome:
-    """Carry out a run that waits and that no other worker has taken. It says itself, in its row, how it ended."""
+    """Carry out a waiting run, unless another worker has claimed it. Its row will have the result, too."""
     with ids.bound(run=str(number)), claims.claimed(conninfo(), number) as is_mine:
         return _carry_out(number) if is_mine else Outcome.NOT_MINE
 
@@ -84,7 +84,7 @@ def _carry_out(number: int) -> Outcome:
 
 
 def _fail(number: int, why: str) -> None:
-    """Of a run that has not said itself that it has ended."""
+    """Mark a run as failed, unless it has already recorded its end."""
     now = timezone.now()
     Run.objects.filter(pk=number, state__in=(Run.State.WAITING, Run.State.RUNNING)).update(
         state=Run.State.FAILED, ended_at=now, fault=why[: runs.MAX_FAULT]
@@ -131,7 +131,7 @@ def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
             current.publish(store, make(current, store), kept())
     except (runs.Busy, runs.NotWaiting):
         return Outcome.NOT_MINE
-    except Exception as error:  # whatever it is: the run says so, and the worker goes on
+    except Exception as error:  # any error is stored in the run, and the worker continues
         log.exception("run %d of %s has failed", run.pk, run.job)
         _fail(run.pk, str(error) or type(error).__name__)
         return Outcome.FAILED
@@ -142,7 +142,7 @@ def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
 
 
 def order(run: Run) -> list[str]:
-    """What a Spark application is told for a run: arguments of ``python -m spark``."""
+    """Return the arguments of ``python -m spark`` for a run."""
     pairs = [
         f"{cluster.name}={pair.name}"
         for pair in Pair.objects.select_related("first", "second")
@@ -159,7 +159,7 @@ def order(run: Run) -> list[str]:
     if pairs:
         told += ["--pairs", ",".join(pairs)]
     if run.job == Run.Job.FROM_KAFKA:
-        # (How the cluster is reached has a password in it, so it is in a file.)
+        # (The cluster's properties contain a password, so they are in a file.)
         told += ["--topic", settings.LAKE_TOPIC, "--kafka", settings.LAKE_TOPIC_PROPERTIES]
     return told
 
@@ -169,7 +169,7 @@ def _environment() -> dict[str, str]:
 
 
 def warm_up() -> None:
-    """Start Spark before the first job of this worker is there: when a worker starts, some mostly are due."""
+    """Start Spark before the first job of this worker: jobs are mostly due when a worker starts."""
     if settings.LAKE:
         APPLICATIONS.warm_up(_environment())
 
@@ -179,7 +179,7 @@ def _with_spark(run: Run) -> Outcome:
         with APPLICATIONS.lent(run.job == Run.Job.FROM_KAFKA, _environment()) as application:
             ended = application.carry_out(order(run), settings.PIPELINE_JOB_SECONDS)
             if ended.code == FAILED:
-                application.end()  # whatever it has stumbled over, the next try begins with a new one
+                application.end()  # the next try begins with a new process
     except TookTooLong:
         _fail(
             run.pk, f"It was ended after {settings.PIPELINE_JOB_SECONDS:.0f} s (HADASH_PIPELINE_JOB_SECONDS)."
@@ -189,10 +189,10 @@ def _with_spark(run: Run) -> Outcome:
         return Outcome.PUBLISHED
     log.warning("run %d of %s has ended with %d: %s", run.pk, run.job, ended.code, ended.said)
     if ended.code == TAKEN:
-        return Outcome.NOT_MINE  # it waits for its turn, or somebody else has begun it
+        return Outcome.NOT_MINE  # it waits for its turn, or another worker has begun it
     if Run.objects.filter(pk=run.pk, state=Run.State.PUBLISHED).exists():
-        return Outcome.PUBLISHED  # it has stumbled over its own end
-    # (Unless it has said so itself: then its own words stay.)
+        return Outcome.PUBLISHED  # it failed only after publishing
+    # (A message that the run itself has stored is kept.)
     _fail(run.pk, _died(ended) if ended.died else ended.said)
     return Outcome.REFUSED if ended.code == UNUSABLE else Outcome.FAILED
 

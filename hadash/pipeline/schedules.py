@@ -1,4 +1,4 @@
-"""When jobs run: schedules, "run now", trying again, alarms. The only door for all of these."""
+"""Schedules of jobs, running a job now, retries, and alarms. The only place that does these."""
 
 from __future__ import annotations
 
@@ -33,20 +33,19 @@ log = logging.getLogger(__name__)
 #: Hands a run to a worker.
 HandOver = Callable[[Run], None]
 
-#: How far back the first look at a new schedule goes: further than one of those that there are at first comes round.
+#: How far back the first look at a new schedule goes: further than the interval of each default schedule.
 FIRST_LOOK = timedelta(days=2)
 
 UNDER_WAY = (Run.State.WAITING, Run.State.RUNNING)
 
 
-# -- what there is -----------------------------------------------------------------------------------------------
+# -- overview -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A job with what people want to know of it. ``under_way``: the run that waits or goes on. ``ended``: the
-    one that ended last. ``published``: the one that readers see. ``alarm``: what is wrong with it; ``None``
-    when nothing is.
+    """A job with its status. ``under_way``: the run that waits or runs. ``ended``: the run that ended last.
+    ``published``: the run that readers see. ``alarm``: what is wrong; ``None`` when nothing is.
     """
 
     about: About
@@ -59,8 +58,8 @@ class Scheduled:
 
 
 def known() -> dict[Job, Schedule]:
-    """The schedule of each job. One that is new is due at once: nobody wants to wait for tomorrow to see what
-    it makes.
+    """Return the schedule of each job; missing rows are created. A new job is due at once, so that its results
+    need not be awaited until the next day.
     """
     jobs = offered()
     rows = {Job(row.job): row for row in Schedule.objects.select_related("changed_by")}
@@ -76,7 +75,7 @@ def known() -> dict[Job, Schedule]:
 
 
 def overview() -> list[Scheduled]:
-    """All jobs that are offered, in the order in which each needs what those before it have made."""
+    """Return all jobs of this installation, in the order of :data:`hadash.pipeline.jobs.JOBS`."""
     schedules = known()
     under_way = _under_way()
     ended = _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
@@ -96,12 +95,12 @@ def overview() -> list[Scheduled]:
 
 
 def _under_way() -> dict[str, Run]:
-    """By job, the run that goes on, or the one that waits."""
+    """Return, by job, the run that runs, or the one that waits."""
     return {run.job: run for run in Run.objects.filter(state__in=UNDER_WAY).order_by("-state", "pk")}
 
 
 def _newest(which: Q) -> dict[str, Run]:
-    """By job, the run that ended last."""
+    """Return, by job, the run that ended last."""
     found = Run.objects.filter(which).order_by("job", "-ended_at", "-pk").distinct("job")
     return {run.job: run for run in found}
 
@@ -111,8 +110,8 @@ def _next_at(schedule: Schedule) -> datetime | None:
 
 
 def _overdue(schedule: Schedule, published: Run | None) -> timedelta | None:
-    """For how long a run should have been announced that was not; ``None`` when all is well. (In a new
-    installation a job stays due until there is something to make it of.)
+    """Return for how long the creation of a run is overdue; ``None`` when it is not. (In a new installation a
+    job stays due until its input exists.)
     """
     if not schedule.enabled or published is None:
         return None
@@ -121,10 +120,10 @@ def _overdue(schedule: Schedule, published: Run | None) -> timedelta | None:
 
 
 def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None = None) -> Sentence | None:
-    """What is wrong with a job: it has failed and is not tried again, no worker takes it, it never ends, or
-    nobody announces it.
+    """Return what is wrong with a job; ``None`` when nothing is: it has failed and is not tried again, no
+    worker takes it, it does not end, or beat does not create runs.
 
-    What people see then is of the last run that was published.
+    Readers see the last published run then.
     """
     if under_way is not None and under_way.state == Run.State.RUNNING and under_way.began_at is not None:
         longest = timedelta(seconds=settings.PIPELINE_JOB_SECONDS)
@@ -158,7 +157,7 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
 
 
 def alarms() -> int:
-    """How many jobs something is wrong with. Four queries."""
+    """Return the number of jobs with an alarm. Four queries."""
     if not settings.LAKE:
         return 0
     under_way = _under_way()
@@ -170,16 +169,17 @@ def alarms() -> int:
     )
 
 
-# -- what people do ----------------------------------------------------------------------------------------------
+# -- actions of users ----------------------------------------------------------------------------------------------
 
 
 def change(
     user: Any, job: Job, text: str | None, enabled: bool | None, address: str | None = None
 ) -> Schedule:
-    """Another time for a job, or none; what is ``None`` stays.
+    """Change the schedule of a job, or disable it; ``None`` keeps a value.
 
     :param text: see :mod:`hadash.pipeline.cron`.
-    :raises PermissionDenied: ``user`` may not. :raises Refused: the time is none, or the job is not offered.
+    :raises PermissionDenied: ``user`` may not.
+    :raises Refused: the schedule is not valid, or the job is not offered.
     """
     if not may(user, CHANGE_SCHEDULE):
         raise PermissionDenied("You may not change when jobs run.")
@@ -199,7 +199,7 @@ def change(
         after = {"cron": schedule.cron, "enabled": schedule.enabled}
         if before != after:
             schedule.changed_by, schedule.changed_at = user, timezone.now()
-            # What would have been due by the new time before now is not.
+            # Times of the new schedule before now are not due.
             schedule.looked_at = schedule.changed_at
             schedule.save()
             record(user, "schedule", f"job {job.value}", address, before=before, after=after)
@@ -207,10 +207,10 @@ def change(
 
 
 def run_now(user: Any, job: Job, hand_over: HandOver, address: str | None = None) -> Run:
-    """A run of a job, as soon as a worker has time.
+    """Create a run of a job, which begins as soon as a worker is free.
 
-    :raises PermissionDenied: ``user`` may not. :raises Refused: one is under way already, there is no lake,
-        or the job is not offered.
+    :raises PermissionDenied: ``user`` may not.
+    :raises Refused: one is under way already, there is no lake, or the job is not offered.
     """
     if not may(user, RUN_JOB):
         raise PermissionDenied("You may not have jobs run.")
@@ -239,11 +239,13 @@ def _check_offered(job: Job) -> None:
         )
 
 
-# -- what beat does ----------------------------------------------------------------------------------------------
+# -- actions of beat ----------------------------------------------------------------------------------------------
 
 
 def look(hand_over: HandOver) -> None:
-    """Announce what is due, say what has died, and hand over what waits. Called every few seconds, by one at a time."""
+    """Create runs that are due, settle dead ones, and hand waiting runs to workers. Called every few seconds,
+    by one process at a time.
+    """
     if not settings.LAKE:
         return
     for run in Run.objects.filter(state=Run.State.RUNNING):
@@ -259,7 +261,7 @@ def look(hand_over: HandOver) -> None:
     waiting = Run.objects.filter(state=Run.State.WAITING, due_at__lte=now)
     for run in waiting.filter(Q(handed_at=None) | Q(handed_at__lt=again)).order_by("due_at", "pk"):
         if run.handed_at is None and _waits_for(Job(run.job)) & making:
-            # What it is made from is being made. It is not late: from when on it may begin is not yet known.
+            # Its input is being made. It is not late: it may begin only when that is done.
             Run.objects.filter(pk=run.pk).update(due_at=now)
         elif not claims.is_claimed(run.pk):
             if run.handed_at is not None:
@@ -268,13 +270,13 @@ def look(hand_over: HandOver) -> None:
 
 
 def _waits_for(job: Job) -> set[Job]:
-    """The jobs that make what it needs."""
+    """Return the jobs that make the data that a job needs."""
     return {MAKES[need] for need in JOBS[job].needs if need in MAKES}
 
 
 def _announce(schedule: Schedule, now: datetime) -> None:
-    """A run that is due. While the one before goes on it is left out: it would only do the same again. And
-    while there is nothing to make anything of, it stays due.
+    """Create a run that is due. It is skipped while the previous one is under way, because it would do the
+    same. While there is no input for it, it stays due.
     """
     job = Job(schedule.job)
     if not _has_something(job):
@@ -295,7 +297,7 @@ def _announce(schedule: Schedule, now: datetime) -> None:
 
 
 def _has_something(job: Job) -> bool:
-    """Whether there is anything that a job could be made of: a new installation has no reports, and no snapshot."""
+    """Return whether the input of a job exists: a new installation has no reports, and no snapshot."""
     needs = [need for need in offered()[job].needs if need is not Need.TOPIC]
     if not needs or Run.objects.filter(job=job, state=Run.State.PUBLISHED).exists():
         return True
@@ -308,7 +310,7 @@ def _has_something(job: Job) -> bool:
         }
         return all(has[need]() for need in needs)
     except (LakeError, OSError):
-        return True  # the run will say what is wrong with it
+        return True  # the run will report the fault
 
 
 def _hand(run: Run, hand_over: HandOver) -> None:
@@ -317,9 +319,10 @@ def _hand(run: Run, hand_over: HandOver) -> None:
 
 
 def try_again(failed: Run) -> Run | None:
-    """Another try of a run that has failed, a little later; ``None`` and an alarm when there were enough.
+    """Create another run for a failed one, to begin a little later; ``None``, with an alarm, when its retries
+    are used up.
 
-    (One whose process has stumbled after it was published has not failed.)
+    (A run whose process failed after publishing has not failed.)
     """
     failed.refresh_from_db()
     if failed.state != Run.State.FAILED:
@@ -338,11 +341,11 @@ def try_again(failed: Run) -> Run | None:
                 attempt=failed.attempt + 1,
             )
     except IntegrityError:
-        return None  # one waits already
+        return None  # a run is waiting already
 
 
 def alarm(failed: Run) -> None:
-    """Say that nobody will try it again. (Pages say so, too, until a run is published.)"""
+    """Log that a run is not tried again. (Pages show that, too, until a run is published.)"""
     log.error(
         "ALARM: the job %s has failed, try %d of %d: %s. What people see stays that of the last run.",
         failed.job,

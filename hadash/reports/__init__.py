@@ -1,1 +1,1 @@
-"""Reports: what stands in them, for whom, when, and how they look as mail, page, text and PDF."""
+"""Reports: their content, recipients and schedules, and their forms as mail, page, text and PDF."""

@@ -1,4 +1,4 @@
-"""Where people and owners get their mail, and how they want it. The only door for changing it."""
+"""Sets the mail addresses and mail preferences of people and owners. The only place that changes them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from hadash.reports.models import MailPreference, OwnerAddress
 
 
 def address_is_own(user: Any) -> bool:
-    """Whether somebody sets their address here. What the provider of accounts says of a person is changed there."""
+    """Return whether a user sets their address in hadash. Data from an identity provider are changed there."""
     return bool(user.has_usable_password())
 
 
 def set_own(user: Any, address: str, language: str, zone: str, ip: str | None = None) -> None:
+    """Store a user's own preferences, and the address unless an identity provider sets it."""
     with transaction.atomic():
         MailPreference.objects.update_or_create(user=user, defaults={"language": language, "zone": zone})
         if address_is_own(user) and address != user.email:
@@ -27,7 +28,11 @@ def set_own(user: Any, address: str, language: str, zone: str, ip: str | None = 
 
 
 def set_owner(actor: Any, owner: str, address: str, language: str, zone: str, ip: str | None = None) -> None:
-    """:param address: empty: the owner gets no mail any more. :raises PermissionDenied: ``actor`` may not."""
+    """Store the address and preferences of an owner.
+
+    :param address: empty: the owner gets no more mail.
+    :raises PermissionDenied: ``actor`` may not.
+    """
     if not may(actor, MANAGE_REPORTS):
         raise PermissionDenied("You may not change reports.")
     with transaction.atomic():

@@ -1,8 +1,8 @@
-"""The charts of reports, drawn as SVG: in a mail they are rasterised (no mail program shows SVG), on the page
-and in the PDF they stay what they are.
+"""Draws the charts of reports as SVG. Mails contain them as PNG (no mail program shows SVG), pages and PDFs as
+SVG.
 
-Pure. The colours are those of the pages in the light: a cluster's hue says which cluster it is and nothing
-else, all the rest is grey, and what is bad is marked as well as coloured.
+Pure. The colours are those of the pages in light mode: hues are reserved for clusters, all else is grey, and
+bad values are marked as well as coloured.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-#: Mail is 600 pixels wide, with 24 on either side.
+#: Pixels. Mail is 600 pixels wide, with margins of 24.
 WIDTH, HEIGHT = 552, 180
 
 INK, QUIET, LINE, SURFACE = "#1f2328", "#5b6570", "#d5d9de", "#ffffff"
 BAD, WAITING, FINE = "#a4232b", "#8a5a00", "#1d6b43"
-#: Of greys, from strong to faint.
+#: Greys from strong to faint.
 GREYS = ("#3b4450", "#8b95a1", "#c3c9d0")
 #: Pixels from one bar to the next.
 _BAR_STEP = 24
-#: Pixels of a bold letter at most, but for the widest.
+#: The largest width of a bold letter in pixels, except for the widest letters.
 _LETTER = 9.0
-#: What no XML may have (XML 1.0, 2.2): a client.id may.
+#: Characters that XML must not contain (XML 1.0, 2.2), but a client.id may.
 _NOT_OF_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: What machines have for Latin and for Chinese letters.
+#: Common fonts for Latin and Chinese letters.
 FONTS = "DejaVu Sans, Noto Sans, Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """``values``: one a day; ``None`` is a gap, and is drawn as one."""
+    """A line of a chart. ``values``: one for each day; ``None`` is drawn as a gap."""
 
     name: str
     values: Sequence[float | None]
@@ -46,10 +46,11 @@ def lines(
     top: float | None = None,
     height: int = HEIGHT,
 ) -> str:
-    """Lines over days.
+    """Return a chart with lines over days.
 
-    :param labels: below the first and the last day. :param limit: a line with its name, such as the RPO.
-        :param top: of the axis; ``None``: just above the largest value.
+    :param labels: the labels below the first and the last day.
+    :param limit: the value and name of a limit, such as the RPO.
+    :param top: the end of the axis; ``None``: just above the largest value.
     """
     ends = [(each, next((v for v in reversed(each.values) if v is not None), None)) for each in series]
     said = [
@@ -95,9 +96,9 @@ def lines(
 
 
 def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = GREYS[0]) -> str:
-    """Bars beside their names, the first on top.
+    """Return a chart with bars beside their names, the first on top.
 
-    :param rows: (name, value, what stands behind the bar; empty for the value itself).
+    :param rows: (name, value, text behind the bar; empty for the value itself).
     """
     left, right, step = 170, 90, _BAR_STEP
     inner = WIDTH - left - right
@@ -115,12 +116,12 @@ def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = G
 
 
 def bars_height(count: int) -> int:
-    """Pixels of :func:`bars` with as many."""
+    """Return the height of :func:`bars` with so many rows, in pixels."""
     return 12 + _BAR_STEP * max(1, count)
 
 
 def _runs(values: Sequence[float | None]) -> list[list[tuple[int, float]]]:
-    """What can be joined by a line: values that follow each other.
+    """Return the runs of values without gaps, which a line can join.
 
     >>> _runs([1, 2, None, 3])
     [[(0, 1), (1, 2)], [(3, 3)]]
@@ -139,7 +140,7 @@ def _runs(values: Sequence[float | None]) -> list[list[tuple[int, float]]]:
 def _apart(
     labels: Sequence[tuple[float, str, str]], distance: float, lowest: float, highest: float
 ) -> list[tuple[float, str, str]]:
-    """Labels moved down until none lies on another.
+    """Return the labels, moved so that none overlaps another.
 
     >>> [level for level, *_ in _apart([(10, "a", ""), (12, "b", ""), (80, "c", "")], 14, 0, 100)]
     [10, 24, 80]
@@ -153,7 +154,7 @@ def _apart(
 
 
 def _nice(value: float) -> float:
-    """The next of 1, 2, 5, 10, 20, …
+    """Return the next larger one of 1, 2, 5, 10, 20, …
 
     >>> [_nice(each) for each in (0.3, 1, 7, 81)]
     [0.5, 1, 10, 100]
@@ -168,7 +169,8 @@ def _nice(value: float) -> float:
 
 
 def _short(value: float) -> str:
-    """
+    """Return a number as a short text.
+
     >>> [_short(each) for each in (0.25, 3, 12.4, 12_345, 3_000_000)]
     ['0.25', '3', '12.4', '12.3k', '3M']
     """
@@ -179,7 +181,7 @@ def _short(value: float) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """A long name by its end, which tells more."""
+    """Shorten a long name to its end, which is more specific."""
     return text if len(text) <= most else "…" + text[-(most - 1) :]
 
 

@@ -1,4 +1,4 @@
-"""One issue of a schedule: a report for each view, and a mail for each reader, in one transaction."""
+"""Makes one issue of a schedule: a report for each view, and a mail for each reader, in one transaction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hadash.reports.text import text_of
 
 
 def make(issue: ReportIssue, now: datetime) -> Readers:
-    """Make the editions of an issue, and queue their mail; who gets it. Nothing of it is kept when any of it fails."""
+    """Make the editions of an issue, and queue their mail; return the readers. If anything fails, nothing is kept."""
     schedule = issue.schedule
     readers = readers_of(schedule, _pair_of(issue))
     by_view: dict[View, list[Reader]] = defaultdict(list)
@@ -56,12 +56,12 @@ def make(issue: ReportIssue, now: datetime) -> Readers:
 
 
 def _pair_of(issue: ReportIssue) -> Pair | None:
-    """Of the switch that it is about; ``None`` for what is made at a time."""
+    """Return the pair of the switch that an issue is about; ``None`` for a scheduled one."""
     return Pair.objects.filter(switches__key=issue.about).first() if issue.about else None
 
 
 def _edition(issue: ReportIssue, view: View, now: datetime) -> Content:
-    """Keep what readers of a view get; what is sent to them."""
+    """Store the edition for a view; return the content of its mails."""
     edition = ReportEdition(
         issue=issue,
         language=view.language,
@@ -72,7 +72,7 @@ def _edition(issue: ReportIssue, view: View, now: datetime) -> Content:
     )
     edition.save()
     with translation.override(view.language), timezone.override(ZoneInfo(view.zone)):
-        # (The page of what is an owner's is for those who manage reports: the owner may have no account.)
+        # (The page of an owner's edition is for managers of reports: the owner may have no account.)
         page = reverse("report", args=[edition.pk])
         address = "" if view.owner else urljoin(settings.PUBLIC_URL, page)
         report = built(Kind(issue.schedule.kind), view, now, address, issue.about)
@@ -92,17 +92,15 @@ def _edition(issue: ReportIssue, view: View, now: datetime) -> Content:
 
 
 def built(kind: Kind, view: View, now: datetime, url: str, about: str = "") -> Report:
-    """In the language and zone that are active: for a mail, and for a look at it before a schedule is saved.
+    """Return a report in the active language and zone, for a mail or a preview.
 
-    :param about: what it is about, when something has happened: key of a switch.
+    :param about: the key of the switch that it is about; empty for scheduled kinds.
     """
     return BUILDERS[kind](view, now, url, about)
 
 
 def preview(kind: Kind, view: View, about: str = "") -> Report | None:
-    """What it would be now, in the language and zone that are active; ``None``: there is nothing that it
-    could tell of.
-    """
+    """Return the report as it would be now, in the active language and zone; ``None``: its switch does not exist."""
     try:
         return built(kind, view, timezone.now(), "", about)
     except NoSuchSwitch:

@@ -1,4 +1,4 @@
-"""The tables of a report as CSV files, for those who go on with them in a spreadsheet."""
+"""Writes the tables of a report as CSV files, for spreadsheets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hadash.reports.report import Table
 
 
 def csv_of(table: Table) -> bytes:
-    """In UTF-8, with the mark that tells Excel so."""
+    """Return a table as CSV in UTF-8, with a byte order mark for Excel."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(table.csv_columns)
@@ -21,7 +21,8 @@ def csv_of(table: Table) -> bytes:
 
 
 def _safe(value: Any) -> Any:
-    """
+    """Return a value as a cell that no spreadsheet treats as a formula.
+
     >>> _safe("=1+1"), _safe(-3), _safe(None), _safe(["a", "b"])
     ("'=1+1", -3, '', 'a b')
     """

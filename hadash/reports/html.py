@@ -1,6 +1,4 @@
-"""A report as HTML mail: tables for Outlook, styles inlined for Gmail, and its own colours where a mail
-program asks for dark ones.
-"""
+"""Renders a report as HTML mail: with tables for Outlook, inline styles for Gmail, and colours for dark mode."""
 
 from __future__ import annotations
 
@@ -15,16 +13,16 @@ from hadash.reports.report import Report
 
 @lru_cache(maxsize=1)
 def inliner() -> css_inline.CSSInliner:
-    """For all mail."""
-    # The styles stay in the head, too: those for dark colours and narrow screens cannot be inlined. Nothing
-    # is loaded from anywhere.
+    """Return the CSS inliner for all mail."""
+    # The styles are also kept in the head, because those for dark mode and narrow screens cannot be inlined.
+    # Nothing is loaded from the network.
     return css_inline.CSSInliner(keep_style_tags=True, load_remote_stylesheets=False)
 
 
 def html_of(report: Report, why: str, *, can_unsubscribe: bool) -> str:
-    """In the language that is active.
+    """Return a report as HTML in the active language.
 
-    :param why: why the reader gets it, in a sentence.
+    :param why: a sentence that says why the reader gets it.
     """
     context = {
         "report": report,

@@ -1,4 +1,4 @@
-"""Addresses of pages as a mail needs them: whole ones."""
+"""Absolute URLs of pages, for mail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from django.urls import reverse
 
 
 def link(page: str, *arguments: object, **query: str) -> str:
-    """
+    """Return the absolute URL of a page.
+
     >>> link("findings", pair="main")
     'http://127.0.0.1:8000/governance/risks/?pair=main'
     """

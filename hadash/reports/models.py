@@ -1,4 +1,4 @@
-"""Tables: who gets which report when, what was made at each of these times, and how a person wants mail."""
+"""Tables: schedules and recipients of reports, the issues and editions that were made, and mail preferences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Kind(models.TextChoices):
-    """What stands in a report."""
+    """The kind of a report."""
 
     POSTURE = "posture", _("Posture")
     RISKS = "risks", _("Risk changes")
@@ -22,7 +22,7 @@ class Kind(models.TextChoices):
 
 
 class MailPreference(models.Model):
-    """In which language and time zone a person wants mail. Without one: the installation's."""
+    """A person's language and time zone for mail; empty: the installation's."""
 
     user = models.OneToOneField(User, models.CASCADE, related_name="mail_preference")
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, blank=True)
@@ -33,7 +33,7 @@ class MailPreference(models.Model):
 
 
 class OwnerAddress(models.Model):
-    """Where an owner of AppIDs (as their page names it) gets mail."""
+    """The mail address of an owner of AppIDs, by the name on the AppIDs' pages."""
 
     owner = models.CharField(max_length=200, unique=True)
     address = models.CharField(max_length=320)
@@ -48,19 +48,19 @@ class OwnerAddress(models.Model):
 
 
 class ReportSchedule(models.Model):
-    """Who gets a report when. Changed by :mod:`hadash.reports.schedules` only."""
+    """A schedule of a report, with its recipients. Only :mod:`hadash.reports.schedules` changes it."""
 
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=20, choices=Kind.choices)
     #: ``None``: all pairs that a recipient may see.
     pair = models.ForeignKey("inventory.Pair", models.CASCADE, null=True, blank=True, related_name="+")
-    #: Five fields, in ``zone``; empty for a report that is made when something happens (the record of a switch).
+    #: Five fields, in ``zone``; empty for a report that is made for an event (the record of a switch).
     cron = models.CharField(max_length=200, blank=True)
     zone = models.CharField(max_length=64, default="UTC")
     enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     changed_at = models.DateTimeField(auto_now=True)
-    #: The next time that it is due; ``None`` while it is paused.
+    #: When it is due next; ``None`` while it is paused, and for reports on events.
     next_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -73,12 +73,12 @@ class ReportSchedule(models.Model):
 
     @property
     def topic(self) -> str:
-        """What its mails are unsubscribed from."""
+        """The topic of its mails, from which a recipient can unsubscribe."""
         return f"report-{self.pk}"
 
 
 class ReportRecipient(models.Model):
-    """A person, all who have a role, all who may see a pair, the owners of AppIDs, or an address."""
+    """A recipient: a person, all with a role, all who may see a pair, the owners of AppIDs, or an address."""
 
     class Way(models.TextChoices):
         PERSON = "person", _("person")
@@ -92,9 +92,9 @@ class ReportRecipient(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
-    #: Name of a role; of a pair; of an owner (empty: each owner gets what is theirs); or the address.
+    #: The name of a role, of a pair, or of an owner (empty: each owner gets their own report); or the address.
     value = models.CharField(max_length=320, blank=True)
-    #: Of an address that is nobody's account.
+    #: The language and zone for an address without an account.
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, blank=True)
     zone = models.CharField(max_length=64, blank=True, db_default="")
 
@@ -111,7 +111,7 @@ class ReportRecipient(models.Model):
 
 
 class ReportIssue(models.Model):
-    """A schedule at one of its times. Made once, however many workers look."""
+    """A schedule at one of its times. It is made once, however many workers look."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting")
@@ -121,12 +121,13 @@ class ReportIssue(models.Model):
 
     schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="issues")
     due_at = models.DateTimeField()
-    #: What it is about, when it was made because something has happened: key of a switch.
+    #: The key of the switch that it is about; empty for scheduled reports.
     about = models.CharField(max_length=40, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
-    #: Why it failed, in the words of the program.
+    #: The error with which it failed.
     fault = models.TextField(blank=True)
-    #: Why somebody got nothing, or nobody: sentences, as :meth:`hadash.sentences.Sentence.to_json` keeps them.
+    #: Why recipients were skipped, or the whole issue: sentences as from
+    #: :meth:`hadash.sentences.Sentence.to_json`.
     left_out = models.JSONField(null=True)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     made_at = models.DateTimeField(null=True)
@@ -142,16 +143,18 @@ class ReportIssue(models.Model):
 
 
 class ReportEdition(models.Model):
-    """What some readers of an issue got: those with the same language, zone and view. Its page shows it as it was."""
+    """The report for the readers of an issue with the same language, zone and view. Its page shows the stored
+    report.
+    """
 
     issue = models.ForeignKey(ReportIssue, models.CASCADE, related_name="editions")
     language = models.CharField(max_length=10)
     zone = models.CharField(max_length=64)
-    #: Names of the pairs that it tells of: whoever may not see all of them may not see its page.
+    #: The names of its pairs: its page is only for users who may see all of them.
     pairs = models.JSONField(default=list)
-    #: Of an owner's: whose AppIDs it tells of.
+    #: The owner whose AppIDs it is about; empty: all AppIDs.
     owner = models.CharField(max_length=200, blank=True)
-    #: :meth:`hadash.reports.report.Report.to_json`.
+    #: The result of :meth:`hadash.reports.report.Report.to_json`.
     report: Any = models.JSONField()
     content = models.ForeignKey("outbox.Content", models.SET_NULL, null=True, related_name="editions")
 

@@ -1,4 +1,4 @@
-"""The record of a switch is made when a switch ends: in the same transaction."""
+"""Announces the record of a switch when the switch ends, in the same transaction."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hadash.switching.models.switches import Switch
 
 
 def connect() -> None:
+    """Connect the receiver to Django's signal."""
     post_save.connect(_switch_saved, sender=Switch, dispatch_uid="reports of Switch")
 
 
@@ -20,6 +21,6 @@ def _switch_saved(
 ) -> None:
     if raw or not (update_fields is None or {"ended_at", "status"} & set(update_fields)):
         return
-    # (One that needs somebody has stopped, and goes on or is closed: then it has ended.)
+    # (A switch that needs an operator has only stopped: it ends when it was continued or closed.)
     if instance.current in ENDED and instance.ended_at is not None and instance.started_at is not None:
         schedules.announce_switch(instance)

@@ -1,4 +1,4 @@
-"""A report on paper: typst sets it, without a browser and without the internet. Its template is
+"""Renders a report as PDF with typst, without a browser and without the internet. The template is
 ``paper/report.typ``.
 """
 
@@ -14,17 +14,18 @@ import typst
 
 from hadash.reports.report import Report, more_said
 
-#: Letters of a name that stay together on paper.
+#: Letters of a name that are kept together, at most.
 UNBROKEN = 24
 
 _TEMPLATE = Path(__file__).parent / "paper" / "report.typ"
 
 
 def pdf_of(report: Report, language: str, printed: str, as_of: str) -> bytes:
-    """In the language that is active.
+    """Return a report as PDF in the active language.
 
-    :param language: as Django calls it (``zh-hans``). :param printed: the last line of each page. :param
-        as_of: of which moment its figures tell, in a sentence; empty when nobody knows.
+    :param language: Django's code of it (``zh-hans``).
+    :param printed: the last line of each page.
+    :param as_of: a sentence with the time of its figures; empty when that is not known.
     """
     files: dict[str, bytes] = {"main": _template()}
     for picture in report.pictures:
@@ -44,12 +45,12 @@ def pdf_of(report: Report, language: str, printed: str, as_of: str) -> bytes:
             ]
             section["table"]["more"] = more_said(section["table"]["total"] - len(section["table"]["rows"]))
     files["data.json"] = json.dumps(data).encode()
-    # (Files in memory; the package's own types do not tell of them.)
+    # (The files are in memory, which the package's types do not include.)
     return bytes(typst.compile(files, format="pdf"))  # type: ignore[call-overload]
 
 
 def _breakable(text: str) -> str:
-    """With places where a long name can be broken: it would run over the edge of the paper.
+    """Insert places where a long name can be broken, so that it does not run over the edge of the page.
 
     >>> [len(_breakable("x" * count)) for count in (UNBROKEN, UNBROKEN + 1)], _breakable("orders-v2")
     ([24, 26], 'orders-v2')
@@ -57,7 +58,7 @@ def _breakable(text: str) -> str:
     return re.sub(rf"([^\s-]{{{UNBROKEN}}})(?=[^\s-])", "\\1\u200b", text)
 
 
-#: Marks that the fonts of most machines have.
+#: Marks that most fonts contain.
 _MARKS = {"fine": "✓", "notice": "!", "bad": "✗", "unknown": "?", "": ""}
 
 

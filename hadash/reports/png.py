@@ -1,4 +1,4 @@
-"""Charts as PNG, for mail. Drawn by resvg: no browser, and the machine's own fonts."""
+"""Renders charts as PNG for mail with resvg: without a browser, and with the machine's own fonts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import resvg_py
 
 from hadash.reports.report import Picture
 
-#: Pixels of the picture for one of the mail: screens have two.
+#: Pixels of the image for each pixel of the mail, for high-resolution screens.
 SCALE = 2
 
 
 def png_of(picture: Picture) -> bytes:
+    """Return a chart as PNG."""
     return bytes(resvg_py.svg_to_bytes(svg_string=picture.svg, zoom=SCALE))

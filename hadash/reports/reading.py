@@ -1,4 +1,4 @@
-"""Which reports somebody may read, and what became of their mail."""
+"""Queries for the reports that a user may read, and for the deliveries of their mail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hadash.reports.models import ReportEdition, ReportIssue, ReportSchedule
 
 
 def editions_for(user: Any, most: int) -> list[ReportEdition]:
-    """The newest that ``user`` may read. Those of an owner are for managers of reports: others got them by mail."""
+    """Return the newest editions that ``user`` may read. Editions of an owner are only for managers of reports."""
     found = ReportEdition.objects.filter(pairs__contained_by=sorted(_visible(user))).exclude(pairs=[])
     if not may(user, MANAGE_REPORTS):
         found = found.filter(owner="")
@@ -22,7 +22,9 @@ def editions_for(user: Any, most: int) -> list[ReportEdition]:
 
 
 def may_read(user: Any, edition: ReportEdition) -> bool:
-    """Whoever may see all pairs that it tells of; what is an owner's, only managers of reports."""
+    """Return whether a user may read an edition: they have to see all its pairs; an owner's one is only for
+    managers.
+    """
     if edition.owner and not may(user, MANAGE_REPORTS):
         return False
     visible = _visible(user)
@@ -38,19 +40,19 @@ def _visible(user: Any) -> set[str]:
 
 
 def schedules_for(user: Any) -> QuerySet[ReportSchedule]:
-    """All, for managers of reports; nobody else sees who gets what."""
+    """Return all schedules for managers of reports, and none for other users."""
     found = ReportSchedule.objects.select_related("pair", "created_by").annotate(readers=Count("recipients"))
     return found if may(user, MANAGE_REPORTS) else found.none()
 
 
 def deliveries_of(issue: ReportIssue) -> QuerySet[Delivery]:
-    """Of all its editions, those that did not arrive first."""
+    """Return the deliveries of all editions of an issue."""
     contents = issue.editions.exclude(content=None).values("content")
     return Delivery.objects.filter(content__in=contents).order_by("pk")
 
 
 def delivery_counts(issues: list[ReportIssue]) -> dict[int, Counter[State]]:
-    """How many deliveries of each issue are in which state. One query."""
+    """Return the number of deliveries of each issue in each state. One query."""
     rows = (
         ReportEdition.objects.filter(issue__in=issues)
         .order_by()

@@ -1,4 +1,6 @@
-"""Who gets a report: recipients of a schedule as readers with an address, a language, a zone and what they may see."""
+"""Resolves the recipients of a schedule to readers, with an address, a language, a zone and the pairs they may
+see.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from hadash.sentences import Sentence, say
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a reader sees, and how: readers of one view get the same edition. ``owner``: only what is this
-    owner's; empty for all.
+    """The content and form of a reader's report: readers with the same view get the same edition. ``owner``:
+    only this owner's AppIDs; empty: all.
     """
 
     language: str
@@ -39,16 +41,17 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """``left_out``: why somebody who should get it does not."""
+    """The readers of a report. ``left_out``: sentences that say why recipients were skipped."""
 
     found: tuple[Reader, ...]
     left_out: tuple[Sentence, ...]
 
 
 def readers_of(schedule: ReportSchedule, about: Pair | None = None) -> Readers:
-    """Each address once, however often it is meant. A query for each recipient and pair, however many people they are.
+    """Return the readers of a schedule, each address once. The number of queries depends on recipients and
+    pairs, not on people.
 
-    :param about: the pair of what has happened, where that is what it tells of.
+    :param about: the pair of the event that the report is about, if there is one.
     """
     directory = _Directory(schedule, about or schedule.pair)
     found: dict[tuple[str, str], Reader] = {}
@@ -58,7 +61,7 @@ def readers_of(schedule: ReportSchedule, about: Pair | None = None) -> Readers:
             if isinstance(each, Sentence):
                 left_out.append(each)
             else:
-                # (No mailbox tells Olga@ from olga@.)
+                # (Mailboxes do not distinguish Olga@ from olga@.)
                 found.setdefault((each.address.lower(), each.view.owner), each)
     without = unsubscribed(schedule.topic, [reader.address for reader in found.values()])
     left_out += [say("%(address)s has unsubscribed.", address=address) for address in sorted(without)]
@@ -67,16 +70,16 @@ def readers_of(schedule: ReportSchedule, about: Pair | None = None) -> Readers:
 
 
 class _Directory:
-    """What is asked once for all people of a schedule."""
+    """The data that are queried once for all people of a schedule."""
 
     def __init__(self, schedule: ReportSchedule, pair: Pair | None) -> None:
-        """:param pair: the only one that it tells of; ``None``: all."""
+        """Prepare the queries. :param pair: the only pair of the report; ``None``: all."""
         self._schedule = schedule
         self._pair = pair
 
     @cached_property
     def _pairs(self) -> tuple[Pair, ...]:
-        """Those that it tells of."""
+        """The pairs of the report."""
         if self._pair is not None:
             return (self._pair,)
         return tuple(Pair.objects.order_by("name"))
@@ -87,7 +90,7 @@ class _Directory:
 
     @cached_property
     def _viewers(self) -> dict[str, set[int]]:
-        """By pair, who may see it."""
+        """The ids of the users who may see each pair, by its name."""
         return {pair.name: set(people_who(VIEW, pair).values_list("pk", flat=True)) for pair in self._pairs}
 
     @cached_property
@@ -123,14 +126,14 @@ class _Directory:
         return Reader(reader.address, reader.view, user.pk) if isinstance(reader, Reader) else reader
 
     def _with_role(self, role: str) -> Iterator[User]:
-        """Who has a role on all pairs, or on this one (on any, without one)."""
+        """Return the users with a role on all pairs, or on the report's pair (without one, on any)."""
         pair = self._pair
         on_pair = Q(pair_roles__group__name=role) & (Q(pair_roles__pair=pair) if pair is not None else Q())
         found = User.objects.filter(Q(groups__name=role) | on_pair, is_active=True)
         return found.distinct().order_by("username").iterator()
 
     def _of_pair(self, name: str) -> Iterator[User]:
-        """Who may see a pair, also by a role on all of them; nobody when there is no such pair any more."""
+        """Return the users who may see a pair, also by a role on all pairs; none when the pair no longer exists."""
         pair = Pair.objects.filter(name=name).first()
         found = people_who(VIEW, pair) if pair is not None else User.objects.none()
         return found.order_by("username").iterator()

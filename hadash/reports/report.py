@@ -1,5 +1,5 @@
-"""A report as data: what its mail, its page, its text and its PDF are made of. Pure; all texts are in the
-reader's language already, but for how many rows are not shown, which is said in the language that is active.
+"""A report as data, from which its mail, page, text and PDF are made. Pure. All texts are already in the
+reader's language, except for the number of rows that are not shown, which is in the active language.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 
 class Tone(StrEnum):
-    """How something stands. Never told by colour alone: each has its mark."""
+    """The judgement of a line or value. It is never shown by colour alone: each has a mark."""
 
     FINE = "fine"
     NOTICE = "notice"
@@ -24,7 +24,8 @@ class Tone(StrEnum):
 
     @property
     def mark(self) -> str:
-        """
+        """The sign that is shown with it; may be empty.
+
         >>> [tone.mark for tone in (Tone.FINE, Tone.BAD, Tone.PLAIN)]
         ['✓', '✗', '']
         """
@@ -33,8 +34,8 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``value`` as it stands there; ``change`` with its sign, empty when there is none; ``is_worse``: the
-    change is for the worse.
+    """A figure. ``value``: its text; ``change``: with its sign, empty when there is none; ``is_worse``: whether
+    the change is for the worse.
     """
 
     label: str
@@ -47,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``url``: where a click leads; empty for nowhere."""
+    """A cell of a table. ``url``: its link; may be empty."""
 
     text: str
     url: str = ""
@@ -56,8 +57,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """``is_short``: what stands below it is not broken into lines, such as a day. ``share``: how much of the
-    width it gets on paper, beside others.
+    """The heading of a column. ``is_short``: its values, such as dates, are not broken into lines. ``share``:
+    its relative width in the PDF.
     """
 
     text: str
@@ -68,7 +69,9 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The first rows; ``all_rows`` are the file that is attached (``csv_name``). ``url``: where the rest is."""
+    """A table with its first rows. ``all_rows`` are those of the attached file (``csv_name``). ``url``: the
+    page with all rows.
+    """
 
     columns: Sequence[Heading]
     rows: Sequence[Sequence[Cell]]
@@ -80,7 +83,7 @@ class Table:
 
     @property
     def more(self) -> int:
-        """Rows that are not shown."""
+        """The number of rows that are not shown."""
         return max(0, self.total - len(self.rows))
 
     @property
@@ -90,7 +93,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """``svg``: a chart, ``width`` × ``height`` pixels. ``alt``: the same in words."""
+    """A chart. ``svg``: its drawing, of ``width`` × ``height`` pixels. ``alt``: the same in words."""
 
     name: str
     svg: str
@@ -101,7 +104,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One sentence with its tone, and where a click leads."""
+    """One sentence with its tone and its link."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -110,7 +113,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``empty``: what stands there when there is nothing else."""
+    """A section. ``empty``: the text that is shown when it has no other content."""
 
     title: str
     says: str = ""
@@ -123,9 +126,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``subject``: the verdict in one line. ``as_of``: the moment that its figures tell of; ``None`` when
-    nothing is known. ``stale``: why they are not today's, in a sentence; empty when they are. ``url``: its
-    page.
+    """A report. ``subject``: the verdict in one line. ``as_of``: the time of its figures; ``None`` when it is
+    not known.
+    ``stale``: a sentence that says why they are not current; empty when they are. ``url``: its page.
     """
 
     kind: str
@@ -136,7 +139,7 @@ class Report:
     sections: Sequence[Section]
     stale: str = ""
     url: str = ""
-    #: That its figures are made up, in a sentence; empty for a real fleet.
+    #: A sentence that says that its figures are generated; empty for a real fleet.
     generated: str = ""
 
     @property
@@ -145,11 +148,11 @@ class Report:
 
     @property
     def tables(self) -> list[Table]:
-        """Those that are attached as files."""
+        """The tables that are attached as files."""
         return [s.table for s in self.sections if s.table is not None and s.table.csv_name]
 
     def to_json(self) -> dict[str, Any]:
-        """For keeping; read back by :func:`report_from_json`. Without the rows of the files, which are
+        """Return the report as JSON for :func:`report_from_json`, without the rows of the files, which are
         attached to the mail.
         """
         kept = asdict(self)
@@ -161,14 +164,14 @@ class Report:
 
 
 def report_from_json(kept: dict[str, Any]) -> Report:
-    """What :meth:`Report.to_json` kept."""
+    """Return the report from the result of :meth:`Report.to_json`."""
     as_of = datetime.fromisoformat(kept["as_of"]) if kept["as_of"] else None
     sections = tuple(_section(each) for each in kept["sections"])
     return Report(**{**kept, "as_of": as_of, "verdict": _line(kept["verdict"]), "sections": sections})
 
 
 def _known(made: type[Heading], kept: dict[str, Any]) -> Heading:
-    """Of what a newer version kept, what this one knows: both run side by side while hadash is updated."""
+    """Return a heading without fields that only a newer version knows: both versions run during an update."""
     names = {each.name for each in fields(made)}
     return made(**{name: value for name, value in kept.items() if name in names})
 
@@ -197,5 +200,5 @@ def _line(kept: dict[str, Any]) -> Line:
 
 
 def more_said(rows: int) -> str:
-    """That so many rows are not shown; empty for none."""
+    """Return a text that says how many rows are not shown; empty for none."""
     return ngettext("%(shown)s more", "%(shown)s more", rows) % {"shown": f"{rows:,}"} if rows > 0 else ""

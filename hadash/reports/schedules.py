@@ -1,4 +1,4 @@
-"""The only door for changing who gets which report when, and for making what is due."""
+"""The only place that changes schedules of reports, and makes the issues that are due."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ log = logging.getLogger(__name__)
 
 Way = ReportRecipient.Way
 
-#: Kinds that are made when something happens, and not at a time.
+#: Kinds that are made for an event, and not at a time.
 BY_EVENT = frozenset({Kind.SWITCH})
 
 
 class ScheduleRefused(Exception):
-    """What was asked for is not possible; ``reasons`` say all that is wrong."""
+    """A change of a schedule is not possible; ``reasons`` are all faults."""
 
     def __init__(self, *reasons: Sentence) -> None:
         super().__init__(" ".join(map(str, reasons)))
@@ -46,8 +46,8 @@ class ScheduleRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WantedRecipient:
-    """As somebody typed it. ``value``: a user name, a role, a pair, an owner (empty: each of them), or an
-    address, whose language and zone are said, too.
+    """A recipient as a user entered it. ``value``: a user name, a role, a pair, an owner (empty: each of them),
+    or an address, which has a language and a zone, too.
     """
 
     way: Way
@@ -58,7 +58,7 @@ class WantedRecipient:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A schedule as somebody typed it. ``pair``: ``None`` for all that each recipient may see."""
+    """A schedule as a user entered it. ``pair``: ``None`` for all pairs that each recipient may see."""
 
     name: str
     kind: Kind
@@ -69,7 +69,7 @@ class Wanted:
     enabled: bool = True
 
 
-#: Why an issue was left out.
+#: The reasons why an issue is skipped.
 MISSED = say("Nothing ran at its time, and it was too late afterwards.")
 RESTORED = say("The database was put back from a dump: whether it was sent after that was made is not known.")
 PAUSED = say("The schedule was paused before it was made.")
@@ -78,9 +78,10 @@ PAUSED = say("The schedule was paused before it was made.")
 def save(
     actor: Any, wanted: Wanted, schedule: ReportSchedule | None = None, address: str | None = None
 ) -> ReportSchedule:
-    """Make a schedule, or change one: with ``schedule`` all of it becomes as ``wanted``.
+    """Create a schedule, or replace the content of ``schedule`` by ``wanted``.
 
-    :raises PermissionDenied: ``actor`` may not. :raises ScheduleRefused: with all that is wrong.
+    :raises PermissionDenied: ``actor`` may not.
+    :raises ScheduleRefused: with all faults.
     """
     _may(actor)
     cron, zone, reasons = _time(wanted)
@@ -88,7 +89,7 @@ def save(
     for asked in wanted.recipients:
         try:
             recipient = _recipient(asked)
-            # (The same one twice gets it once.)
+            # (Duplicates are dropped.)
             if all(_who(recipient) != _who(each) for each in recipients):
                 recipients.append(recipient)
         except ScheduleRefused as refused:
@@ -131,9 +132,7 @@ def save(
 
 
 def pause(actor: Any, schedule: ReportSchedule, *, enabled: bool, address: str | None = None) -> None:
-    """Pause it, or let it go on. What is queued already is sent; what still waits to be made at its time is
-    left out.
-    """
+    """Pause a schedule, or resume it. Queued mails are still sent; issues that wait to be made are skipped."""
     _may(actor)
     with transaction.atomic():
         if not enabled:
@@ -147,7 +146,7 @@ def pause(actor: Any, schedule: ReportSchedule, *, enabled: bool, address: str |
 
 
 def delete(actor: Any, schedule: ReportSchedule, address: str | None = None) -> None:
-    """With its history. What is queued already is sent."""
+    """Delete a schedule with its history. Queued mails are still sent."""
     _may(actor)
     with transaction.atomic():
         record(
@@ -157,9 +156,10 @@ def delete(actor: Any, schedule: ReportSchedule, address: str | None = None) -> 
 
 
 def send_now(actor: Any, schedule: ReportSchedule, address: str | None = None) -> ReportIssue:
-    """An issue besides those of its times. A second click within the same minute finds the first one.
+    """Create an issue now, besides the scheduled ones. A second request within the same minute returns the
+    first issue.
 
-    :raises ScheduleRefused: it tells of a switch, and none has ended yet.
+    :raises ScheduleRefused: it is about a switch, and none has ended yet.
     """
     _may(actor)
     now = timezone.now()
@@ -172,7 +172,7 @@ def send_now(actor: Any, schedule: ReportSchedule, address: str | None = None) -
             defaults={"asked_by": actor},
         )
         if not is_new:
-            # (One that waits for figures of today does not wait any more: somebody wants it now.)
+            # (An issue that waits for current figures no longer waits: a user wants it now.)
             waiting = ReportIssue.objects.filter(pk=issue.pk, state=ReportIssue.State.WAITING, asked_by=None)
             is_new = bool(waiting.update(asked_by=actor))
         if is_new:
@@ -181,7 +181,7 @@ def send_now(actor: Any, schedule: ReportSchedule, address: str | None = None) -
 
 
 def _newest_about(schedule: ReportSchedule) -> str:
-    """What a report tells of that is not made at a time: the last switch that has ended."""
+    """Return the key of the last switch that has ended, for a report on events; else empty."""
     if Kind(schedule.kind) not in BY_EVENT:
         return ""
     ended = Switch.objects.all()
@@ -194,18 +194,18 @@ def _newest_about(schedule: ReportSchedule) -> str:
 
 
 def newest_ended(switches: QuerySet[Switch]) -> str:
-    """Key of the last of them that was carried out and has ended; empty when there is none. (One that was
-    declined has no record.)
+    """Return the key of the last of some switches that was carried out and has ended; empty when there is none.
+    (A declined switch has no record.)
     """
     ended = switches.filter(status__in=[status.value for status in ENDED], started_at__isnull=False)
     return ended.exclude(ended_at=None).order_by("-ended_at").values_list("key", flat=True).first() or ""
 
 
 def announce_due(now: datetime) -> list[ReportIssue]:
-    """The issues of schedules whose time has come; each is announced once, however many workers look.
+    """Create the issues of schedules that are due; each is created once, however many workers look.
 
-    Of several times that have passed the last one is made: after a weekend without workers Monday's, and not
-    Saturday's.
+    Of several times that have passed only the last one is made: after a weekend without workers Monday's, and
+    not Saturday's.
     """
     grace = timedelta(hours=settings.REPORT_EXPIRY_HOURS)
     found = []
@@ -214,7 +214,7 @@ def announce_due(now: datetime) -> list[ReportIssue]:
         assert due_at is not None
         following = _next(schedule, now)
         with transaction.atomic():
-            # Whoever moves the next time on announces the issue.
+            # Only the worker that advances the next time creates the issue.
             mine = ReportSchedule.objects.filter(pk=schedule.pk, enabled=True, next_at=due_at)
             if not mine.update(next_at=following):
                 continue
@@ -234,10 +234,10 @@ def announce_due(now: datetime) -> list[ReportIssue]:
 
 
 def announce_switch(switch: Any) -> int:
-    """A switch has ended: the issues of schedules that tell of it, in the transaction of its end; how many.
+    """Create the issues about a switch that has ended, in the transaction of its end; return how many.
 
-    A batch of a thousand switches is no thousand mails: beyond ``REPORT_RECORDS_AN_HOUR`` the rows say that
-    the records are on their pages.
+    A batch of a thousand switches must not make a thousand mails: beyond ``REPORT_RECORDS_AN_HOUR`` issues are
+    skipped, and say that the records are on their pages.
     """
     of_pair = Q(pair=None) | Q(pair=switch.pair_id)
     wanted = ReportSchedule.objects.filter(of_pair, kind=Kind.SWITCH, enabled=True)
@@ -260,6 +260,7 @@ def announce_switch(switch: Any) -> int:
 
 
 def too_many() -> Sentence:
+    """Return the reason why records beyond ``REPORT_RECORDS_AN_HOUR`` are skipped."""
     return say(
         "More than %(count)s switches have ended within an hour: the others' records are on their pages.",
         count=settings.REPORT_RECORDS_AN_HOUR,
@@ -267,9 +268,7 @@ def too_many() -> Sentence:
 
 
 def make_waiting(now: datetime) -> int:
-    """Make the issues that wait and whose time has come; how many were queued. One that fails keeps no other
-    waiting.
-    """
+    """Make the waiting issues that are due; return how many were queued. A failing issue does not stop the others."""
     queued = 0
     due = ReportIssue.objects.filter(state=ReportIssue.State.WAITING, due_at__lte=now)
     for issue in due.select_related("schedule__pair"):
@@ -279,8 +278,8 @@ def make_waiting(now: datetime) -> int:
 
 
 def set_aside(now: datetime) -> int:
-    """After a restore: what was due between the dump and now may have been made and sent. The next time of
-    each schedule is after ``now``, and what waited is left out; how many issues.
+    """Skip all waiting issues after a restore, because they may have been sent after the dump was made; set the
+    next time of each schedule after ``now``. Return the number of skipped issues.
     """
     for schedule in ReportSchedule.objects.select_for_update():
         schedule.next_at = _next(schedule, now)
@@ -290,8 +289,8 @@ def set_aside(now: datetime) -> int:
 
 
 def awaits_record(issue: ReportIssue, now: datetime) -> bool:
-    """Whether what Gateways have seen of its switch is not kept yet: who asks all of them waits for those
-    that are slow. For some time at most.
+    """Return whether an issue waits for the Gateways' data about its switch to be stored, which takes time when
+    Gateways are slow; at most for ``REPORT_RECORD_SECONDS``.
     """
     if not issue.about:
         return False
@@ -300,8 +299,8 @@ def awaits_record(issue: ReportIssue, now: datetime) -> bool:
 
 
 def awaits_figures(issue: ReportIssue, now: datetime) -> bool:
-    """Whether it is not made yet, since the jobs that make its figures may still publish today's. (What a
-    person sends now goes now.)
+    """Return whether an issue waits because its jobs may still publish current figures. (Issues that a user
+    requested do not wait.)
     """
     jobs = FIGURES[Kind(issue.schedule.kind)] if settings.LAKE else ()
     until = issue.due_at + timedelta(seconds=settings.REPORT_AWAIT_SECONDS)
@@ -316,7 +315,7 @@ def awaits_figures(issue: ReportIssue, now: datetime) -> bool:
 def _make(issue: ReportIssue, now: datetime) -> bool:
     try:
         with transaction.atomic():
-            # Whoever has the row makes it; another worker finds it made.
+            # The worker with the row's lock makes it; others skip it.
             held = ReportIssue.objects.select_for_update(skip_locked=True, of=("self",)).filter(
                 pk=issue.pk, state=ReportIssue.State.WAITING
             )
@@ -330,12 +329,10 @@ def _make(issue: ReportIssue, now: datetime) -> bool:
                 made_at=now,
             )
     except OperationalError as error:
-        # The database was away, or two transactions stood in each other's way: the next look makes it.
+        # The database was down, or there was a deadlock: the next look makes it.
         log.warning("report %s is made at the next look: %s", issue, error)
         return False
-    except (
-        Exception
-    ) as error:  # (the next look tries no report for ever: a person sees what was wrong, and sends it again)
+    except Exception as error:  # (it is not retried: a user sees the error, and sends it again)
         log.exception("report %s could not be made", issue)
         ReportIssue.objects.filter(pk=issue.pk).update(
             state=ReportIssue.State.FAILED, fault=f"{type(error).__name__}: {error}"[:2000], made_at=now
@@ -345,7 +342,7 @@ def _make(issue: ReportIssue, now: datetime) -> bool:
 
 
 def trim(now: datetime) -> int:
-    """Forget the issues of more than ``REPORT_KEPT_DAYS`` ago, with what was made of them; how many."""
+    """Delete issues older than ``REPORT_KEPT_DAYS``, with their editions; return how many."""
     old = ReportIssue.objects.filter(due_at__lt=now - timedelta(days=settings.REPORT_KEPT_DAYS))
     count = old.count()
     old.delete()

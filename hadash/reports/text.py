@@ -1,6 +1,4 @@
-"""A report as plain text: the twin of its mail, and what a reader without pictures gets. Pure, in the
-language and the zone that are active.
-"""
+"""Renders a report as plain text, for the text part of its mail. Pure, in the active language and zone."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ from django.utils.translation import gettext as _
 
 from hadash.reports.report import Cell, Line, Report, Section, Table
 
-#: Columns of a line. Mail programs that show plain text wrap at about that.
+#: Columns of a line, at which mail programs mostly wrap plain text.
 WIDTH = 72
 
 
 def text_of(report: Report, footer: Sequence[str] = ()) -> str:
-    """:param footer: the last lines, as they are."""
+    """Return a report as plain text. :param footer: the last lines, which are not wrapped."""
     lines = [report.title, "=" * _width(report.title), ""]
     for told in (report.generated, report.stale):
         if told:
@@ -63,7 +61,7 @@ def _line(line: Line) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    """Columns below each other, each as wide as its widest cell; a row that does not fit stands on several lines."""
+    """Yield the lines of a table: with aligned columns, or, if these are too wide, with each row as wrapped text."""
     heads = [column.text for column in table.columns]
     rows = [[_cell(cell) for cell in row] for row in table.rows]
     widths = [max(_width(row[n]) for row in [heads, *rows]) for n in range(len(heads))]
@@ -85,19 +83,20 @@ def _cell(cell: Cell) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """
+    """Wrap a text to lines of ``WIDTH`` columns.
+
     >>> _wrapped("one two")
     ['one two']
     """
     if _width(text) <= WIDTH:
         return [text]
-    # (Chinese has no blanks to break at, and its characters are two columns wide.)
+    # (Chinese has no spaces, and its characters are two columns wide.)
     wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text) > len(text) / 3
     return wrap(text, WIDTH // 2 if wide else WIDTH, break_long_words=wide, break_on_hyphens=False)
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal.
+    """Return the width of a text in columns of a terminal.
 
     >>> _width("abc"), _width("覆盖率")
     (3, 6)

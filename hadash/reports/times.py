@@ -1,7 +1,7 @@
-"""When a schedule is due: cron in a time zone. Pure.
+"""Computes when a schedule is due: cron in a time zone. Pure.
 
-A time that a clock skips in spring comes at the moment to which it is put forward, and one that comes twice
-in autumn comes once.
+A time that clocks skip in spring is shifted by as much as they are put forward, and a time that comes twice in
+autumn counts once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hadash.sentences import Sentence, say
 
 
 class NoSuchZone(ValueError):
-    """``sentence`` says what is wrong."""
+    """A time zone does not exist. ``sentence`` says so."""
 
     def __init__(self, sentence: Sentence) -> None:
         super().__init__(str(sentence))
@@ -23,7 +23,7 @@ class NoSuchZone(ValueError):
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """:raises NoSuchZone: there is none of that name."""
+    """Return the time zone of a name. :raises NoSuchZone: it does not exist."""
     try:
         return ZoneInfo(name.strip())
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -37,32 +37,31 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def following(cron: str, zone: ZoneInfo, after: datetime) -> datetime:
-    """The first moment after ``after`` at which clocks in ``zone`` show a time of ``cron``; in UTC.
+    """Return the first time after ``after`` at which clocks in ``zone`` show a time of ``cron``; in UTC.
 
     >>> following("0 7 * * *", ZoneInfo("Europe/Berlin"), datetime(2026, 3, 28, 12, tzinfo=UTC)).isoformat()
     '2026-03-29T05:00:00+00:00'
     """
-    # What clocks show is told without a zone: cron is asked as if it were UTC, and the answer is read on the
-    # clocks of the zone.
+    # cron is evaluated on the local clock time, treated as UTC; its result is converted back from the zone.
     shown = after.astimezone(zone).replace(tzinfo=UTC, fold=0)
     while True:
         shown = following_in_utc(cron, shown)
-        # (Of a time that comes twice the first; one that is skipped is as much later as clocks are put forward.)
+        # (fold=0: of a repeated time the first; a skipped time is later by as much as clocks are put forward.)
         found = shown.replace(tzinfo=zone, fold=0).astimezone(UTC)
         if found > after:
             return found
 
 
 def last(cron: str, zone: ZoneInfo, due_at: datetime, now: datetime, grace: timedelta) -> datetime:
-    """The last moment of ``cron`` until ``now``, from ``due_at`` on, which is one; ``due_at`` when none is
-    within ``grace``.
+    """Return the last time of ``cron`` up to ``now``, from ``due_at`` (a time of ``cron``) on; ``due_at`` when
+    there is none within ``grace``.
 
     >>> friday, monday = datetime(2026, 11, 27, 7, tzinfo=UTC), datetime(2026, 11, 30, 8, tzinfo=UTC)
     >>> last("0 7 * * *", ZoneInfo("UTC"), friday, monday, timedelta(hours=20)).isoformat()
     '2026-11-30T07:00:00+00:00'
     """
     found = due_at
-    # (From a moment before the oldest that would still be made: a schedule of each minute has thousands before that.)
+    # (Begins just before the oldest that would still be made: a schedule of each minute has thousands before.)
     at = max(due_at, now - grace - timedelta(microseconds=1))
     while (at := following(cron, zone, at)) <= now:
         found = at
@@ -70,7 +69,7 @@ def last(cron: str, zone: ZoneInfo, due_at: datetime, now: datetime, grace: time
 
 
 def next_times(cron: str, zone: ZoneInfo, after: datetime, count: int) -> list[datetime]:
-    """The next moments, for whoever is about to save a schedule."""
+    """Return the next ``count`` times of a schedule, for a preview."""
     found: list[datetime] = []
     for _ in range(count):
         after = following(cron, zone, after)
@@ -80,7 +79,7 @@ def next_times(cron: str, zone: ZoneInfo, after: datetime, count: int) -> list[d
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day of a calendar. ``is_past``: before today."""
+    """A day of a calendar. ``is_past``: it is before today."""
 
     date: date
     is_due: bool
@@ -89,7 +88,7 @@ class Day:
 
 
 def weeks(cron: str, zone: ZoneInfo, now: datetime, count: int) -> list[list[Day]]:
-    """A calendar on clocks of ``zone``: so many weeks from Monday on, the first one this week.
+    """Return a calendar in ``zone``: ``count`` weeks from Monday on, beginning with the current one.
 
     >>> first, = weeks("0 7 * * 1-5", ZoneInfo("UTC"), datetime(2026, 11, 26, 8, tzinfo=UTC), 1)
     >>> [day.date.day for day in first if day.is_due], [day.date.day for day in first if day.is_today]
@@ -102,7 +101,7 @@ def weeks(cron: str, zone: ZoneInfo, now: datetime, count: int) -> list[list[Day
     at = now
     while (day := following(cron, zone, at).astimezone(zone).date()) < end:
         due.add(day)
-        # (Once a day is enough, however often it is: the next one is looked for after its end.)
+        # (One time for each day is enough: the search continues after its end.)
         at = datetime.combine(day, time.max, zone).astimezone(UTC)
     days = (monday + timedelta(days=number) for number in range(7 * count))
     every = [Day(day, day in due, day == today, day < today) for day in days]
@@ -110,7 +109,7 @@ def weeks(cron: str, zone: ZoneInfo, now: datetime, count: int) -> list[list[Day
 
 
 def missed(due_at: datetime, now: datetime, grace: timedelta) -> bool:
-    """Whether a report of ``due_at`` is not worth being made any more: yesterday's is not sent today because
-    nothing ran in the night.
+    """Return whether it is too late to make a report of ``due_at``: yesterday's is not sent today after a night
+    without workers.
     """
     return now - due_at > grace

@@ -1,3 +1,1 @@
-"""What every process writes about its own work: log lines with ids, and traces. It knows no Django, so the
-Gateway uses it too.
-"""
+"""Logs with ids, and traces, for every process. This package does not import Django, so the Gateway uses it, too."""

@@ -1,5 +1,4 @@
-"""What this thread works on: ids that stand in every log line, and go along with a task to the worker that
-carries it out.
+"""The ids of a thread's current work. They are in every log line, and go with a task to its worker.
 
 >>> with bound(request="r1", person="olga"):
 ...     with bound(switch="sw-1"):
@@ -17,26 +16,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: What there are ids of. Others are not bound: whoever searches logs has to know the names.
+#: The names of ids. No others can be bound, so that the names are known for searching logs.
 NAMES = ("request", "person", "task", "switch", "stage", "batch", "change", "run")
 
-#: Ids that others may send us (``X-Request-ID``): what a proxy makes, and nothing that could pass for another
-#: line or field.
+#: The form of ids that are accepted from others (``X-Request-ID``): as proxies make them, without characters
+#: that could fake another log line or field.
 _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 _ids: ContextVar[Mapping[str, str]] = ContextVar("hadash_ids", default={})  # noqa: B039 (it is never changed)
 
 
 def current() -> dict[str, str]:
-    """The ids of this thread or coroutine, by name."""
+    """Return the ids of this thread or coroutine, by name."""
     return dict(_ids.get())
 
 
 @contextmanager
 def bound(**ids: str | None) -> Iterator[None]:
-    """These ids hold inside, besides those that hold already. ``None`` and "" leave a name as it is.
+    """Bind ids for the block, in addition to the current ones. ``None`` and "" do not change a name.
 
-    :raises KeyError: for a name that is none of :data:`NAMES`.
+    :raises KeyError: a name is not in :data:`NAMES`.
     """
     _check(ids)
     token = _ids.set({**_ids.get(), **{name: value for name, value in ids.items() if value}})
@@ -47,8 +46,8 @@ def bound(**ids: str | None) -> Iterator[None]:
 
 
 def add(**ids: str) -> None:
-    """These ids hold from here on, until what was bound around it ends: for what is known only later, such as
-    whose token it is.
+    """Bind ids until the end of the surrounding :func:`bound`, for ids that are known only later, such as the
+    owner of a token.
 
     >>> with bound(request="r1"):
     ...     add(person="olga")
@@ -68,7 +67,7 @@ def _check(ids: Mapping[str, object]) -> None:
 
 
 def new_request_id(sent: str = "") -> str:
-    """The id that whoever is before us gave the request, if it can be one; otherwise a new one.
+    """Return the request id that a proxy has sent, if it is well-formed; otherwise a new one.
 
     >>> new_request_id("7f1c-22"), len(new_request_id("two\\nlines"))
     ('7f1c-22', 16)

@@ -1,4 +1,6 @@
-"""One JSON object for each log record; a module of its own, so that who logs lines for people does not load it."""
+"""Formats each log record as one JSON object. It is a separate module, so that processes with text logs do not
+load it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from pythonjsonlogger.json import JsonFormatter
 
 
 class JsonLines(JsonFormatter):
-    """See :mod:`hadash.telemetry.logs` for the fields."""
+    """The formatter for JSON; :mod:`hadash.telemetry.logs` describes the fields."""
 
     def __init__(self) -> None:
         super().__init__(json_ensure_ascii=False)

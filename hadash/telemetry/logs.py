@@ -1,9 +1,9 @@
-"""Logs of every process: lines for people, or JSON for machines (``HADASH_LOG_FORMAT``), each with the ids of
-what it is about.
+"""The logging of every process: text lines for people, or JSON for machines (``HADASH_LOG_FORMAT``), with the
+ids of the current work.
 
-One object a line in JSON: ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, the ids of
+In JSON each line is an object: ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, the ids of
 :mod:`hadash.telemetry.ids`, ``trace`` and ``span`` where traces are made, ``process``, and ``exception`` with
-the traceback as one text.
+    the traceback as one text.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hadash.telemetry import ids
 LINE, JSON = "line", "json"
 FORMATS = (LINE, JSON)
 
-#: Loggers that say more, or less, than an operator needs.
+#: The levels of loggers that would otherwise write too much.
 LEVELS = {
-    "axes": "ERROR",  # the audit log has what it says, and where it stays
+    "axes": "ERROR",  # the audit log has its messages, permanently
     "kazoo": "WARNING",
-    "kafka": "CRITICAL",  # what cannot be reached is said where it was wanted
+    "kafka": "CRITICAL",  # callers report connection failures
     "httpx": "WARNING",
     "django.server": "WARNING",
     "uvicorn.access": "WARNING",  # hadash.requests has a line for each request, with its ids
@@ -32,7 +32,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 def printable(text: str) -> str:
-    """Without what could pass for another line: what strangers send is logged, too.
+    """Escape control characters: data from outside are logged, too, and must not fake another line.
 
     >>> printable("订单\\nERROR")
     '订单\\\\nERROR'
@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 
 class WithIds(logging.Filter):
-    """Gives every record its ids: as fields for JSON, and as ``told`` for the end of a line."""
+    """Adds the ids to every record: as fields for JSON, and as ``told`` for the end of a text line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         from hadash.telemetry import tracing
@@ -54,10 +54,10 @@ class WithIds(logging.Filter):
 
 
 def configuration(format: str, level: str, *, prefix: str = "") -> dict[str, Any]:
-    """For :func:`logging.config.dictConfig`, and for Django's ``LOGGING``.
+    """Return the configuration for :func:`logging.config.dictConfig`, and for Django's ``LOGGING``.
 
-    :param prefix: stands before each message of a line: which of several processes of one name it is.
-    :raises ValueError: naming the variable.
+    :param prefix: is added before the message of text lines, to tell several processes of one name apart.
+    :raises ValueError: a value is not valid; the message names the variable.
     """
     if format not in FORMATS:
         raise ValueError(f"HADASH_LOG_FORMAT={format!r}: choose {' or '.join(FORMATS)}.")
@@ -77,7 +77,7 @@ def configuration(format: str, level: str, *, prefix: str = "") -> dict[str, Any
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
             **{name: {"level": above} for name, above in LEVELS.items()},
-            # uvicorn has handlers of its own, which know nothing of ids.
+            # uvicorn's own handlers do not add ids.
             "uvicorn": {"handlers": ["console"], "propagate": False},
         },
     }

@@ -1,9 +1,10 @@
-"""Traces (OpenTelemetry): from a request over its task to each command of a stage. Off unless ``HADASH_TRACES`` is on.
+"""Traces (OpenTelemetry): from a request over its task to each command of a stage. Off unless ``HADASH_TRACES``
+is on.
 
-Where they go, and how many, is said in OpenTelemetry's own variables (``OTEL_EXPORTER_OTLP_ENDPOINT``,
+OpenTelemetry's own variables set the destination and the sampling (``OTEL_EXPORTER_OTLP_ENDPOINT``,
 ``OTEL_EXPORTER_OTLP_HEADERS``, ``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``, …):
-https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. A collector that is away
-costs spans, and nothing else: they are sent by a thread of their own, and dropped when too many wait.
+https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. When the collector is down
+only spans are lost: a separate thread sends them, and drops them when too many wait.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ from typing import Any
 
 from hadash import VERSION
 
-#: What a process calls itself (``service.name``), unless ``OTEL_SERVICE_NAME`` says otherwise.
+#: The names of the processes (``service.name``), unless ``OTEL_SERVICE_NAME`` is set.
 WEB, WORKER, BEAT, GATEWAY = "hadash-web", "hadash-worker", "hadash-beat", "hadash-gateway"
 
 _tracer: Any = None
 
 
 def is_on() -> bool:
+    """Return whether ``HADASH_TRACES`` turns traces on."""
     return os.environ.get("HADASH_TRACES", "").strip().lower() in ("1", "true", "yes", "on")
 
 
 def begin(service: str) -> bool:
-    """Let this process make traces, if the setting says so; whether it does. To be called once, before it serves."""
+    """Start tracing in this process, if the setting says so; return whether it is on. Called once, before it
+    serves.
+    """
     global _tracer
     if not is_on() or _tracer is not None:
         return _tracer is not None
@@ -45,14 +49,14 @@ def begin(service: str) -> bool:
 
 
 def trace_requests(told: Callable[[Any, Any], None]) -> None:
-    """A span for each request of Django, child of the caller's (W3C ``traceparent``).
+    """Trace each request of Django as a child of the caller's span (W3C ``traceparent``).
 
-    :param told: changes what a span tells of its request: (span, request).
+    :param told: called with (span, request) to change the span's attributes.
     """
     if _tracer is not None:
         from opentelemetry.instrumentation.django import DjangoInstrumentor
 
-        # (After the health pages, which are asked under names that are none of ALLOWED_HOSTS.)
+        # (After the middleware of the health pages, which are requested with host names outside ALLOWED_HOSTS.)
         DjangoInstrumentor().instrument(
             middleware_position=1,
             excluded_urls="healthz,readyz,metrics,static/.*",
@@ -61,7 +65,7 @@ def trace_requests(told: Callable[[Any, Any], None]) -> None:
 
 
 def trace_tasks() -> None:
-    """A span for each task that is handed over, and one for its execution, as children of whatever handed it over."""
+    """Trace the sending and the execution of each task, as children of the sender's span."""
     if _tracer is not None:
         from opentelemetry.instrumentation.celery import CeleryInstrumentor
 
@@ -70,7 +74,7 @@ def trace_tasks() -> None:
 
 @contextmanager
 def span(name: str, **attributes: str) -> Iterator[None]:
-    """A part of what is going on; nothing at all where no traces are made.
+    """Trace a block as a span; does nothing when traces are off.
 
     >>> with span("stage block", switch="sw-1"):
     ...     current()
@@ -86,7 +90,7 @@ def span(name: str, **attributes: str) -> Iterator[None]:
 
 
 def current() -> dict[str, str]:
-    """``trace`` and ``span`` as log lines name them; nothing where no traces are made."""
+    """Return the ids ``trace`` and ``span`` for log lines; empty when traces are off."""
     if _tracer is None:
         return {}
     from opentelemetry import trace

@@ -1,1 +1,1 @@
-"""What the Gateway costs: measured side by side with the broker itself, in one run."""
+"""Benchmarks with goals: of the Gateway, of plans and batches, of the pipeline, mail, health pages and web pages."""

@@ -1,6 +1,6 @@
-"""What ZooKeeper saw of changes of bindings: how large each was, and when each Gateway had put it into effect.
+"""Follows changes of bindings in ZooKeeper: their sizes, and when each Gateway had put them into effect.
 
-Times are the ZooKeeper server's own, of the transaction and of each Gateway's report: no watcher's delay is in them.
+Times of transactions and of Gateways' reports are those of the ZooKeeper server, so that no watcher's delay is in them.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from hadash.bindings.model import GatewayMember
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One transaction. Times in seconds since 1970, to a millisecond."""
+    """One transaction; ``at`` is in seconds since 1970, to a millisecond."""
 
     epoch: int
     at: float
-    #: Bytes of the documents, the epoch and the change node; 0 if a document was written again before it
-    #: could be looked at. The journal adds some eighty.
+    #: Bytes of the documents, the epoch and the change node; 0 if a document was written again before its size was
+    #: read. The journal adds some eighty.
     size: int
 
 
 class Changes:
-    """Follows all changes from now on, through a connected client of its own."""
+    """Follows all changes from its creation on, with a connected client."""
 
     def __init__(self, client: KazooClient) -> None:
         self._client = client
         self._changes: list[Change] = []
-        #: By Gateway what it reported, and when, in the order of the reports.
+        #: By Gateway, its reports with their times (seconds since 1970), in order.
         self._reports: dict[str, list[tuple[Report, float]]] = {}
         self._lock = threading.Lock()
         self._seen = set(client.get_children(layout.CHANGES))
@@ -45,13 +45,13 @@ class Changes:
             self._follow(gateway)
 
     def between(self, began: float, ended: float) -> list[Change]:
-        """Those of a time, oldest first."""
+        """The changes between two times (seconds since 1970), oldest first."""
         with self._lock:
             found = [change for change in self._changes if began <= change.at <= ended]
         return sorted(found, key=lambda change: change.epoch)
 
     def applied(self, change: Change) -> dict[str, float]:
-        """By Gateway: seconds from the transaction until it reported that it has its epoch in effect."""
+        """By Gateway, the seconds from the transaction to its report that the change's epoch is in effect."""
         found = {}
         with self._lock:
             for gateway, reports in sorted(self._reports.items()):
@@ -68,7 +68,7 @@ class Changes:
             try:
                 data, stat = self._client.get(f"{layout.CHANGES}/{child}")
             except NoNodeError:
-                continue  # trimmed
+                continue  # already trimmed
             value = json.loads(data)
             size = self._size_of(value["appids"], stat.czxid)
             change = Change(int(value["epoch"]), stat.ctime / 1000, size + len(data) if size else 0)
@@ -76,7 +76,7 @@ class Changes:
                 self._changes.append(change)
 
     def _size_of(self, appids: list[str], transaction: int) -> int:
-        """Bytes of the documents and the epoch, all of one transaction."""
+        """Bytes of the documents and the epoch; 0 if one of them is not of this transaction."""
         size = 0
         for path in (layout.EPOCH, *(layout.binding(appid) for appid in appids)):
             stat = self._client.exists(path)

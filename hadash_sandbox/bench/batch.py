@@ -1,7 +1,7 @@
 """``make bench-plan PARTS=batch``: a thousand InstanceIDs in one switch, on the real stack with four Gateway processes.
 
-They share their Topics, so that none can move without the others: a plan of a thousand identities, whose bindings are
-written in one ZooKeeper transaction a state. Each InstanceID is the client.id of a client that is connected and works.
+They share their Topics, so that none can move without the others: the plan has a thousand identities, and each state of
+their bindings is written in one ZooKeeper transaction. Each InstanceID is the client.id of a connected, working client.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ LEAST_INSTANCES = BATCH_WRITERS + BATCH_READERS + 2
 GATEWAYS = 4
 #: There and back, three times.
 SWITCHES = 6
-#: From the first block to the last forward.
+#: Goal in seconds, from the first block to the last forward.
 GOAL_SECONDS = 5.0
 
 APPID = "shop"
-#: Records that the mirror may be behind when a switch is asked for; hadash itself allows five times as many.
+#: Records that the mirror may be behind when a switch is requested; hadash itself allows five times as many.
 MAX_LAG = 1_000
-#: Seconds for that, and for all clients to be connected and observed; access is collected every few seconds.
+#: Seconds until that is so, and all clients are connected and observed; access is collected every few seconds.
 OBSERVED_SECONDS = 300.0
 LOOK_SECONDS = 1.0
-#: Times that the stage is run again in which a switch needs attention.
+#: How often a stage in which a switch needs attention is run again, at most.
 RUN_AGAIN = 5
 #: Records a second of each librdkafka producer.
 RATE = 10.0
-#: Times that each page is asked for.
+#: How often each page is requested.
 PAGE_TURNS = 3
 
 _log = partial(print, flush=True)
@@ -55,16 +55,16 @@ _log = partial(print, flush=True)
 def bench_batch(
     report: Report, instances: int = INSTANCES, switches: int = SWITCHES, keep: Path | None = None
 ) -> None:
-    """``switches`` moves of ``instances`` InstanceIDs, there and back.
+    """Make ``switches`` moves of ``instances`` InstanceIDs, there and back, and judge them.
 
-    :param keep: a data folder to use and keep.
+    :param keep: a data folder to use and keep; the default is a temporary one.
     :raises SandboxError: ``instances`` or ``switches`` are too few to measure anything.
     """
     if instances < LEAST_INSTANCES or switches < 1:
         raise SandboxError(
             f"A batch has at least {LEAST_INSTANCES} InstanceIDs and one switch, not {instances} and {switches}."
         )
-    # (Not pytest's or the user's own folder: PostgreSQL refuses one that others may not enter.)
+    # (Not a folder of pytest or of the user: PostgreSQL's user has to be able to enter it.)
     folder = keep or Path(tempfile.mkdtemp(prefix="hadash-batch-"))
     try:
         with Demo(folder, world=f"batch-{instances}", gateways=GATEWAYS, rate=RATE, log=_log) as demo:
@@ -93,7 +93,7 @@ def bench_batch(
 
 
 class Batch:
-    """One running demo of a batch, and what is found of it."""
+    """The moves of one batch on a running demo."""
 
     def __init__(self, trial: Trial, report: Report, instances: int, switches: int) -> None:
         self.trial = trial
@@ -104,10 +104,11 @@ class Batch:
     # -- before ----------------------------------------------------------------------------------------------------
 
     def await_all(self, target: str) -> None:
-        """Every InstanceID's client is connected, a plan for one of them moves all of them to ``target``, and
-        the mirror keeps up.
+        """Wait until a switch to ``target`` can be measured.
 
-        :raises SandboxError: not in time.
+        Every InstanceID's client is connected then, a plan for one of them moves all of them, and the mirror keeps up.
+
+        :raises SandboxError: this is not so within :data:`OBSERVED_SECONDS`.
         """
         deadline = time.monotonic() + OBSERVED_SECONDS
         while True:
@@ -128,15 +129,18 @@ class Batch:
         return {"pair": "main", "scope": scope, "target": target}
 
     def _connected(self) -> int:
-        """InstanceIDs that have a connection to some Gateway process."""
+        """The number of InstanceIDs that are connected to a Gateway process."""
         return len({c["client_id"] for c in self.trial.ask_gateways("/clients", "clients", appid=APPID)})
 
     # -- a switch --------------------------------------------------------------------------------------------------
 
     def move(self, target: str, changes: Changes) -> bool:
-        """One switch, with a row of each table; whether all are on ``target`` now (else they are where they were).
+        """Make one switch, and add its rows to the report.
 
         A switch that needed a person (on a machine that is too busy to verify it) counts as one that did not succeed.
+
+        :return: whether all are on ``target`` now; else they are where they were.
+        :raises SandboxError: it moved another number of InstanceIDs.
         """
         self.await_all(target)
         connected, load = self._connected(), load_average()
@@ -160,7 +164,7 @@ class Batch:
         return succeeded
 
     def _run_again(self, moved: Measured) -> bool:
-        """What an operator does with a switch that asks for one; whether it came to its end."""
+        """Run the stage of a switch that needs attention again, as an operator would; return whether it succeeded."""
         state = {"status": moved.status}
         for _ in range(RUN_AGAIN):
             if state["status"] != "needs_attention":
@@ -186,7 +190,7 @@ class Batch:
     # -- after -----------------------------------------------------------------------------------------------------
 
     def pages(self) -> None:
-        """How long hadash's own pages take with a plan of this size."""
+        """Measure hadash's own pages with a plan of this size."""
         person = self.trial.operator
         number = person.appid(APPID)
         query = urllib.parse.urlencode({"appid": number, "scope": "instance", "instance": till(1)})
@@ -215,7 +219,7 @@ class Batch:
             )
 
     def judge(self) -> None:
-        """The goals: the slowest switch counts, and nothing may be lost or doubled by any."""
+        """End the trial and add the goals: for the slowest switch, and for the records of all switches."""
         verdict = self.trial.finish()
         moves = self.trial.switches
         _spread(self.report, moves)
@@ -234,8 +238,11 @@ class Batch:
 def judge_batch(
     report: Report, prefix: str, asked: int, moves: Sequence[Measured], verdict: dict[str, Any]
 ) -> None:
-    """The goals of a batch. A switch that was returned, or needed a person, has no time from block to forward: it has
-    failed, and the time is measured only when enough of the others have one."""
+    """Add the goals of a batch to ``report``.
+
+    A switch that was rolled back or needed a person may have no time from block to forward. It counts as failed, and
+    the goal for that time is missed unless all ``asked`` switches have one.
+    """
     took = [m.rto for m in moves if m.rto is not None]
     slowest = max(took, default=None)
     name = f"{prefix}first block to last forward, slowest"
@@ -248,7 +255,7 @@ def judge_batch(
 
 
 def _spread(report: Report, moves: Sequence[Measured]) -> None:
-    """Median and maximum over the switches, of the whole and of each stage."""
+    """Add the median and maximum over the switches, from block to forward and of each stage."""
     values = {"block to forward": [m.rto for m in moves if m.rto is not None]}
     for stage in dict.fromkeys(stage for m in moves for stage in m.stages):
         values[stage] = [m.stages[stage] for m in moves if stage in m.stages]
@@ -269,5 +276,5 @@ def _times(record: dict[str, Any]) -> tuple[float, float]:
 
 
 def _took(moved: Measured, stage: str, command: str) -> float:
-    """Seconds that a command took in a stage."""
+    """The seconds that a command took in all within a stage."""
     return round(moved.timings.get(stage, {}).get(command, [0, 0.0])[1], 3)

@@ -1,7 +1,7 @@
-"""How many InstanceIDs one switch takes: until its bindings are more than one ZooKeeper transaction holds.
+"""Finds the most InstanceIDs of one switch: their bindings have to fit into one ZooKeeper transaction.
 
-What hadash refuses is found by asking for plans of growing size; that ZooKeeper takes what hadash does not refuse is
-tried by writing the largest of them.
+The largest plan that hadash does not refuse is searched for. Its bindings are then written, to check that ZooKeeper
+accepts them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from hadash_sandbox.bench.report import Report
 from hadash_sandbox.world import till
 from hadash_sandbox.zookeeper import ZooKeeper
 
-#: Beside hadash's own.
+#: A chroot beside hadash's own.
 CHROOT = "/hadash-bench"
 APPID, TOPIC = "shop", "shop.sales"
-#: Nobody has as many.
+#: Upper limit of the search: no installation has as many.
 MOST = 20_000
-#: As long as a real one: twelve hexadecimal digits.
+#: A key as long as a real one: twelve hexadecimal digits.
 SWITCH = "0123456789ab"
 
 
 def bench_bound(report: Report, zookeeper: ZooKeeper) -> None:
-    """The largest batch for InstanceIDs that have no binding yet, and for those that have moved before."""
+    """Find the largest batch for InstanceIDs without a binding, and for InstanceIDs that have moved before."""
     client = zookeeper.connect(CHROOT)
     try:
         for bound in (False, True):
@@ -56,7 +56,7 @@ def bench_bound(report: Report, zookeeper: ZooKeeper) -> None:
 
 
 def _largest(bound: bool) -> int:
-    """The most InstanceIDs of a plan that nothing stands against."""
+    """The number of InstanceIDs in the largest plan without blockers."""
     least, most = 1, MOST
     while most - least > 1:
         middle = (least + most) // 2
@@ -89,7 +89,7 @@ def _document(names: list[str]) -> BindingDocument:
 
 
 def _write(client: KazooClient, count: int, bound: bool) -> tuple[int, float]:
-    """Write the bindings of a plan of ``count``, as its block would: (epoch, seconds)."""
+    """Write the bindings of a plan of ``count`` InstanceIDs, as its block would; return (epoch, seconds)."""
     plan, store = _draft(count, bound).plan, BindingStore(client)
     if bound:
         client.create(layout.binding(APPID), _document([till(n) for n in range(1, count + 1)]).to_bytes())

@@ -1,7 +1,7 @@
 """``python -m hadash_sandbox.bench.flood``: a stranger that never signs in, as a process of its own.
 
-It opens connections, sends what nobody asked for, hangs up, and begins again. At its end it prints, as JSON,
-how many connections it opened and how many bytes it got rid of.
+It opens connections, sends useless requests, hangs up, and begins again. At its end it prints, as JSON, how many
+connections it opened and how many bytes it sent.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from contextlib import suppress
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.wire import framed
 
-#: An API_VERSIONS request of 14 bytes: the smallest that is answered.
+#: An API_VERSIONS request of 14 bytes: the smallest request that is answered.
 FRAME = framed(struct.pack(">hhih", ApiKey.API_VERSIONS, 0, 1, 0))
 
 #: What a connection sends: 280 kB in one go.
 FLOOD = FRAME * 20_000
 
-#: Seconds that a connection may take to be opened, or to take its bytes.
+#: Seconds that opening a connection, or sending on it, may take.
 PATIENCE_SECONDS = 5.0
 
-#: What each kind of stranger sends on a connection.
+#: By kind of stranger, the bytes that it sends on a connection.
 KINDS: dict[str, bytes] = {"floods": FLOOD, "comes and goes": FRAME}
 
 
 class Stranger:
-    """Counts of all its threads."""
+    """Sends ``data`` on one connection after another; ``opened`` and ``sent`` are the counts of all its threads."""
 
     def __init__(self, address: tuple[str, int], data: bytes) -> None:
         self._address = address
@@ -42,7 +42,7 @@ class Stranger:
         self.sent = 0
 
     def run(self, until: float) -> None:
-        """Until ``until`` on the monotonic clock."""
+        """Run one thread until ``until``, on the monotonic clock."""
         while time.monotonic() < until:
             sent = opened = 0
             with suppress(OSError), socket.create_connection(self._address, PATIENCE_SECONDS) as connection:

@@ -1,5 +1,6 @@
-"""``make bench-fresh``: how soon a new demo shows all that jobs make, and how long it takes to make all of it
-again. On a demo of its own.
+"""``make bench-fresh``: how soon all jobs of a new demo have published, and how long it takes to run all of them again.
+
+It runs on a demo of its own.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 from hadash_sandbox.traffic.client import Pace
 
-#: Goals, in seconds on a machine with two cores: until every job has published for the first time since
-#: "Everything is up", and for all of them again.
+#: Goals, in seconds on a machine with two cores: from "Everything is up" until every job has published for the first
+#: time, and for a later run of all jobs.
 GOAL_FRESH, GOAL_WARM = 90.0, 20.0
-#: Times that all of it is made again.
+#: How often all jobs are run again.
 TIMES = 3
-#: Seconds between two looks, and after which something must be wrong.
+#: Seconds between two looks, and seconds after which the jobs count as stuck.
 LOOK_SECONDS, LIMIT_SECONDS = 0.25, 600.0
 
 RESULT = ROOT / "var" / "bench" / "fresh.json"
 
 
 def bench_fresh() -> int:
-    """Measure, print, write ``var/bench/fresh.json``; the exit code: 1 when a goal is missed."""
+    """Measure, print, and write ``var/bench/fresh.json``; return the exit code, 1 when a goal is missed."""
     report = begin(RESULT)
     with tempfile.TemporaryDirectory(prefix="hadash-bench-fresh-", ignore_cleanup_errors=True) as folder:
         place = Path(folder)
@@ -46,7 +47,10 @@ def bench_fresh() -> int:
 
 
 def _fresh(person: Person, report: Report, up: float) -> None:
-    """The first run of every job, as its schedule begins it."""
+    """Measure the first run of every job, which its schedule starts.
+
+    :param up: the time at which the demo was up, in seconds since 1970.
+    """
     published = _await_published(person, {})
     after = {job: _moment(run["ended_at"]) - up for job, run in published.items()}
     for job, seconds in after.items():
@@ -58,9 +62,7 @@ def _fresh(person: Person, report: Report, up: float) -> None:
 
 
 def _warm(person: Person, report: Report) -> None:
-    """All jobs at once, as somebody asks for them who has changed something. Those that have begun by
-    themselves are waited for first.
-    """
+    """Measure all jobs when a user asks for them at once. Runs that are already under way are waited for first."""
     took = []
     for number in range(1, TIMES + 1):
         before = _await_rest(person)
@@ -81,9 +83,10 @@ def _warm(person: Person, report: Report) -> None:
 
 
 def _await_published(person: Person, known: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """By job, its run that is newer than the one that is known.
+    """Wait until every job has published a newer run than the known one; return the new runs by job.
 
-    :raises SandboxError: one has failed, or takes too long.
+    :param known: by job, the number of its last known run.
+    :raises SandboxError: a run failed, or takes too long.
     """
     deadline = time.monotonic() + LIMIT_SECONDS
     while True:
@@ -102,7 +105,7 @@ def _await_published(person: Person, known: Mapping[str, int]) -> dict[str, dict
 
 
 def _await_rest(person: Person) -> dict[str, dict[str, Any]]:
-    """By job, its last run, once none is under way."""
+    """Wait until no run is under way; return the last published run by job."""
     deadline = time.monotonic() + LIMIT_SECONDS
     while True:
         jobs = person.call("GET", "jobs/")

@@ -1,4 +1,4 @@
-"""``make bench-gateway``: the Gateway beside the broker itself, measured in turns, in one run."""
+"""``make bench-gateway``: measures the Gateway and the broker itself in turns, in one run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ GOAL_BLOCK_MS = 100.0
 
 #: Turns of each measurement; the medians are compared.
 TURNS = 5
-#: Case → records, bytes of a record, what the producer is told. Each run takes about six seconds on two cores.
+#: By case: records, bytes of a record, settings of the producer. Each run takes about six seconds on two cores.
 CASES: dict[str, tuple[int, int, dict[str, str]]] = {
     "100 B records, default batching": (3_000_000, 100, {}),
     "1 KiB batches": (400_000, 100, {"batch.size": "1024"}),
@@ -59,11 +59,11 @@ IDLE_CONNECTIONS = 4000
 SIGN_INS = 1000
 BLOCK_CONNECTIONS = 10_000
 BLOCKS = 5
-#: Connections that are being opened at the same time.
+#: Connections that are opened at the same time, at most.
 OPENING = 100
-#: Answers of METADATA beside which latencies are measured, at least.
+#: METADATA answers during which latencies have to be measured, at least.
 LEAST_ANSWERS = 5
-#: Topics × partitions for the METADATA answer.
+#: Topics, and partitions of each, for the METADATA answer.
 LARGE = (10, 1000)
 
 
@@ -102,7 +102,10 @@ class Bench:
     # -- the Gateway -----------------------------------------------------------------------------------------------
 
     def start(self, workers: int = 1) -> None:
-        """A fresh Gateway."""
+        """Start a new Gateway with so many worker processes.
+
+        :raises SandboxError: it does not start, or sends clients past itself.
+        """
         self.stop()
         environment = {
             **self.stack.zookeeper.environment(),
@@ -143,15 +146,20 @@ class Bench:
         return [self.ports[f"admin {number}"] for number in range(self.workers)]
 
     def relayed(self, kind: str, topic: str) -> int:
-        """Records of a Topic that passed through the Gateway."""
+        """The number of records of a Topic that have passed through the Gateway.
+
+        :param kind: produce or consume.
+        """
         return presence.relayed(self.admin_ports, kind, topic)
 
     def processes(self) -> list[psutil.Process]:
+        """The Gateway's worker processes; its only process when it has no workers."""
         assert self.process is not None
         parent = psutil.Process(self.process.pid)
         return parent.children(recursive=True) or [parent]
 
     def cpu_seconds(self) -> float:
+        """CPU time that the Gateway's processes have used so far."""
         return sum(sum(p.cpu_times()[:2]) for p in self.processes())
 
     def memory(self) -> int:
@@ -166,20 +174,23 @@ class Bench:
 
     @property
     def through(self) -> tuple[str, int]:
-        """The node of east's broker 0."""
+        """The Gateway's node for broker 0 of east."""
         return HOST, self.ports["node 0"]
 
     @property
     def bootstrap(self) -> str:
+        """The Gateway's bootstrap address."""
         return f"{HOST}:{self.ports['gateway']}"
 
     def topic(self, name: str, partitions: int) -> str:
+        """Create a Topic on east; return its name."""
         self.admin.create_topics([NewTopic(name, partitions, 1)], operation_timeout=120, request_timeout=120)[
             name
         ].result()
         return name
 
     async def connected(self, address: tuple[str, int], mechanism: str = "PLAIN") -> RawConnection:
+        """A new connection that is signed in."""
         connection = await RawConnection.open(address)
         users = self.east.users if mechanism == "PLAIN" else self.east.scram_users
         user = ADMIN if mechanism == "PLAIN" else next(iter(users))
@@ -188,7 +199,7 @@ class Bench:
     async def many(
         self, address: tuple[str, int], count: int, mechanism: str = "PLAIN"
     ) -> list[RawConnection]:
-        """``count`` connections, :data:`OPENING` of them at a time."""
+        """``count`` new connections that are signed in; :data:`OPENING` are opened at a time."""
         gate = asyncio.Semaphore(OPENING)
 
         async def one() -> RawConnection:
@@ -199,7 +210,7 @@ class Bench:
 
 
 def throughput(bench: Bench, report: Report) -> None:
-    """Kafka's performance tools, in turns; and the Gateway's CPU for each GiB."""
+    """Measure throughput with Kafka's performance tools, in turns, and the Gateway's CPU time for each GiB."""
     bench.start()
     for case, (records, size, settings) in CASES.items():
         topic = bench.topic(f"bench-{len(report.tables)}-{size}-{settings.get('batch.size', 'default')}", 4)
@@ -216,7 +227,7 @@ def throughput(bench: Bench, report: Report) -> None:
             seen = 0
             busy: dict[str, list[float]] = {"direct": [], "through": []}
             for turn in range(TURNS):
-                # Whoever comes second finds warm caches: take turns at that too.
+                # The second run finds warm caches, so the order alternates too.
                 for way in ("direct", "through") if turn % 2 else ("through", "direct"):
                     psutil.cpu_percent()
                     if way == "direct":
@@ -243,9 +254,9 @@ def throughput(bench: Bench, report: Report) -> None:
 
 
 async def _paced(connection: RawConnection, data: bytes, seconds: float) -> list[float]:
-    """Latencies in seconds of PRODUCE requests that are sent at a fixed pace, whether or not earlier ones are answered.
+    """Send PRODUCE requests at a fixed pace, without waiting for earlier answers; return the latencies in seconds.
 
-    :raises SandboxError: one was refused: a refusal is no latency.
+    :raises SandboxError: a request was refused, which would be no latency of a write.
     """
     latencies: list[float] = []
     pending = []
@@ -271,7 +282,7 @@ def _milliseconds(values: Sequence[float]) -> dict[str, float]:
 
 
 async def latency(bench: Bench, report: Report) -> None:
-    """PRODUCE (acks=1, 100 bytes) at a fixed pace, in turns."""
+    """Measure the latency of PRODUCE (acks=1, 100 bytes) at a fixed pace, in turns."""
     bench.start()
     topic = bench.topic("bench-latency", 1)
     data = produce_request(topic, b"x" * 100)
@@ -291,14 +302,14 @@ async def latency(bench: Bench, report: Report) -> None:
         for name, value in _milliseconds(found["gateway"]).items()
     }
     report.row(table, way="added", requests="", **added)
-    # Each request has one record. (The Gateway has seen those of the first second, which warms up, too.)
+    # Each request has one record. (The Gateway has also seen those of the first second, which is a warm-up.)
     seen = bench.relayed("produce", topic) - REQUESTS_A_SECOND
     wanted = 2 * TURNS * int(LATENCY_SECONDS / 2 * REQUESTS_A_SECOND)
     report.at_most("added latency, p99", GOAL_ADDED_P99_MS, added["p99"], "ms", samples=seen, needed=wanted)
 
 
 async def large_metadata(bench: Bench, report: Report) -> None:
-    """Latencies of one client while another one fetches METADATA of ten thousand partitions."""
+    """Measure the latency of one client while another one fetches METADATA of ten thousand partitions."""
     topics, partitions = LARGE
     for number in range(topics):
         bench.topic(f"large-{number}", partitions)
@@ -338,7 +349,7 @@ async def large_metadata(bench: Bench, report: Report) -> None:
 
 
 async def connections(bench: Bench, report: Report) -> None:
-    """How fast clients sign in, and what an idle one holds."""
+    """Measure how fast clients sign in, and the memory of an idle connection."""
     bench.start()
     ways = {"direct": bench.direct, "gateway": bench.through}
     for mechanism in ("PLAIN", "SCRAM-SHA-256"):
@@ -347,11 +358,11 @@ async def connections(bench: Bench, report: Report) -> None:
             for way in sorted(ways, reverse=bool(turn % 2)):
                 began = time.perf_counter()
                 opened = await bench.many(ways[way], SIGN_INS, mechanism)
-                if turn:  # the first one warms up
+                if turn:  # the first turn is a warm-up
                     rates[way].append(SIGN_INS / (time.perf_counter() - began))
                 for connection in opened:
                     connection.close()
-                await asyncio.sleep(0.5)  # closing them is nobody's measured time
+                await asyncio.sleep(0.5)  # keeps the closing out of the next measurement
         report.row(
             "connections signed in a second (medians)",
             mechanism=mechanism,
@@ -362,7 +373,7 @@ async def connections(bench: Bench, report: Report) -> None:
     warm = await bench.many(bench.through, 200)
     before = bench.memory()
     opened = await bench.many(bench.through, IDLE_CONNECTIONS)
-    await asyncio.sleep(1.0)  # what signing in has left is freed
+    await asyncio.sleep(1.0)  # until the memory of signing in is freed
     kib = (bench.memory() - before) / IDLE_CONNECTIONS / 1024
     there = presence.connections(bench.admin_ports) - len(warm)
     report.row(
@@ -372,7 +383,7 @@ async def connections(bench: Bench, report: Report) -> None:
         MiB_per_1000=round(kib * 1000 / 1024, 1),
         base_MiB=round(before / MIB),
     )
-    # (Memory that was given back meanwhile says nothing of a connection.)
+    # (If the processes need less memory than before, nothing is known about a connection.)
     report.at_most(
         "memory of an idle connection",
         GOAL_IDLE_KIB,
@@ -386,7 +397,7 @@ async def connections(bench: Bench, report: Report) -> None:
 
 
 async def block(bench: Bench, report: Report) -> None:
-    """From the ZooKeeper write until every process reports that nothing is in flight any more."""
+    """Measure a block, from the ZooKeeper write until every process reports that nothing is in flight any longer."""
     bench.start(WORKERS)
     opened = await bench.many(bench.through, BLOCK_CONNECTIONS)
     identity = Identity(ADMIN)
@@ -406,7 +417,7 @@ async def block(bench: Bench, report: Report) -> None:
         in_effect(write(BindingState.FORWARD)[0])
         return seconds
 
-    await asyncio.to_thread(once)  # warms up
+    await asyncio.to_thread(once)  # a warm-up
     took = [1000 * await asyncio.to_thread(once) for _ in range(BLOCKS)]
     alive = min(sum(not connection.lost for connection in opened), presence.connections(bench.admin_ports))
     report.row(
@@ -434,7 +445,7 @@ PARTS: dict[str, Any] = {
 
 
 def bench_gateway(parts: Sequence[str] = ()) -> int:
-    """Run the parts that are named, or all. 0 only if every goal was measured and met."""
+    """Run the named parts, or all; return 0 only if every goal was measured and met."""
     path = ROOT / "var" / "bench" / ("gateway.json" if not parts else f"gateway-{'-'.join(parts)}.json")
     report = begin(path)
     folder = Path(tempfile.mkdtemp(prefix="hadash-bench-"))

@@ -1,5 +1,6 @@
-"""``make bench-health``: what every health page and ``/metrics`` says while a server hangs, and how fast. On
-a demo of its own.
+"""``make bench-health``: checks status and speed of every health page and ``/metrics`` while a server hangs.
+
+It runs on a demo of its own.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ from hadash_sandbox.demo import DEMO_RATE, Demo
 from hadash_sandbox.processes import Process
 from hadash_sandbox.traffic.client import Pace
 
-#: Seconds within which whoever asks has an answer: Kubernetes gives up after one.
+#: Seconds within which a page has to answer: the default timeout of Kubernetes' probes.
 GOAL_SECONDS = 1.0
-#: Seconds after a server hangs until pages are asked at the latest (a cluster is looked at every 15 s), how
-#: often, and seconds between.
+#: Seconds within which a page has to show that a server hangs (clusters are checked every 15 s), how often each page is
+#: then asked, and the seconds over which these requests are spread.
 SETTLED_SECONDS, ASKED, BETWEEN_SECONDS = 90.0, 10, 0.5
-#: Seconds that all need until they are well again, at most.
+#: Seconds that all processes may take to be well again.
 WELL_SECONDS = 120.0
-#: A connection for each question, as those who ask have.
+#: Opens a connection for each request, as probes and Prometheus may do.
 _CLIENT = httpx.Client(timeout=30, limits=httpx.Limits(max_keepalive_connections=0))
 PATHS = ("/healthz", "/readyz", "/metrics")
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "var" / "bench" / "health.json"
 
-#: Kind of process → what it is not ready without; workers of every queue need PostgreSQL and Redis.
+#: By kind of process, the servers without which it is not ready; workers of every queue need PostgreSQL and Redis.
 NEEDED = {
     "web": frozenset({"PostgreSQL"}),
     "beat": frozenset({"Redis"}),
     "gateway": frozenset[str](),
 }
 
-#: What hangs → its processes.
+#: By server that hangs, its processes.
 FAULTS: dict[str, Callable[[Demo], list[Process]]] = {
     "nothing": lambda demo: [],
     "PostgreSQL": lambda demo: list(demo.stack.postgres.processes),
@@ -49,6 +50,7 @@ FAULTS: dict[str, Callable[[Demo], list[Process]]] = {
 
 
 def bench_health() -> int:
+    """Measure, print, and write ``var/bench/health.json``; return the exit code, 1 when a goal is missed."""
     report = begin(RESULT)
     with (
         tempfile.TemporaryDirectory(prefix="hadash-bench-health-", ignore_cleanup_errors=True) as folder,
@@ -83,8 +85,9 @@ def bench_health() -> int:
 
 
 def expected(fault: str, process: str, path: str) -> int:
-    """The status of a page while something hangs: only what a process can do nothing without makes it "not
-    ready" (docs/monitoring.md).
+    """The HTTP status of a page while the server ``fault`` hangs.
+
+    A process is "not ready" only without a server that it can do nothing without (docs/monitoring.md).
 
     >>> expected("Redis", "web", "/readyz"), expected("Redis", "worker", "/readyz"), expected("Redis", "worker", "/healthz")
     (200, 503, 200)
@@ -98,7 +101,11 @@ def expected(fault: str, process: str, path: str) -> int:
 def _ask_all(
     demo: Demo, report: Report, fault: str, slowest: dict[str, list[float]], wrong: list[str]
 ) -> None:
-    """:param wrong: what has answered otherwise than it should, or not at all."""
+    """Ask every page of every process, and add the answers to the report.
+
+    :param slowest: receives the seconds of each answer, by path.
+    :param wrong: receives a sentence for each unexpected or missing answer.
+    """
     for process, url in demo.health_pages.items():
         for path in PATHS:
             took, status, body = [], 0, ""
@@ -145,9 +152,9 @@ def _short(path: str, body: str) -> str:
 
 
 def _await(demo: Demo, seconds: float, *, all_well: bool) -> None:
-    """Until every page says that all is well, or the web server's that it is not.
+    """Wait until every process is well, or until the web server's page says that it is not.
 
-    :raises TimeoutError: that never came.
+    :raises TimeoutError: that did not happen within ``seconds``.
     """
     until = time.monotonic() + seconds
     pages = demo.health_pages if all_well else {"web": demo.health_pages["web"]}

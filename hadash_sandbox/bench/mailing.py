@@ -1,5 +1,6 @@
-"""``python -m hadash_sandbox.bench.mailing N``: a schedule with so many readers is made and sent; prints
-``name=value`` for each figure.
+"""``python -m hadash_sandbox.bench.mailing N``: makes and sends the mail of a schedule with N readers.
+
+It prints ``name=value`` for each figure.
 """
 
 from __future__ import annotations

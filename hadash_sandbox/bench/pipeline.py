@@ -1,9 +1,9 @@
-"""``make bench-pipeline``: from access reports to facts, beside DuckDB on the same files.
+"""``make bench-pipeline``: measures the job from access reports to facts, and DuckDB on the same files.
 
-The reports are made (see :mod:`spark.fleet.bulk`): thirty days of a fleet in which one AppID has half of
-everything. First all days but the last are worked off, then the last one as it would come. DuckDB does the
-same to the same files: one row a day and fact, then one row a fact, both written as Parquet. Each runs in a
-process of its own, so that its memory can be told.
+The reports are generated (see :mod:`spark.fleet.bulk`): thirty days of a fleet in which one AppID has half of
+everything. First all days but the last are processed, then the last one, as it would arrive. DuckDB processes the same
+files: one row for each day and fact, then one row for each fact, both written as Parquet. Each runs in a process of its
+own, so that its memory can be measured.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from spark.fleet import bulk
 SIZES = (10_000_000, 100_000_000)
 CORES = os.cpu_count() or 1
 
-#: Goals: times DuckDB's wall time for the full build, the share of one more day, GiB of any process tree, and
-#: how wall time grows.
+#: Goals: wall time of the full build as a multiple of DuckDB's, time of one more day as a share of the full build, and
+#: GiB of any process tree. (Wall time may grow no faster than the number of reports.)
 TIMES_DUCKDB = 3.0
 ONE_MORE_DAY = 0.05
 GIB = 4.0
 
-#: Times that one more day is worked off.
+#: How often one more day is processed.
 TIMES = 3
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "var" / "bench" / "pipeline"
-#: Seconds between two looks at how much memory is in use. (The system walks through all of it each time,
-#: which takes its part of two cores.)
+#: Seconds between two looks at the memory in use. (Each look makes the kernel walk through all of it, which takes a
+#: noticeable part of two cores.)
 LOOK_SECONDS = 0.5
 
 DUCKDB = r"""
@@ -65,7 +65,12 @@ print(time.monotonic() - began)
 
 
 def bench_pipeline(sizes: Sequence[int] = (), keep: bool = False) -> int:
-    """Measure, print, write ``var/bench/pipeline.json``; the exit code."""
+    """Measure, print, and write ``var/bench/pipeline.json``; return the exit code, 1 when a goal is missed.
+
+    :param sizes: numbers of access reports; the default is :data:`SIZES`.
+    :param keep: keep the generated reports for the next run.
+    :raises SandboxError: a size is too small, or a process failed.
+    """
     least = bulk.Size(0).files
     if any(size < least for size in sizes):
         raise SandboxError(f"Say how many access reports to work off: at least {least:,}, one in each file.")
@@ -110,8 +115,8 @@ def _measure(reports: int, report: Report, keep: bool) -> dict[str, float]:
     duckdb, duckdb_gib = _run([sys.executable, "-c", DUCKDB, str(folder / "lake"), str(out)])
     build, build_gib = _facts(folder)
     aside.rename(day)
-    # It takes seconds, so that one measurement would say little; what counts is the median. (The tables of
-    # before are still there.)
+    # One more day takes only seconds, so it is measured several times, and the median counts. (Restoring the manifest
+    # is enough: the earlier tables are still there.)
     before_it = store.read_json(manifest.NAME)
     days = []
     for _ in range(TIMES):
@@ -148,7 +153,7 @@ def _measure(reports: int, report: Report, keep: bool) -> dict[str, float]:
 
 
 def _make(folder: Path, size: bulk.Size) -> None:
-    """The lake, unless an earlier run has left all of it."""
+    """Generate the lake, unless an earlier run has left a whole one."""
     whole = folder / "whole"
     if whole.exists():
         aside = folder / "last-day"
@@ -169,14 +174,14 @@ def _make_day(lake: str, size: bulk.Size, day: int) -> None:
 
 
 def _facts(folder: Path) -> tuple[dict[str, Any], float]:
-    """(what the job said of itself, GiB that it took)."""
+    """Run the job of facts; return (its own figures, its memory in GiB)."""
     command = [sys.executable, "-m", "spark", "facts", "--lake", str(folder / "lake")]
     said, gib = _run([*command, "--pairs", "east=main,west=main"])
     return json.loads(said.splitlines()[-1]), gib
 
 
 def _run(command: Sequence[str]) -> tuple[str, float]:
-    """(what a process printed, GiB that it and its children took at most).
+    """Run a process; return (its output, the most memory of it and its children in GiB).
 
     :raises SandboxError: it failed.
     """
@@ -195,7 +200,7 @@ def _run(command: Sequence[str]) -> tuple[str, float]:
 
 
 def _watch(pid: int, most: list[float], ended: threading.Event) -> None:
-    """Memory of a process and its children, shared pages by their share, until it ends."""
+    """Watch the memory of a process and its children until it ends; shared pages count proportionally (PSS)."""
     while not ended.wait(LOOK_SECONDS):
         try:
             process = psutil.Process(pid)

@@ -1,8 +1,8 @@
-"""``make bench-plan``: how long it takes to find what moves together, and to move much at once (see ``batch.py``).
+"""``make bench-plan``: measures finding what moves together, and moving a thousand InstanceIDs (see ``batch.py``).
 
-The closure is measured in fleets of a thousand to a hundred thousand AppIDs. The fleet is made, not real: a
-client of an AppID uses a Topic of its own most of the time, and else one that others use too, a few of them
-very often (Zipf). So a large part of all AppIDs hangs together, as in a trial with real shapes.
+The closure is measured in fleets of a thousand to a hundred thousand AppIDs. The fleets are generated: a client mostly
+uses Topics of its AppID, and sometimes shared ones, a few of them very often (Zipf). So a large part of all AppIDs is
+connected, as in a trial with real shapes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hadash_sandbox.bench.report import Report, begin, median, quantile
 PARTS = ("closure", "batch")
 
 SIZES = (1_000, 10_000, 100_000)
-#: Edges for each AppID, and its clients.
+#: Edges and clients of each AppID.
 EDGES, CLIENTS = 10, 3
-#: Of the uses of Topics, how many are of one that others use as well; and how steep their popularity is.
+#: Share of shared Topics among the uses of Topics, and the exponent of their popularity.
 SHARED, ZIPF = 0.15, 1.1
-#: AppIDs that have registered InstanceIDs.
+#: Share of AppIDs that have registered InstanceIDs.
 REGISTERED = 0.3
 #: Questions for each size and dimension.
 QUESTIONS = 200
@@ -37,7 +37,7 @@ GOAL_MS = 200.0
 
 
 def fleet(appids: int, seed: int = 7) -> tuple[list[AccessEdge], dict[str, tuple[str, ...]]]:
-    """Uses, and the registered InstanceIDs. The same seed makes the same fleet."""
+    """A generated fleet: (uses, registered InstanceIDs by AppID). The same seed makes the same fleet."""
     chance = random.Random(seed)
     shared = max(10, appids // 5)
     weights = [1 / (rank + 1) ** ZIPF for rank in range(shared)]
@@ -70,7 +70,7 @@ def bench_plan(
     switches: int = SWITCHES,
     keep: Path | None = None,
 ) -> int:
-    """Run the parts that are named, or all; print and write what they found. The exit code: 1 when a goal is missed."""
+    """Run the named parts, or all; print and write the results. Return the exit code, 1 when a goal is missed."""
     path = Path("var/bench") / ("plan.json" if not parts else f"plan-{'-'.join(parts)}.json")
     report = begin(path)
     if not parts or "closure" in parts:
@@ -81,7 +81,7 @@ def bench_plan(
 
 
 def bench_closure(report: Report) -> None:
-    """All sizes, each in a process of its own so that its memory is its own."""
+    """Measure the closure at all sizes, each in a process of its own, so that its memory can be measured."""
     for size in SIZES:
         for dimension in Dimension:
             code = f"from hadash_sandbox.bench.plan import one; one({size}, {dimension.value!r})"
@@ -95,7 +95,7 @@ def bench_closure(report: Report) -> None:
 
 
 def one(size: int, dimension: str) -> None:
-    """One size and dimension; prints ``name=value`` for each figure."""
+    """Measure one size and dimension; print ``name=value`` for each figure."""
     uses, registered = fleet(size)
     gc.collect()
     began = time.perf_counter()
@@ -126,7 +126,7 @@ def one(size: int, dimension: str) -> None:
 
 
 def _question(chance: random.Random, size: int) -> Node:
-    """A Topic or an AppID, any of them."""
+    """A random Topic or AppID."""
     appid = f"app-{chance.randrange(size)}"
     return (
         topic(f"{appid}.{chance.randrange(EDGES - 1)}") if chance.random() < 0.5 else node_of(Identity(appid))

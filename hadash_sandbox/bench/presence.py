@@ -1,7 +1,7 @@
-"""Whether it was the Gateway that was measured: what its processes say of themselves.
+"""Checks, with the Gateway's own counts, that a benchmark has really measured the Gateway.
 
-A figure of a Gateway that is not there, or that clients passed by, is as good as a Gateway gets; so a benchmark counts
-as samples only what the Gateway itself has seen.
+If the Gateway does not run, or clients go past it, the figures are those of a perfect Gateway. So a benchmark counts as
+samples only what the Gateway itself has seen.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hadash.bindings.membership import members
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.ports import HOST
 
-#: Seconds for a status port, or a METADATA request, to answer.
+#: Seconds that a status port, or a METADATA request, may take to answer.
 ASK_SECONDS = 10.0
-#: Seconds for a change of bindings to be in effect before a benchmark counts as failed: a hundred times its goal.
+#: Seconds after which a change of bindings that is not in effect fails the benchmark: a hundred times its goal.
 EFFECT_SECONDS = 10.0
-#: Seconds between two looks, which are the error of the measurement.
+#: Seconds between two looks, which is the error of the measurement.
 LOOK_SECONDS = 0.001
 
 
@@ -33,13 +33,17 @@ def _ask(port: int, path: str) -> Any:
 
 
 def connections(ports: Iterable[int]) -> int:
-    """Connections of clients that all processes of the Gateway have together."""
+    """The number of client connections of all Gateway processes together.
+
+    :param ports: their status ports.
+    """
     return sum(_ask(port, "/status")["connections"] for port in ports)
 
 
 def relayed(ports: Iterable[int], kind: str, topic: str) -> int:
-    """Records of a Topic that all processes have let pass since their start.
+    """The number of records of a Topic that all Gateway processes have relayed since their start.
 
+    :param ports: their status ports.
     :param kind: produce or consume.
     """
     return sum(
@@ -51,11 +55,11 @@ def relayed(ports: Iterable[int], kind: str, topic: str) -> int:
 
 
 def check_addresses(bootstrap: str, config: dict[str, str], own: Sequence[int]) -> None:
-    """Whether a client that begins at ``bootstrap`` stays with the Gateway.
+    """Check that a client that connects to ``bootstrap`` stays with the Gateway.
 
     :param config: librdkafka settings to sign in with.
     :param own: the Gateway's ports.
-    :raises SandboxError: METADATA sends it elsewhere: it would measure that.
+    :raises SandboxError: METADATA sends the client elsewhere, so that it would not measure the Gateway.
     """
     admin = AdminClient({**config, "bootstrap.servers": bootstrap, "log_level": 0})
     brokers = admin.list_topics(timeout=ASK_SECONDS).brokers.values()
@@ -68,9 +72,9 @@ def check_addresses(bootstrap: str, config: dict[str, str], own: Sequence[int]) 
 
 
 def await_effect(client: KazooClient, epoch: int, processes: int, seconds: float = EFFECT_SECONDS) -> float:
-    """When so many processes of Gateways have reported an epoch (``time.perf_counter``).
+    """Wait until all ``processes`` of the Gateway have reported an epoch; return the time (``time.perf_counter``).
 
-    :raises SandboxError: ZooKeeper knows another number of them, or they have not within ``seconds``.
+    :raises SandboxError: ZooKeeper knows another number of processes, or they have not reported within ``seconds``.
     """
     deadline = time.perf_counter() + seconds
     while True:

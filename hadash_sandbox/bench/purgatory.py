@@ -1,4 +1,4 @@
-"""A million operations that wait: the purgatory beside the event loop's own timers."""
+"""Measures the purgatory with up to a million waiting operations, and the event loop's own timers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hadash.gateway.waiting.timing_wheel import Entry, TimingWheel
 from hadash_sandbox.bench.report import Report
 
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
-#: AppIDs that the operations are watched under.
+#: Number of AppIDs under which the operations are watched.
 KEYS = 1000
-#: An operation waits from a moment to twenty seconds, as parked requests do.
+#: Seconds that an operation waits, at most (at least half a second), as parked requests do.
 SECONDS = 20.0
-#: A cost that grows by less than this, from the smallest to the largest number, does not grow: caches and allocators of
-#: a process of half a gigabyte are slower than those of a small one.
+#: Largest allowed growth of the cost of an operation, from ten thousand to a million. A constant cost grows a little
+#: too: caches and allocators of a process of half a gigabyte are slower than those of a small one.
 GOAL_GROWTH = 3.0
 
 
@@ -37,7 +37,7 @@ class _Operation(DelayedOperation):
 
 
 def _each(count: int, work: Callable[[], object]) -> float:
-    """Microseconds for each of ``count`` operations."""
+    """The time of ``work`` in microseconds for each of ``count`` operations."""
     gc.collect()
     began = time.perf_counter()
     work()
@@ -72,7 +72,7 @@ async def _measure(count: int) -> dict[str, float]:
     _all(waiting.park, operations, delays)
     found["cancel"] = _each(count, partial(_all, waiting.cancel, operations))
 
-    # Expiry on a clock of its own: twenty seconds pass at once, tick by tick where something is due.
+    # Expiry runs on a simulated clock: twenty seconds pass at once, tick by tick where something is due.
     wheel = TimingWheel(0.01, 64, 0.0)
     entries = [Entry(_nothing) for _ in range(count)]
     for entry, delay in zip(entries, delays, strict=True):
@@ -93,7 +93,7 @@ async def _measure(count: int) -> dict[str, float]:
 
 
 def bench_purgatory(report: Report) -> None:
-    """The cost of an operation at growing numbers, next to ``loop.call_later`` (of asyncio's own loop)."""
+    """Measure the cost of an operation at growing numbers, and that of ``loop.call_later`` (of asyncio's own loop)."""
     costs = {}
     for count in COUNTS:
         costs[count] = asyncio.run(_measure(count))

@@ -1,4 +1,4 @@
-"""A Kafka client of bytes on an event loop: for many connections at once, and for latencies without a library's own."""
+"""A minimal Kafka client on an event loop, for many connections, and for latencies without those of a library."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MAX_FRAME = 1 << 30
 
 
 class Refused(Exception):
-    """The other side does not sign this client in."""
+    """The server did not sign the client in."""
 
 
 class RawConnection(asyncio.Protocol):
-    """One connection; answers come in the order of the requests."""
+    """One connection; the answers have to come in the order of the requests."""
 
     def __init__(self, client_id: str = "bench") -> None:
         self.client_id = client_id
@@ -44,6 +44,10 @@ class RawConnection(asyncio.Protocol):
 
     @classmethod
     async def open(cls, address: tuple[str, int], client_id: str = "bench") -> RawConnection:
+        """Open a connection.
+
+        :raises OSError: it cannot be opened.
+        """
         made = cls(client_id)
         await asyncio.get_running_loop().create_connection(lambda: made, *address)
         return made
@@ -64,7 +68,10 @@ class RawConnection(asyncio.Protocol):
                 answered.set_exception(ConnectionResetError("the other side hung up"))
 
     def send(self, data: bytes) -> asyncio.Future[bytes]:
-        """Send a framed request; its answer comes later."""
+        """Send a framed request; return a future of the answer's payload.
+
+        The future raises ConnectionResetError when the connection ends before the answer.
+        """
         assert self._transport is not None
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting.append(answered)
@@ -72,12 +79,16 @@ class RawConnection(asyncio.Protocol):
         return answered
 
     async def call(self, kind: ApiKey, version: int, **values: Any) -> Any:
+        """Send a request with these fields; return its decoded response."""
         message = build(request_class(kind, version), **values)
         payload = await self.send(encode_request(kind, version, 1, self.client_id, message))
         return decode_response(kind, version, payload)
 
     async def sign_in(self, user: str, password: str, mechanism: str = "PLAIN") -> RawConnection:
-        """:raises Refused: with the reason."""
+        """Sign in with PLAIN or SCRAM; return the connection itself.
+
+        :raises Refused: the server refuses it; the message is its reason.
+        """
         await self.call(ApiKey.SASL_HANDSHAKE, 1, mechanism=mechanism)
         if mechanism == "PLAIN":
             await self._authenticate(f"\0{user}\0{password}".encode())
@@ -93,7 +104,10 @@ class RawConnection(asyncio.Protocol):
         return answer
 
     async def _scram(self, user: str, password: str, digest: str) -> None:
-        """RFC 5802. (By hand: the key derivation of a library is what a benchmark of connections must not time.)"""
+        """Sign in with SCRAM (RFC 5802).
+
+        It is implemented here because a library would derive the key each time, which must not be measured.
+        """
         bare = f"n={user},r={os.urandom(12).hex()}"
         first = (await self._authenticate(f"n,,{bare}".encode())).decode()
         fields = dict(part.split("=", 1) for part in first.split(","))
@@ -114,7 +128,7 @@ _derived: dict[tuple[str, str, str, int], bytes] = {}
 
 
 def _salted(digest: str, password: str, salt: str, rounds: int) -> bytes:
-    """The same user's key is derived once, as clients do not at each connection but may."""
+    """The salted password, derived only once for each user: clients need not derive it at each connection."""
     key = digest, password, salt, rounds
     if key not in _derived:
         _derived[key] = hashlib.pbkdf2_hmac(digest, password.encode(), base64.b64decode(salt), rounds)
@@ -141,16 +155,16 @@ def produce_request(
 
 
 def produce_error(payload: bytes, version: int = 7) -> ErrorCode:
-    """The error of the one partition that :func:`produce_request` wrote to, of its answer."""
+    """The error code of the one partition in the answer to a :func:`produce_request`."""
     answer = decode_response(ApiKey.PRODUCE, version, payload)
     found: ErrorCode = answer.responses[0].partition_responses[0].error_code
     return found
 
 
 def check_written(answers: Iterable[bytes]) -> None:
-    """Whether every PRODUCE was carried out, by its answers.
+    """Check the answers of PRODUCE requests.
 
-    :raises SandboxError: one was refused: a refusal is no latency.
+    :raises SandboxError: a request was refused, so that its latency is not that of a write.
     """
     refused = Counter(code.name for code in map(produce_error, answers) if code is not ErrorCode.none)
     if refused:

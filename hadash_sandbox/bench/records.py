@@ -1,4 +1,4 @@
-"""The goals that every trial has for its records: one list for all of them, so that none leaves one out."""
+"""The goals for the records of every trial, in one list, so that no trial leaves one out."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hadash_sandbox.bench.report import Report
 def judge_records(report: Report, verdicts: Sequence[dict[str, Any]], prefix: str = "") -> None:
     """Add the goals for all records of a trial, in journals and in the logs of both clusters.
 
-    :param verdicts: of each fleet that the trial used, as :func:`hadash_sandbox.ending.finish` has them.
-    :param prefix: begins the name of each goal, where a report has those of several trials.
+    :param verdicts: one of :func:`hadash_sandbox.ending.finish` for each fleet that the trial used.
+    :param prefix: for the name of each goal, if a report has the goals of several trials.
     """
 
     def none(name: str, found: int, unit: str = "records", of: str = "records_sent") -> None:
@@ -45,7 +45,7 @@ def judge_records(report: Report, verdicts: Sequence[dict[str, Any]], prefix: st
 
 
 def explain(verdict: dict[str, Any]) -> list[str]:
-    """What is not as it should be in a verdict, as sentences."""
+    """A sentence for everything that is wrong in a verdict."""
     return [
         *verdict["faults"],
         *verdict["unknown"],

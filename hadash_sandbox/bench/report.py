@@ -1,4 +1,4 @@
-"""Goals and tables: what a benchmark prints, and writes for whoever compares runs."""
+"""The report of a benchmark: goals and tables, printed, and written as JSON to compare runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that ``share`` of the values are not above (the nearest rank).
+    """The smallest value that at least ``share`` of the values do not exceed (nearest rank).
 
     >>> quantile([5, 1, 4, 2, 3], 0.5), quantile(range(1, 21), 0.95), quantile([7], 0.95)
     (3, 19, 7)
@@ -22,7 +22,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle one, or the mean of the two in the middle.
+    """The middle value, or the mean of the two in the middle.
 
     >>> median([4, 1, 3, 2])
     2.5
@@ -34,7 +34,7 @@ def median(values: Sequence[float]) -> float:
 
 @dataclass
 class Report:
-    """What one run has found, and whether that is good enough."""
+    """The results of one run: goals, each met or missed, and tables."""
 
     goals: list[dict[str, Any]] = field(default_factory=list)
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -49,10 +49,11 @@ class Report:
         samples: int | None = None,
         needed: int = 1,
     ) -> None:
-        """
+        """Add the goal that ``measured`` is at most ``goal``.
+
         :param measured: ``None`` when nothing was measured: then the goal is missed.
-        :param samples: how many measurements ``measured`` was made of, where that is more than one count. With fewer
-            than ``needed`` the goal is missed, whatever they say.
+        :param samples: the number of measurements behind ``measured``, if it is not a single count. With fewer than
+            ``needed``, the goal is missed in any case.
         """
         self._goal(name, goal, measured, unit, measured is not None and measured <= goal, samples, needed)
 
@@ -66,7 +67,7 @@ class Report:
         samples: int | None = None,
         needed: int = 1,
     ) -> None:
-        """As :meth:`at_most`, the other way round."""
+        """Add the goal that ``measured`` is at least ``goal``; see :meth:`at_most`."""
         self._goal(name, goal, measured, unit, measured is not None and measured >= goal, samples, needed)
 
     def _goal(
@@ -87,16 +88,18 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 only when there are goals and each was measured and met: every trial and benchmark ends with it."""
+        """0 only when there are goals, and each was measured and met. Every trial and benchmark ends with it."""
         return 0 if self.goals and all(goal["met"] for goal in self.goals) else 1
 
     def row(self, table: str, **values: Any) -> None:
+        """Add a row to a table, and print it."""
         self.tables.setdefault(table, []).append(values)
         print("  " + "  ".join(f"{name} {value}" for name, value in values.items()), flush=True)
 
     def write(self, path: Path, more: Mapping[str, Any] | None = None) -> None:
-        """
-        :param more: what the file has beside goals and tables.
+        """Write goals and tables as JSON.
+
+        :param more: further values for the file.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         machine = f"{platform.machine()}, {platform.system()} {platform.release()}"
@@ -104,6 +107,7 @@ class Report:
         path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
     def print(self) -> None:
+        """Print all tables, and then the goals."""
         for title, rows in self.tables.items():
             print(f"\n{title}")
             columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -114,6 +118,7 @@ class Report:
         self.print_goals()
 
     def print_goals(self) -> None:
+        """Print a line for each goal: met or MISSED."""
         print()
         for goal in self.goals:
             mark = "met   " if goal["met"] else "MISSED"
@@ -124,7 +129,7 @@ class Report:
             print("MISSED everything: nothing was measured.")
 
     def conclude(self, path: Path) -> int:
-        """Write and print it: how a benchmark ends; its exit code."""
+        """Write and print the report at the end of a benchmark; return the exit code."""
         self.write(path)
         self.print()
         print(f"\nWritten to {path}.")
@@ -132,9 +137,9 @@ class Report:
 
 
 def begin(path: Path) -> Report:
-    """The report of a run that begins now.
+    """A new report for a run that begins now.
 
-    What an earlier run wrote is removed: if this one fails, it must not be taken for its result.
+    The file of an earlier run is deleted, so that it is not taken for the result of this run if it fails.
     """
     path.unlink(missing_ok=True)
     return Report()

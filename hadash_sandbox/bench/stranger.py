@@ -1,9 +1,9 @@
-"""``make bench-gateway PARTS=stranger``: signed-in clients beside somebody who floods the Gateway without signing in.
+"""``make bench-gateway PARTS=stranger``: measures signed-in clients while a stranger floods the Gateway.
 
-The Gateway has a core of its own; broker, client and stranger share the other one, and the stranger gets what
-the other two leave. A second client writes to the broker itself at the same time. The stranger knows nothing
-of that one, so what it waits longer is the machine's, and what the first waits longer than it is the
-Gateway's.
+The stranger never signs in. The Gateway has a core of its own; broker, clients and stranger share the other one, and
+the stranger gets what the others leave. One client writes through the Gateway, a second one directly to the broker at
+the same time. The stranger does not touch the second client's connection, so what that client waits longer is caused by
+the machine, and what the first client waits longer still is caused by the Gateway.
 """
 
 from __future__ import annotations
@@ -29,51 +29,54 @@ from hadash_sandbox.errors import SandboxError
 if TYPE_CHECKING:
     from hadash_sandbox.bench.gateway import Bench
 
-#: What the names of this part's goals begin with.
+#: Prefix of the names of this part's goals.
 GOALS = "stranger"
-#: By how much the slowest hundredth may be slower beside the stranger than without it.
+#: Goal: milliseconds by which the 99th percentile that the Gateway adds may rise beside the stranger.
 GOAL_RISE_P99_MS = 5.0
+#: Goal: seconds after the stranger's end until the Gateway is idle.
 GOAL_IDLE_SECONDS = 1.0
-#: Connections a second of the stranger on the demo that was the reason for this: fewer are no measurement.
+#: Connections a second of the stranger, at least; with fewer, the measurement does not count. A demo with so many was
+#: the reason for this benchmark.
 LEAST_CONNECTIONS_A_SECOND = 150
 
 CONNECTIONS = 16
 SECONDS = 60.0
-#: The client alone, before the stranger and after it.
+#: Seconds in which the clients are measured alone, before the stranger and again after it.
 ALONE_SECONDS = 30.0
 WARM_UP_SECONDS = 10.0
 REQUESTS_A_SECOND = 200
 
-#: Round trips below which a p99 says nothing.
+#: Round trips that a 99th percentile needs, at least.
 LEAST_ROUND_TRIPS = 1000
-#: Pause between two sign-ins of a new client beside the stranger.
+#: Seconds between two sign-ins of a new client beside the stranger.
 SIGN_IN_EVERY_SECONDS = 1.0
 
-#: A process is idle when it used less of a core than this, for so long. (The kernel counts in hundredths of a second.)
+#: The Gateway is idle when it uses no more than this share of a core in a window of so many seconds. (The kernel counts
+#: in hundredths of a second.)
 IDLE_SHARE = 0.1
 IDLE_WINDOW_SECONDS = 0.3
-#: Seconds after which nobody waits for it to become idle.
+#: Seconds to wait for it to become idle.
 IDLE_PATIENCE_SECONDS = 30.0
 
 GATEWAY_CORE, OTHERS_CORE = 0, 1
 
-#: The real-time priority of Gateway, broker and client, when this process may give it: before the stranger,
-#: and before all else that runs on the machine. (What they start has none.)
+#: The real-time scheduling of Gateway, broker and clients, if this process may set it: they run before the stranger and
+#: everything else on the machine. (Their new child processes do not inherit it.)
 REAL_TIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK
 PRIORITY = 1
 
 
 @dataclass
 class Steady:
-    """Round trips of one client that writes at a fixed pace, in seconds."""
+    """One client that writes at a fixed pace."""
 
     connection: RawConnection
     request: bytes
 
     async def run(self, seconds: float) -> list[float]:
-        """Latencies of requests that are sent at that pace, whether or not earlier ones are answered.
+        """Send requests at that pace, without waiting for earlier answers; return the latencies in seconds.
 
-        :raises SandboxError: one was refused.
+        :raises SandboxError: a request was refused.
         """
         latencies: list[float] = []
         pending = []
@@ -95,7 +98,7 @@ class Steady:
 
 @dataclass
 class Pair:
-    """The same client through the Gateway and directly at the broker, at the same time."""
+    """Two equal clients at the same time, one through the Gateway and one directly at the broker."""
 
     gateway: Steady
     direct: Steady
@@ -118,12 +121,12 @@ class Latencies:
 
     @property
     def p99_of_gateway_ms(self) -> float:
-        """By how much the slowest hundredth through the Gateway is slower than the slowest hundredth without it."""
+        """The 99th percentile through the Gateway minus the one without it, in milliseconds."""
         return _milliseconds(self.gateway)["p99"] - _milliseconds(self.direct)["p99"]
 
 
 async def bench_stranger(bench: Bench, report: Report) -> None:
-    """Each kind of stranger in turn, with the clients alone before and after it."""
+    """Measure each kind of stranger in turn, with the clients alone before and after it."""
     bench.start()
     request = produce_request(bench.topic("bench-stranger", 1), b"x" * 100)
     with _cores(bench):
@@ -176,9 +179,9 @@ async def _measure(bench: Bench, report: Report, clients: Pair, kind: str) -> No
 
 
 def judge(report: Report, kind: str, alone: Latencies, beside: Latencies, idle_after: float) -> None:
-    """The goals for one kind of stranger.
+    """Add the goals for one kind of stranger.
 
-    :param idle_after: seconds from its end until the Gateway did nothing any more.
+    :param idle_after: seconds from its end until the Gateway was idle.
     """
     report.at_most(
         f"{GOALS} {kind}: rise of the p99 that the Gateway adds",
@@ -192,7 +195,10 @@ def judge(report: Report, kind: str, alone: Latencies, beside: Latencies, idle_a
 
 
 async def _flood(address: tuple[str, int], kind: str) -> dict[str, float]:
-    """Run the stranger to its end: what it did."""
+    """Run the stranger to its end; return its counts.
+
+    :raises SandboxError: it failed.
+    """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "hadash_sandbox.bench.flood"),
         *(address[0], str(address[1]), "--kind", kind),
@@ -211,7 +217,7 @@ async def _flood(address: tuple[str, int], kind: str) -> dict[str, float]:
 
 
 async def _sign_ins(bench: Bench, stop: asyncio.Event) -> list[float]:
-    """Seconds that a new client takes from connecting to being signed in, one after the other until ``stop``."""
+    """Sign in one new client after the other until ``stop``; return the seconds from connecting to signed in."""
     took = []
     while not stop.is_set():
         began = time.perf_counter()
@@ -224,7 +230,7 @@ async def _sign_ins(bench: Bench, stop: asyncio.Event) -> list[float]:
 
 
 async def _idle_after(bench: Bench) -> float:
-    """Seconds until the Gateway, which nobody asks anything, does nothing any more."""
+    """Wait until the Gateway is idle; return the seconds that took, at most :data:`IDLE_PATIENCE_SECONDS`."""
     began = time.perf_counter()
     while (since := time.perf_counter() - began) < IDLE_PATIENCE_SECONDS:
         before = bench.cpu_seconds()
@@ -236,7 +242,10 @@ async def _idle_after(bench: Bench) -> float:
 
 @contextmanager
 def _cores(bench: Bench) -> Iterator[None]:
-    """Give the Gateway a core of its own, and all else that the benchmark has started the other one."""
+    """Pin the Gateway to a core of its own, and everything else of the benchmark to the other one.
+
+    :raises SandboxError: the machine has one core only.
+    """
     if (os.cpu_count() or 1) < 2:
         raise SandboxError("this part needs two cores: one for the Gateway, one for the stranger")
     own = {process.pid for process in bench.processes()}
@@ -269,12 +278,12 @@ def _threads(pids: list[int]) -> Iterator[int]:
 
 def _pin(pids: list[int], cores: set[int]) -> None:
     for thread in _threads(pids):
-        with suppress(ProcessLookupError):  # it has ended by now
+        with suppress(ProcessLookupError):  # it has ended meanwhile
             os.sched_setaffinity(thread, cores)
 
 
 def _schedule(pids: list[int], policy: int, priority: int) -> bool:
-    """Whether this process may do it."""
+    """Set the scheduling policy of processes; return whether this process is allowed to."""
     for thread in _threads(pids):
         try:
             os.sched_setscheduler(thread, policy, os.sched_param(priority))

@@ -1,4 +1,4 @@
-"""Kafka's own performance tools, as an operator would run them; and how busy the machine was beside a measurement."""
+"""Kafka's own performance tools, as an operator would run them, and the load of the machine during a measurement."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from hadash_sandbox.kafka import plain_jaas, render
 
 _PRODUCED = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB/sec\).* (\d+) ms 99th")
 
-#: Seconds after which a tool is taken to hang.
+#: Seconds after which a tool counts as hanging.
 TOOL_SECONDS = 180
 
-#: Two windows of so many seconds are compared; the second may be less busy than the first by so many per cent
-#: of the processors.
+#: Two consecutive windows of so many seconds are compared; the machine is calm if the second is less busy than the
+#: first by less than so many per cent of the processors.
 CALM_WINDOW_SECONDS = 10.0
 CALM_PERCENT = 5.0
 CALM_PATIENCE_SECONDS = 120.0
 
 
 def load_average() -> float:
-    """Processes that ran or waited to, in the last minute."""
+    """The average number of processes that ran or waited to run, in the last minute."""
     return round(os.getloadavg()[0], 1)
 
 
 def await_calm(ask: Callable[[float], float] = psutil.cpu_percent) -> None:
-    """Return when the machine's processors are not less and less busy any more, or after :data:`CALM_PATIENCE_SECONDS`.
+    """Wait until the load of the machine no longer falls, or for :data:`CALM_PATIENCE_SECONDS`.
 
-    Servers that have just begun compile what they run all the time. A fleet's did that long ago.
+    Java servers that have just started compile their hot code. Servers of a real fleet did so long ago.
 
-    :param ask: per cent of the processors that were busy within so many seconds, which it waits for.
+    :param ask: waits for so many seconds, and returns the per cent of the processors that were busy meanwhile.
     """
     before = ask(CALM_WINDOW_SECONDS)
     for _ in range(round(CALM_PATIENCE_SECONDS / CALM_WINDOW_SECONDS) - 1):
@@ -51,7 +51,7 @@ def await_calm(ask: Callable[[float], float] = psutil.cpu_percent) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who the tools sign in as."""
+    """The user as whom the tools sign in."""
 
     user: str
     password: str
@@ -65,7 +65,10 @@ class Login:
 
 
 class PerfTools:
-    """Of one version of Kafka."""
+    """The performance tools of one version of Kafka.
+
+    :param folder: for the files of their settings.
+    """
 
     def __init__(self, version: str, folder: Path, login: Login) -> None:
         self._java = find_java()
@@ -76,7 +79,11 @@ class PerfTools:
     def produce(
         self, bootstrap: str, topic: str, records: int, size: int, settings: Mapping[str, str]
     ) -> float:
-        """MB (2**20 bytes) a second."""
+        """Produce records; return MB (2**20 bytes) a second.
+
+        :param size: bytes of a record.
+        :raises SandboxError: the tool failed.
+        """
         properties = {"bootstrap.servers": bootstrap, **self._login.properties(), **settings}
         output = self._run(
             "org.apache.kafka.tools.ProducerPerformance",
@@ -90,7 +97,10 @@ class PerfTools:
         raise SandboxError(f"the producer's tool said nothing that can be read:\n{output[-2000:]}")
 
     def consume(self, bootstrap: str, topic: str, records: int) -> float:
-        """MB (2**20 bytes) a second, without the time in which the group is formed."""
+        """Consume records; return MB (2**20 bytes) a second, without the time in which the group is formed.
+
+        :raises SandboxError: the tool failed, or did not read all records.
+        """
         output = self._run(
             "org.apache.kafka.tools.ConsumerPerformance",
             *("--bootstrap-server", bootstrap, "--topic", topic, "--messages", str(records)),

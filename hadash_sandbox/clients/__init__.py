@@ -1,1 +1,1 @@
-"""``make clients-check``: clients of many libraries, moved there and back, and what became of their records."""
+"""``make clients-check``: moves clients of many libraries there and back, and checks all of their records."""

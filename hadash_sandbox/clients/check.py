@@ -1,5 +1,6 @@
-"""``make clients-check``: each library, with equal and with shifted offsets, by AppID and by InstanceID,
-there and back.
+"""``make clients-check``: moves each library there and back, and prints the results as a table.
+
+Each moves with equal and with shifted offsets, as a whole AppID and as one InstanceID.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from hadash_sandbox.world import ClientSpec
 
 _log = partial(print, file=sys.stderr, flush=True)
 
-#: The cluster where all Topics begin and come back to, and the other one.
+#: The cluster on which all Topics begin and end, and the other one.
 HOME, AWAY = "east", "west"
 
-#: Of the table: the column's name, and a cell's attribute.
+#: Columns of the table: name, and attribute of a cell.
 _COLUMNS = (
     ("acked", "acked"),
     ("lost", "lost"),
@@ -59,9 +60,9 @@ def clients_check(
     phases: Sequence[Phase] = PHASES,
     keep: Path | None = None,
 ) -> int:
-    """Write ``var/bench/clients.json``, print it as a table, and return 0 only if every cell is clean.
+    """Run the check, write ``var/bench/clients.json`` and print a table; return 0 only if every goal is met.
 
-    :raises SandboxError: as :func:`measure`.
+    :raises SandboxError: see :func:`measure`.
     """
     path = ROOT / "var" / "bench" / "clients.json"
     report = begin(path)
@@ -77,7 +78,7 @@ def clients_check(
 
 
 def judge_cells(report: Report, cells: Sequence[Cell]) -> None:
-    """A goal for each cell: nothing is wrong with it, or it was refused where hadash promises that."""
+    """Add a goal for each cell: nothing is wrong with it, or it was refused where hadash has to refuse it."""
     for cell in cells:
         name = f"{cell.library}, {cell.offsets} offsets, by {cell.scope}"
         if cell.to_be_refused:
@@ -87,9 +88,9 @@ def judge_cells(report: Report, cells: Sequence[Cell]) -> None:
 
 
 def measure(libraries: Sequence[str], phases: Sequence[Phase], keep: Path | None = None) -> list[Cell]:
-    """Move ``libraries`` in each of the ``phases``, one after the other on one demo.
+    """Move ``libraries`` in each of the ``phases``, one phase after the other on one demo.
 
-    :param keep: a data folder that stays; the default is one that goes.
+    :param keep: a data folder to use and keep; the default is a temporary one.
     :raises SandboxError: Go or Node is missing, or the demo does not come up.
     """
     installing.install(libraries, _log)
@@ -103,7 +104,7 @@ def measure(libraries: Sequence[str], phases: Sequence[Phase], keep: Path | None
 
 
 def _phase(demo: Demo, phase: Phase, libraries: Sequence[str]) -> list[Cell]:
-    """One way to move, of all ``libraries``: those that move together, and each that moves by itself."""
+    """Run one phase: the libraries that move together, and each one that moves alone."""
     _log(f"--- {phase.offsets} offsets, moved by {phase.scope}")
     scopes: dict[tuple[str, str | None], list[str]] = {}
     for library in libraries:
@@ -114,12 +115,12 @@ def _phase(demo: Demo, phase: Phase, libraries: Sequence[str]) -> list[Cell]:
 def _scope(
     demo: Demo, phase: Phase, libraries: Sequence[str], appid: str, instance: str | None
 ) -> list[Cell]:
-    """Libraries that move at once, with clients that run only for so long."""
+    """Move the libraries of one AppID or InstanceID; their clients run only meanwhile."""
     cells = {library: Cell(library, phase.offsets, phase.scope) for library in libraries}
     specs = phase.clients(libraries)
     sides = Sides({name: demo.admin_config(name) for name in (HOME, AWAY)})
     groups = {spec.group: spec.topics for spec in specs if spec.group}
-    #: Of groups and clients, by the group's or client's name.
+    #: Faults by the name of the group or client.
     faults: dict[str, list[str]] = defaultdict(list)
     ended: set[str] = set()
     for spec in specs:
@@ -133,7 +134,7 @@ def _scope(
         ended |= {spec.name for spec in specs if not demo.clients[spec.name].alive}
         demo.stop_clients("produce", END_SECONDS, specs)
         _catch_up(trial, specs)
-        # (A second look: who goes back to read again shows it by then.)
+        # (Looks twice, so that a group that goes back to read again shows it.)
         for group, fault in groups_behind(sides, groups, CATCH_UP_SECONDS, SETTLE_SECONDS).items():
             faults[group].append(f"In the end {fault}.")
         for spec in specs:
@@ -155,7 +156,10 @@ def _scope(
 
 
 def exit_faults(codes: Mapping[str, int | None]) -> list[str]:
-    """What is wrong with how clients ended, by their names, as sentences."""
+    """A sentence for each client that did not end with 0.
+
+    :param codes: exit codes by client.
+    """
     return [
         f"Client {name} ended with {describe_exit(code)}: what it had under way is not in its journal."
         for name, code in codes.items()
@@ -171,8 +175,9 @@ def there_and_back(
     sides: Sides,
     groups: Mapping[str, Sequence[str]],
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """There and back; after each, where it went, and by group what is wrong with it there.
+    """Switch there and back, and note pauses, refusals and faults in ``cells``.
 
+    :return: after each switch its target, and by group a sentence for what is wrong with it there.
     :raises SandboxError: clients make no progress, or the way back is refused.
     """
     for target in (AWAY, HOME):
@@ -186,7 +191,7 @@ def there_and_back(
             return
         if (
             measured.status != "succeeded"
-        ):  # also when its precheck has ended it: somebody had approved it by then
+        ):  # a switch that its precheck has ended is a fault too: it had been accepted
             for cell in cells.values():
                 cell.fault = f"The switch to {target} {measured.status}: {measured.outcome}"
             return
@@ -199,7 +204,7 @@ def there_and_back(
 
 
 def _catch_up(trial: Trial, specs: Sequence[ClientSpec]) -> None:
-    """Wait until consumers have read what was acknowledged, or their time is over: what is missing is counted then."""
+    """Wait until consumers have read all acknowledged records, or their time is over: the rest is counted later."""
     deadline = time.monotonic() + CATCH_UP_SECONDS
     while time.monotonic() < deadline:
         journals = {spec.name: trial.journal(spec) for spec in specs}
@@ -218,7 +223,10 @@ def _judge(
     reader: ClientSpec,
     faults: Sequence[str],
 ) -> None:
-    """:param faults: what is known to be wrong with its group and its clients."""
+    """Fill in ``cell`` from the journals of its clients and the logs of both clusters.
+
+    :param faults: known faults of its group and its clients, as sentences.
+    """
     topic, journals = writer.topics[0], (trial.journal(writer), trial.journal(reader))
     faults = [*faults, *(fault for journal in journals for fault in journal_faults(journal))]
     try:
@@ -232,7 +240,7 @@ def _judge(
 
 
 def table(cells: Sequence[Cell]) -> str:
-    """The cells as text, a line each; what was refused with the reason, what is wrong with examples."""
+    """The cells as text, one line each; refused cells with the reason, bad ones with examples."""
     lines = [f"{'library':16}{'offsets':9}{'moved by':10}" + "".join(f"{name:>12}" for name, _ in _COLUMNS)]
     for cell in cells:
         head = f"{cell.library:16}{cell.offsets:9}{cell.scope:10}"

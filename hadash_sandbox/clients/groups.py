@@ -1,4 +1,4 @@
-"""Where the groups of clients are after each move, as the clusters say it themselves."""
+"""Checks with the clusters themselves where the groups of clients are after each move."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hadash_sandbox.traffic.log_reader import LOOK_SECONDS, Position, Sides
 def await_committed(
     sides: Sides, cluster: str, wanted: Mapping[str, Sequence[str]], seconds: float
 ) -> dict[str, str]:
-    """Wait until each group has members on ``cluster`` alone, and has committed what its Topics held at the first look.
+    """Wait until each group has members on ``cluster`` only, and has committed the ends of its Topics.
 
-    Producers write on meanwhile, so the ends of the first look are waited for.
+    Producers continue to write, so the ends are those of the first look.
 
-    :param wanted: by group the Topics that it reads.
-    :return: by group, as a sentence, what is not so after ``seconds``; none when all is.
+    :param wanted: by group, the Topics that it reads.
+    :return: by group, a sentence for what is not the case after ``seconds``; empty when all is.
     """
     deadline = time.monotonic() + seconds
     ends: dict[str, dict[tuple[str, int], int]] = {}

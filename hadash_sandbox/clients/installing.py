@@ -1,6 +1,6 @@
-"""Clients in Go and JavaScript: built, or installed, from what their lock files name, into the cache.
+"""Builds and installs the clients in Go and JavaScript into the cache, with the versions of their lock files.
 
-Only ``make clients-check`` needs them, and with them Go and Node.
+Only ``make clients-check`` and the recording of clients need them, and with them Go and Node.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from hadash_sandbox.service import Log
 
 SOURCES = Path(__file__).resolve().parent
 
-#: Programs in Go: the folder of each, and the file that names the versions of its libraries (go.mod names the
-#: newest ones).
+#: Programs in Go: the folder of each, and the file with the versions of its libraries (go.mod has the newest).
 GO_PROGRAMS = {
     "franz-go": ("franz-go", "go.mod"),
     "franz-go-range": ("franz-go", "go.mod"),
@@ -31,12 +30,15 @@ GO_PROGRAMS = {
 #: Programs in JavaScript: the file of each.
 NODE_PROGRAMS = {"kafkajs": "kafkajs.mjs", "platformatic": "platformatic.mjs"}
 
-#: Seconds for a build with all that is downloaded, on a slow machine.
+#: Seconds that a build with all downloads may take on a slow machine.
 BUILD_SECONDS = 900
 
 
 def install(libraries: Sequence[str], log: Log = print) -> None:
-    """Build and install what ``libraries`` need. :raises SandboxError: Go or Node is missing, or something fails."""
+    """Build and install what ``libraries`` need.
+
+    :raises SandboxError: Go or Node is missing, or a build fails.
+    """
     programs = [library for library in libraries if library in GO_PROGRAMS]
     if programs:
         _build(programs, log)
@@ -45,7 +47,7 @@ def install(libraries: Sequence[str], log: Log = print) -> None:
 
 
 def command(library: str) -> list[str]:
-    """How the client of ``library`` is started, once it is installed."""
+    """The command that starts the installed client of ``library``."""
     if library in GO_PROGRAMS:
         return [str(_binary(library))]
     return [_found("node"), str(_node_folder() / NODE_PROGRAMS[library])]
@@ -66,7 +68,7 @@ def _build(programs: Sequence[str], log: Log) -> None:
 
 
 def go_environment() -> dict[str, str]:
-    """Go's own caches lie in ours: nothing else on this machine is changed."""
+    """Environment variables that keep Go's caches inside the sandbox's cache: nothing else on the machine changes."""
     folder = _go_folder()
     return {
         "GOMODCACHE": str(folder / "modules"),
@@ -93,7 +95,7 @@ def _install_packages(log: Log) -> None:
     folder = _node_folder()
     with one_at_a_time("the clients in JavaScript", folder, log):
         lock = (SOURCES / "node" / "package-lock.json").read_bytes()
-        # npm removes all packages before it installs them: not while another check may run with them.
+        # npm ci removes all packages before it installs them, so it must not run while another check may use them.
         installed = folder / "node_modules" / ".installed"
         fresh = installed.exists() and installed.read_bytes() == lock
         shutil.copytree(SOURCES / "node", folder, dirs_exist_ok=True)
@@ -109,7 +111,10 @@ def _install_packages(log: Log) -> None:
 
 
 def _found(program: str) -> str:
-    """:raises SandboxError: it is not installed."""
+    """The path of a program.
+
+    :raises SandboxError: it is not installed.
+    """
     path = shutil.which(program)
     if path is None:
         raise SandboxError(

@@ -1,4 +1,4 @@
-"""What became of one library's records: what was acknowledged, beside what is in the log and what was read. Pure."""
+"""Judges one library's records: compares what was acknowledged with the logs and with what was read. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from hadash_sandbox.traffic.journal import Journal, Run
 from hadash_sandbox.traffic.verdict import merge
 
-#: What hadash refuses to move, by library and offsets, with words of its reason (``switching/stages/precheck.py``,
-#: ``reading_on.py``). The stock assignor of franz-go is a cooperative one, which is refused whatever the offsets;
-#: @platformatic/kafka reads on while it rejoins, which does no harm where offsets are equal. All else has to move, and
-#: these have to be refused.
+#: What hadash has to refuse to move, by library and offsets, with words of its reason
+#: (``switching/stages/precheck.py``, ``reading_on.py``). The stock assignor of franz-go is a cooperative one, which is
+#: refused for any offsets. @platformatic/kafka and kafka-python keep their own positions when they rejoin, which does
+#: no harm where offsets are equal. All other cells have to move.
 REFUSED = {
     ("franz-go", "equal"): "Cooperative rebalancing cannot be moved yet",
     ("franz-go", "shifted"): "Cooperative rebalancing cannot be moved yet",
@@ -22,24 +22,26 @@ REFUSED = {
 }
 
 
-#: Of each Topic.
+#: Partitions of each Topic.
 PARTITIONS = 3
 
-#: Records that one consumer may read again at each rebalance, whoever caused it. kafka-go's Reader hands out
-#: a record after its generation has ended, and commits it in the next one, which has begun before it. (On
-#: Kafka itself, without hadash: 5 records in 8 rebalances of two members.) The stream of @platformatic/kafka
-#: 2.12 keeps the commits of what it hands out while it rejoins, and when it has, sends them and asks for the
-#: committed offsets at the same time (``messages-stream.js``, ``#onConsumerGroupJoin``): it may begin before
-#: them. (On Kafka itself: 1 record in 16 quick rebalances, up to 19 in one in which another member was slow.)
-#: So many as one of each partition are let pass.
+#: Records that one consumer may read again at each rebalance, for whatever cause.
+#:
+#: kafka-go's Reader hands out a record after its generation has ended, and commits it in the next generation, which has
+#: begun to read before that record. (On Kafka itself, without hadash: 5 records in 8 rebalances of two members.)
+#:
+#: The stream of @platformatic/kafka 2.12 keeps back its commits while it rejoins. Afterwards it sends them and asks for
+#: the committed offsets at the same time (``messages-stream.js``, ``#onConsumerGroupJoin``), so it may begin before
+#: them. (On Kafka itself: 1 record in 16 quick rebalances, up to 19 in one with a slow other member.) One record of
+#: each partition is tolerated.
 READS_AGAIN = {"kafka-go": 1, "platformatic": PARTITIONS}
 
-#: Whose producers change the order of what they send again, whatever has caused that: until 1.46 Sarama does
-#: so even with one request under way (IBM/sarama#2619, mended by its #3422). The table has the number; it is
-#: not counted against the switch.
+#: Libraries whose producers reorder the records that they send again, for whatever cause. Before 1.46 Sarama does so
+#: even with one request in flight (IBM/sarama#2619, fixed by its #3422). The table shows the number, but it is not
+#: counted against the switch.
 REORDERS = frozenset({"sarama-1.45", "sarama-1.40"})
 
-#: There and back.
+#: Rebalances of a cell: one for the switch there, one for the switch back.
 REBALANCES = 2
 
 
@@ -49,67 +51,67 @@ class Logged:
 
     key: str
     number: int
-    #: What is wrong with it; empty when it is as it was written.
+    #: What is wrong with the record; empty when it is as it was written.
     damage: str = ""
     partition: int = 0
-    #: Milliseconds since 1970, and what it is the time of (Kafka's timestamp type).
+    #: Milliseconds since 1970, and Kafka's timestamp type.
     timestamp: tuple[int, int] = (0, 0)
-    #: A digest of its key, value and headers.
+    #: A digest of the key, value and headers.
     content: bytes = b""
 
 
-#: Different notes of a cell's clients that its report has.
+#: Different notes of a cell's clients that the report lists, at most.
 SAID = 10
 
 
 @dataclass(slots=True)
 class Cell:
-    """One library, moved there and back in one way. Counts are records, pauses seconds."""
+    """One library, moved there and back in one way. Counts are of records, pauses in seconds."""
 
     library: str
     offsets: str
     scope: str
     acked: int = 0
-    #: Acknowledged and not in the log of the cluster where the Topic has come back to.
+    #: Acknowledged, and not in the log of the home cluster.
     lost: int = 0
     #: In the log more than once.
     doubled: int = 0
-    #: In the log, or read for the first time, behind a later record of the same key; in the log in another partition
-    #: than that one, or in another order on the other cluster.
+    #: In the log, or read for the first time, behind a later record of the same key; or in another partition than the
+    #: first record of the key; or in another order on the other cluster.
     out_of_order: int = 0
-    #: Not as written, in the log or as it was read.
+    #: Not as written, in the log or when read.
     damaged: int = 0
     consumed_twice: int = 0
-    #: In the log and never read.
+    #: In the log, and never read.
     skipped: int = 0
-    #: Given up by the producer: its application saw an error.
+    #: Failed by the producer: its application saw an error.
     failed: int = 0
-    #: Neither acknowledged nor given up: the producer does not know whether they were written.
+    #: Neither acknowledged nor failed: the producer does not know whether they were written.
     unknown: int = 0
     #: How often a client's program ended by itself.
     restarts: int = 0
     write_pause: float | None = None
     read_pause: float | None = None
-    #: Why it was not moved: hadash's own words to whoever asked for it, so that no switch has begun.
+    #: Why hadash refused the request, in its own words; no switch has begun then.
     refused: str = ""
-    #: What kept this cell from being measured, or a switch from succeeding.
+    #: Why this cell could not be measured, or a switch did not succeed.
     fault: str = ""
     examples: list[str] = field(default_factory=list)
-    #: What the clients' programs said besides, of errors mostly: how often, by who and what. (No fault by
-    #: itself: libraries say each connection that ends.)
+    #: Other output of the clients' programs, mostly errors: how often, by program and text. (It is no fault by itself:
+    #: libraries log each connection that ends.)
     said: dict[str, int] = field(default_factory=dict)
 
     @property
     def to_be_refused(self) -> str:
-        """What the reason says for which hadash refuses to move it; empty where it has to move it."""
+        """Words of the reason for which hadash has to refuse this cell; empty where it has to move it."""
         return REFUSED.get((self.library, self.offsets), "")
 
     @property
     def clean(self) -> bool:
         """Whether nothing at all is wrong.
 
-        A refusal is no fault where :data:`REFUSED` has it, for the reason that stands there. A cell that was neither
-        refused nor measured is a fault, and so is one that was moved although it has to be refused.
+        A refusal is right where :data:`REFUSED` has it, and for the reason given there. A cell that was neither refused
+        nor measured is not clean, nor is one that was moved although it has to be refused.
         """
         if self.fault:
             return False
@@ -119,11 +121,12 @@ class Cell:
 
     @property
     def refused_rightly(self) -> bool:
+        """Whether it was refused where hadash has to refuse it, and for that reason."""
         return bool(self.to_be_refused) and self.to_be_refused in self.refused and not self.fault
 
     @property
     def wrong(self) -> int | None:
-        """How much is wrong with its records and clients; ``None`` when it was not measured."""
+        """The number of wrong records and restarts; ``None`` when the cell was not measured."""
         measured = self.acked > 0 and self.write_pause is not None and self.read_pause is not None
         if self.fault or self.refused or not measured:
             return None
@@ -140,15 +143,17 @@ class Cell:
         )
 
     def described(self) -> dict[str, Any]:
+        """All fields, and whether the cell is clean, for JSON."""
         return {**asdict(self), "clean": self.clean}
 
 
 def judge(
     cell: Cell, producer: Journal, consumer: Journal, log: Sequence[Logged], mirrored: Sequence[Logged]
 ) -> None:
-    """Fill in ``cell``'s counts.
+    """Fill in the counts, examples and notes of ``cell``.
 
-    :param log: all of the Topic on the cluster that it has come back to. :param mirrored: on the other one.
+    :param log: the Topic's whole log on the home cluster.
+    :param mirrored: its whole log on the other cluster.
     """
     acked = _numbers(producer.acked)
     counts = Counter((each.key, each.number) for each in log)
@@ -161,7 +166,7 @@ def judge(
     damaged = {(each.key, each.number): each.damage for each in log if each.damage}
     damaged |= {(key, number): what for key, number, what in consumer.damaged}
     damaged |= _other_than(log, mirrored)
-    # Nobody else writes into these Topics: what looks like somebody else's record was ours.
+    # No other program writes into these Topics, so a record that looks like a stranger's is a damaged one.
     damaged |= {
         (f"{topic}-{partition} at {offset}", -1): f"value {shown!r}"
         for topic, partition, offset, shown in consumer.strangers
@@ -201,16 +206,16 @@ def judge(
 def _unknown(
     producer: Journal, acked: Set[tuple[str, int]], logged: Set[tuple[str, int]]
 ) -> set[tuple[str, int]]:
-    """Records that a producer sent and was never answered for.
+    """Records that a producer sent without ever receiving an answer.
 
-    Programs in Go and JavaScript do not say which these are: they are in the log, or leave a hole in the
-    numbers that were answered.
+    Programs in Go and JavaScript do not report these records. They are found in the log, or as holes in the numbers
+    that were answered.
     """
     answered = acked | {(key, number) for key, number, _ in producer.failed}
     sent = {(key, number) for key, number, _ in producer.unknown} | {
         (key, number) for key, number in logged if number >= 0
     }
-    if not producer.restarts:  # one that was started again goes on behind a hole
+    if not producer.restarts:  # a producer that was restarted continues after a hole
         highest: dict[str, int] = {}
         for key, number in answered:
             highest[key] = max(highest.get(key, -1), number)
@@ -219,12 +224,12 @@ def _unknown(
 
 
 def _as_read(consumer: Journal) -> Iterator[tuple[str, int]]:
-    """Every reading of every record, in the order of reading within each key."""
+    """(key, number) of every read of every record, in the order of reading within each key."""
     return ((run.key, number) for run in consumer.read for number in range(run.first, run.last + 1))
 
 
 def _other_than(log: Sequence[Logged], mirrored: Sequence[Logged]) -> dict[tuple[str, int], str]:
-    """Records that one cluster holds otherwise than the other, or more often."""
+    """Records that differ between the clusters, or that one cluster has more often than the other."""
     here, there = Counter(log), Counter(mirrored)
     return {
         (each.key, each.number): "not the same on both clusters" for each in (here - there) + (there - here)
@@ -232,10 +237,10 @@ def _other_than(log: Sequence[Logged], mirrored: Sequence[Logged]) -> dict[tuple
 
 
 def _in_other_order(log: Sequence[Logged], mirrored: Sequence[Logged]) -> set[tuple[str, int]]:
-    """Records in whose place the other cluster has another one, where both hold the same ones."""
+    """Records in whose place the other cluster has another record, if both clusters have the same records."""
     if Counter(log) != Counter(
         mirrored
-    ):  # these are named as damaged: behind one that is missing every place is another
+    ):  # the differences are counted as damaged; behind a missing record, every place would differ
         return set()
     here, there = _by_partition(log), _by_partition(mirrored)
     return {
@@ -254,7 +259,7 @@ def _by_partition(log: Iterable[Logged]) -> dict[int, list[Logged]]:
 
 
 def unread(producer: Journal, consumer: Journal) -> int:
-    """How many acknowledged records nobody has read yet."""
+    """The number of acknowledged records that the consumer has not read yet."""
     return len(_numbers(producer.acked) - _times_read(consumer.read).keys())
 
 
@@ -275,7 +280,7 @@ def _times_read(runs: Iterable[Run]) -> Counter[tuple[str, int]]:
 
 
 def _late(records: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
-    """Records that stand, for the first time, behind a later one of their key."""
+    """Records whose first occurrence is behind a record of the same key with a higher number."""
     highest: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
     late = set()
@@ -288,7 +293,7 @@ def _late(records: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
 
 
 def _elsewhere(log: Iterable[Logged]) -> set[tuple[str, int]]:
-    """Records in another partition than the first one of their key: between partitions there is no order."""
+    """Records in another partition than the first record of their key: there is no order between partitions."""
     places: dict[str, int] = {}
     return {
         (each.key, each.number)

@@ -1,6 +1,4 @@
-"""Which libraries are tried, and the world in which they are: an AppID for each way to move, with Topics of
-every library.
-"""
+"""The libraries that are tried, and their world: an AppID for each way to move, with Topics of every library."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from hadash_sandbox.clients.judging import PARTITIONS, REFUSED
 from hadash_sandbox.downloads import CLIENT_VERSIONS
 from hadash_sandbox.world import DEMO, ClientSpec, World
 
-#: With neither Go nor Node.
+#: Libraries that need neither Go nor Node.
 WITHOUT_PROGRAMS = (
     "librdkafka",
     "kafka-python",
@@ -19,7 +17,7 @@ WITHOUT_PROGRAMS = (
     *(f"java-{version}" for version in CLIENT_VERSIONS),
 )
 
-#: All that are tried, each with a Topic, a producer and a group of its own.
+#: All libraries that are tried, each with a Topic, a producer and a group of its own.
 LIBRARY_NAMES = (
     *WITHOUT_PROGRAMS,
     "franz-go-range",
@@ -32,24 +30,22 @@ LIBRARY_NAMES = (
     "franz-go",
 )
 
-#: What a client needs besides its library's stock configuration, by library: of the producer, and of the consumer.
+#: Settings besides a library's stock configuration, by library: of the producer, and of the consumer.
 _CONFIG: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # Before Kafka 3.0 a Java producer is not idempotent by itself, nor is Sarama's; with several requests
-    # under way these change the order of what they have to send again, whatever made them do so. Who wants
-    # order has set this.
+    # By default, a Java producer before Kafka 3.0 is not idempotent, nor is Sarama's. With several requests in flight
+    # they reorder the records that they send again, for whatever cause. An application that needs order sets this.
     "java-2.8.2": (("enable.idempotence=true",), ()),
     "sarama": (("ordered=true",), ()),
     "franz-go-range": ((), ("assignor=range",)),
-    # As an application says it that runs with Kafka 2.8 or newer: then these choose METADATA 10 and FETCH 11
-    # by themselves.
+    # As an application sets it whose brokers run Kafka 2.8 or newer: then these choose METADATA 10 and FETCH 11.
     "sarama-1.45": (("version=2.8.0", "ordered=true"), ("version=2.8.0",)),
     "sarama-1.40": (("version=2.8.0", "ordered=true"), ("version=2.8.0",)),
 }
 
-#: Equal offsets on both clusters, or larger ones on the source: its first records were deleted before the mirror began.
+#: Offsets are equal on both clusters, or larger on the source: its first records were deleted before the mirror began.
 OFFSETS = ("equal", "shifted")
 
-#: The whole AppID moves, or one InstanceID of it.
+#: What moves: the whole AppID, or one InstanceID of it.
 SCOPES = ("appid", "instance")
 
 
@@ -65,9 +61,9 @@ class Phase:
         return f"{self.offsets}-{self.scope}"
 
     def what_moves(self, library: str) -> tuple[str, str | None]:
-        """The AppID that moves with this library's clients, and the InstanceID, ``None`` where the whole AppID does.
+        """The AppID of this library's clients, and the InstanceID that moves, ``None`` where the whole AppID does.
 
-        Others have the same, but for a library that is refused: it would hold them up.
+        Libraries share them, except a library that is refused: it would block the others.
         """
         alone = (library, self.offsets) in REFUSED
         if self.scope == "appid":
@@ -95,7 +91,7 @@ PHASES = tuple(Phase(offsets, scope) for scope in SCOPES for offsets in OFFSETS)
 
 
 def world(libraries: Sequence[str] = LIBRARY_NAMES) -> World:
-    """All phases."""
+    """The world of all phases."""
     clients = tuple(spec for phase in PHASES for spec in phase.clients(libraries))
     appids = tuple(dict.fromkeys(spec.appid for spec in clients))
     topics = list(dict.fromkeys(spec.topics[0] for spec in clients))

@@ -1,4 +1,4 @@
-"""The whole log of a Topic, read from the cluster itself."""
+"""Reads the whole log of a Topic from the cluster itself."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from hadash_sandbox.clients.judging import Logged
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.traffic.records import damage, place
 
-#: Seconds for one Topic of some thousand records.
+#: Seconds that reading one Topic of some thousand records may take.
 READ_SECONDS = 30.0
 
-#: Libraries whose producers have no way to write a header: Kafka's own VerifiableProducer.
+#: Prefix of libraries whose producers cannot write headers: Kafka's own VerifiableProducer.
 WITHOUT_HEADERS = "java-"
 
 
 def read_log(config: Mapping[str, str], topic: str, library: str, partitions: int) -> list[Logged]:
     """All records of ``topic``, in order within each partition.
 
-    :param config: how librdkafka reaches the cluster, as its administrator.
-    :raises SandboxError: it cannot be read to its end.
+    :param config: librdkafka settings to connect to the cluster as its administrator.
+    :raises SandboxError: the log cannot be read to its end in time.
+    :raises KafkaException: the cluster answers with an error.
     """
     consumer = Consumer({**config, "group.id": "hadash-clients-check", "enable.auto.commit": False})
     found: list[Logged] = []
@@ -53,7 +54,10 @@ def read_log(config: Mapping[str, str], topic: str, library: str, partitions: in
 
 
 def logged_of(message: Message, topic: str, library: str) -> Logged:
-    """A record as the check compares it. Other libraries than librdkafka number all records of a Topic together."""
+    """A record as the check compares it.
+
+    A librdkafka client numbers the records of each key; the other libraries number all records of a Topic.
+    """
     value, headers = message.value() or b"", message.headers()
     kind, milliseconds = message.timestamp()
     whole = repr((message.key(), message.value(), headers)).encode()

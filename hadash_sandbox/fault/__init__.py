@@ -1,1 +1,1 @@
-"""Something dies in each stage of a switch, on the real stack under load: ``make fault``."""
+"""``make fault``: faults in each stage of a switch, on the real stack under load."""

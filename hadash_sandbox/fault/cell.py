@@ -1,4 +1,4 @@
-"""One cell of the table: a switch under load, one fault in one stage, and what became of everybody."""
+"""One cell of the table: a switch under load, one fault in one of its stages, and the result."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from hadash_sandbox.fault.scene import LOOK_SECONDS, Scene, patiently, where
 from hadash_sandbox.service import Log
 from hadash_sandbox.trial import Trial
 
-#: Seconds for consumers to have read what was acknowledged before a cell's end: more than the session timeout
-#: of a member (45 s), after which a group goes on without one that is gone.
+#: Seconds that consumers have, at a cell's end, to read all acknowledged records: more than the session timeout of a
+#: member (45 s), after which a group continues without a member that is gone.
 CATCH_UP_SECONDS = 90.0
 
-#: Seconds after a cell in which the next switch has to be possible: Connect, brokers and the looks at mirrors
-#: come back by themselves.
+#: Seconds after a cell within which the next switch has to be possible: Connect, brokers and the monitoring of mirrors
+#: recover by themselves.
 POSSIBLE_SECONDS = 60.0
 
-#: How often a cell is begun whose switch ended before its stage: the Gateway that was killed in the cell before lets
-#: its clients come back for half a minute, and a switch gives up after ten seconds of that.
+#: How often a cell is tried whose switch ended before its stage. A Gateway that was killed in the previous cell lets
+#: its clients come back for half a minute, and a switch waits for them for ten seconds only.
 ATTEMPTS = 5
 
-#: What a group has to say of a cell, at most.
+#: Examples of wrong records that are listed for each group of a cell, at most.
 EXAMPLES = 2
 
-#: What is raised by a cell that cannot go on.
+#: Exceptions that end a cell.
 BROKEN = (SandboxError, BindingError, ConnectError, KafkaException, httpx.HTTPError)
 
-#: How often a person lets a stage run again before the switch counts as stuck.
+#: How often a stage is run again by hand before the switch counts as stuck.
 RETRIES = 3
 
-#: Seconds without progress that count as a standstill: far above the pause between two records (50 ms) on a
-#: busy machine, and below every pause that a fault makes.
+#: Seconds without progress that count as a standstill: far more than the pause between two records (50 ms) on a busy
+#: machine, and less than every pause that a fault causes.
 STANDSTILL_SECONDS = 1.0
 
-#: hadash's own processes: none may end because a server, or another one of them, did.
+#: hadash's own processes. None may end because a server, or another of them, has ended.
 OWN = ("gateway", "worker", "beat", "web")
 
 
 @dataclass
 class Cells:
-    """Runs cells on one fleet, one after the other, from wherever the clients are to the other side."""
+    """Runs cells on one fleet, one after the other; each switch moves the clients to the other cluster."""
 
     fleet: Fleet
     trial: Trial
@@ -59,7 +59,7 @@ class Cells:
     number: int = 0
 
     def run(self, fault: Fault, stage: str) -> Row:
-        """One cell: begun again when its switch ended before its stage, with the records of every try in the count."""
+        """Run one cell. It is tried again when its switch ended before its stage; the records of all tries count."""
         tries: list[tuple[float, float]] = []
         for _ in range(ATTEMPTS):
             began = time.time()
@@ -72,7 +72,7 @@ class Cells:
         return row
 
     def _try(self, fault: Fault, stage: str) -> Row:
-        """A switch with the fault in its stage, until the next one is possible."""
+        """Run a switch with the fault in its stage, and wait until the next switch is possible."""
         try:
             row = self._switch(fault, stage)
             row.manual = self._next_possible() or row.manual
@@ -81,7 +81,10 @@ class Cells:
         return row
 
     def _switch(self, fault: Fault, stage: str) -> Row:
-        """One try, to the end of its switch. :raises SandboxError: or others of :data:`BROKEN`, when it has none."""
+        """Run one try to the end of its switch.
+
+        :raises SandboxError: the switch does not end; other exceptions of :data:`BROKEN` are raised too.
+        """
         self.number += 1
         name = f"{self.number}-{fault.name}-{stage}"
         source = where(self.fleet)
@@ -105,7 +108,7 @@ class Cells:
         return Scene(self.fleet, self.trial, name, stage, source, target, key, self.log)
 
     def _strike(self, scene: Scene, fault: Fault) -> Row:
-        """The fault, and the end of the switch."""
+        """Cause the fault, and wait for the end of the switch."""
         if not scene.reach():
             state = scene.state()
             return Row(
@@ -126,9 +129,9 @@ class Cells:
         ended = time.time()
         self.trial.await_progress(list(self.fleet.world.clients), ended)
         said = _ended_at(state, ended)
-        # Unless the clock that said so is the one that has jumped.
+        # The worker's time of the end counts only if its clock has not jumped.
         self._time(row, struck, said if struck <= said <= ended else ended)
-        # (One that has ended was started again: it is another process.)
+        # (The supervisor restarts a process that ends, so its pid tells.)
         row.ended = [name for name, pid in running.items() if self.fleet.process(name).pid != pid]
         return row
 
@@ -139,7 +142,10 @@ class Cells:
         row.pause = max(longest for _, longest in stood)
 
     def _let_run_again(self, scene: Scene) -> str:
-        """What the page offers to a person; says what was needed."""
+        """Use “run again”, as a person would on the page; return what was needed, as a note.
+
+        :raises SandboxError: the switch did not succeed after :data:`RETRIES` attempts.
+        """
         for attempt in range(1, RETRIES + 1):
             answer = patiently(
                 lambda: self.trial.operator.post(f"switches/{scene.key}/retry/"), "“run again”"
@@ -151,7 +157,7 @@ class Cells:
         raise SandboxError(f"Switch {scene.key} still needs a person: {scene.state()['outcome']}")
 
     def _await_read(self, row: Row) -> None:
-        """Wait until consumers have read what was acknowledged in the cell, and count."""
+        """Wait until consumers have read all records that were acknowledged in the cell, and count."""
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while True:
             self.count(row)
@@ -160,7 +166,10 @@ class Cells:
             time.sleep(LOOK_SECONDS)
 
     def count(self, row: Row) -> None:
-        """Judge the records of a cell's tries: once more when the fleet ends, for what was read again late."""
+        """Count the records of a cell's tries.
+
+        It is called again when the fleet ends, for records that were read again late.
+        """
         verdicts = [verdict for window in row.tries for verdict in self.trial.judge(window=window)]
         row.lost = sum(v.lost for v in verdicts)
         row.duplicated = sum(v.duplicated for v in verdicts)
@@ -169,7 +178,7 @@ class Cells:
         row.examples = [example for v in verdicts for example in v.examples[:EXAMPLES]]
 
     def _next_possible(self) -> str:
-        """Whether the fleet is as whole as before: why a switch back would be refused, "" when it would not."""
+        """Wait until a switch back would be accepted; return why it is still refused, "" when it is not."""
         source = where(self.fleet)
         target = "west" if source == "east" else "east"
         deadline = time.monotonic() + POSSIBLE_SECONDS
@@ -185,6 +194,6 @@ class Cells:
 
 
 def _ended_at(state: dict[str, Any], otherwise: float) -> float:
-    """When the last stage ended (seconds since 1970), by its worker's clock."""
+    """The time at which the last stage ended (seconds since 1970), by its worker's clock."""
     times = [datetime.fromisoformat(s["ended_at"]).timestamp() for s in state["stages"] if s["ended_at"]]
     return max(times, default=otherwise)

@@ -1,4 +1,4 @@
-"""What is done to the running fleet, and how it is undone."""
+"""The faults: what each does to the running fleet, and how it is undone."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from hadash_sandbox.service import Service
 
 Act = Callable[[Scene], None]
 
-#: Seconds that a Gateway stays cut off while the switch remains in its stage: longer than a session of
-#: ZooKeeper (6 s) and than a block waits for a Gateway (10 s), shorter than a parked client's patience (30
-#: s).
+#: Seconds that a Gateway stays cut off while the switch remains in its stage: longer than a ZooKeeper session (6 s) and
+#: than a block waits for a Gateway (10 s), shorter than the timeout of a parked client (30 s).
 CUT_SECONDS = 20.0
 
-#: By how much a clock jumps: longer than any lease or limit, forward and back.
+#: Seconds by which a clock jumps, forward or back: more than any lease or limit.
 JUMP_SECONDS = 3600.0
 
-#: Seconds for a held worker that has come back to end its run: it may have to find servers again first.
+#: Seconds that a held worker has to end its run after it is resumed: it may have to connect to servers again first.
 LEAVE_SECONDS = 90.0
 
 
-#: Seconds for a cluster to say who leads a partition, before anything has happened to it.
+#: Seconds that a healthy cluster may take to tell the leader of a partition.
 ASK_SECONDS = 15.0
 
 
@@ -37,8 +36,10 @@ def _nothing(scene: Scene) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``strike`` does it while the worker is held at the stage's point; then the worker goes on, ``mend``
-    brings back what was taken, and ``tidy`` follows when the switch has ended.
+    """One kind of fault.
+
+    ``strike`` causes it while the worker is held at the stage's point. Then the worker continues, ``mend`` repairs
+    what was broken, and ``tidy`` is called after the switch has ended.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Fault:
     mend: Act = _nothing
     tidy: Act = _nothing
     points: Mapping[str, Point] = field(default_factory=lambda: WITHIN)
-    #: Seconds by which the worker's clock jumps as it goes on.
+    #: Seconds by which the worker's clock jumps when it continues.
     clock: float = 0.0
 
 
@@ -55,28 +56,31 @@ class Fault:
 
 
 def _kill(process: Process) -> None:
-    """:raises SandboxError: it does not run: the cell would say what comes of nothing."""
+    """Kill a process.
+
+    :raises SandboxError: it does not run, so the cell would show the result of no fault at all.
+    """
     if not process.alive:
         raise SandboxError(f"{process.name} was to be killed, and did not run: nothing was hit.")
     process.kill()
 
 
 def _killed_process(name: str) -> Fault:
-    """One of hadash's own processes; its supervisor starts it again at once."""
+    """Kill one of hadash's own processes, which is started again at once."""
 
     def kill(scene: Scene) -> None:
         _kill(scene.fleet.process(name))
 
     def start(scene: Scene) -> None:
         process = scene.fleet.process(name)
-        process.start()  # not after the supervisor's pauses, which grow from cell to cell
+        process.start()  # without the supervisor's backoff, which grows from cell to cell
         process.wait_ready(START_SECONDS)
 
     return Fault(name, f"SIGKILL of the {name}", kill, start)
 
 
 def _killed_service(name: str, about: str, of: Callable[[Scene], Service]) -> Fault:
-    """A server with all its children; it is started again on the data that it left."""
+    """Kill a server with all its processes; it is started again on the data that it left."""
 
     def kill(scene: Scene) -> None:
         for process in of(scene).processes:
@@ -86,7 +90,10 @@ def _killed_service(name: str, about: str, of: Callable[[Scene], Service]) -> Fa
 
 
 def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
-    """The broker that leads a partition of the Topic that moves."""
+    """Kill the broker that leads a partition of the Topic that moves.
+
+    :param side: source or target; ``of`` returns that cluster's name.
+    """
 
     def kill(scene: Scene) -> None:
         cluster = scene.fleet.stack.kafka[of(scene)]
@@ -120,7 +127,7 @@ def _pause_worker(scene: Scene) -> None:
 
 
 def _bring_worker_back(scene: Scene) -> None:
-    """When another one has ended the switch, the first one goes on where it was held, past its last fence."""
+    """Resume the paused worker after another one has ended the switch: it is already past its last fence check."""
     scene.await_end()
     before, committed = scene.world(), scene.committed()
     scene.fleet.process("worker").resume()
@@ -134,9 +141,10 @@ def late_writes(
     committed: Mapping[str, int],
     committed_after: Mapping[str, int],
 ) -> list[str]:
-    """What has changed although no worker may change it any more.
+    """The changes between two looks in which no worker may change anything, as text.
 
-    Consumers commit all the time: their offsets may only grow.
+    ``before`` and ``after`` are of :meth:`Scene.world`, ``committed`` and ``committed_after`` of
+    :meth:`Scene.committed`. Consumers commit all the time, so offsets may grow, but not shrink.
     """
     found = [
         f"{key}: {before.get(key)} → {after.get(key)}"
@@ -156,7 +164,7 @@ def _end_second(scene: Scene) -> None:
 
 
 def _new_worker(scene: Scene) -> None:
-    """A process that knows the right time."""
+    """Replace the worker by a new process, whose clock is right."""
     worker: Process = scene.fleet.process("worker")
     worker.kill()
     worker.start()
@@ -190,7 +198,7 @@ FAULTS: dict[str, Fault] = {
         ),
         _jumped("clock-forward", JUMP_SECONDS),
         _jumped("clock-back", -JUMP_SECONDS),
-        # Last, because MirrorMaker may write records twice when it dies, and then its mirror is of no use any more.
+        # Last, because MirrorMaker may write records twice when it dies, which makes its mirror unusable.
         _killed_service("connect", "Kafka Connect", lambda s: s.fleet.stack.connect),
     )
 }

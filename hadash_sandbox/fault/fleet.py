@@ -1,4 +1,4 @@
-"""The demo that faults are done to: its worker can be held, and its Gateway's way to ZooKeeper can be cut."""
+"""The demo of ``make fault``: its worker can be held, and its Gateway's connection to ZooKeeper can be cut."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hadash_sandbox.fault.points import FOLDER, Points
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
 
-#: What moves, and the world that it is in.
+#: The AppID, InstanceID and Topic that move, and their world.
 APPID, INSTANCE, TOPIC, WORLD = "shop", "shop-carts", "shop.carts", "faults"
 
-#: Seconds for a process of hadash to be ready again after its end: on a busy machine Django alone takes ten.
+#: Seconds that a process of hadash may take to be ready again: on a busy machine Django alone takes ten.
 START_SECONDS = 120.0
 
 
 class Fleet(Demo):
-    """Start with ``with Fleet(folder) as fleet``."""
+    """A demo for faults: ``with Fleet(folder, log) as fleet`` starts it."""
 
     worker_app = "hadash_sandbox.fault.pausing_worker"
 
@@ -50,14 +50,17 @@ class Fleet(Demo):
         return {**self.environment(), FOLDER: str(self._points_folder)}
 
     def process(self, name: str) -> Process:
-        """One of hadash's own: gateway, worker, beat, web."""
+        """One of hadash's own processes: gateway, worker, beat or web.
+
+        :raises SandboxError: it was not started.
+        """
         found: Process | None = getattr(self, name)
         if found is None:
             raise SandboxError(f"The fleet has no {name}.")
         return found
 
     def second_worker(self) -> Process:
-        """Another worker, which is never held. Not watched: whoever starts it stops it."""
+        """Start another worker, which is never held. No supervisor watches it, and the caller has to stop it."""
         arguments = [a.replace(self.worker_app, "tasks") for a in self.worker_arguments()]
         process = Process(
             "second worker",

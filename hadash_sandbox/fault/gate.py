@@ -1,4 +1,4 @@
-"""The way of one process to one server, which can be cut: a TCP proxy on the loopback interface."""
+"""A TCP proxy on the loopback interface, between one process and one server, that can be cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CHUNK = 65536
 
 
 class Gate:
-    """Passes connections on to ``target``; cut, it ends them and ends new ones at once.
+    """Forwards connections to ``target``. While it is cut, all connections are closed, new ones at once.
 
     Its threads end with the connections that they serve; :meth:`close` ends them all.
     """
@@ -25,11 +25,12 @@ class Gate:
 
     @property
     def address(self) -> str:
+        """host:port on which it listens."""
         host, port = self._server.getsockname()
         return f"{host}:{port}"
 
     def cut(self) -> int:
-        """From now on nothing passes; how many connections that has ended."""
+        """Close all connections, and new ones at once; return the number of those that were closed."""
         with self._lock:
             self._open = False
             ends, self._ends = self._ends, set()
@@ -38,7 +39,7 @@ class Gate:
         return len(ends) // 2
 
     def open(self) -> None:
-        """The end of :meth:`cut`."""
+        """Forward connections again, after :meth:`cut`."""
         with self._lock:
             self._open = True
 
@@ -69,7 +70,7 @@ class Gate:
                 threading.Thread(target=self._pass_on, args=ends, name="gate", daemon=True).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        """Until one side ends; then the other one ends too."""
+        """Copy bytes until one side ends the connection; then close both."""
         with contextlib.suppress(OSError):
             while data := source.recv(_CHUNK):
                 sink.sendall(data)
@@ -81,5 +82,5 @@ class Gate:
 
 def _close(end: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads it
+        end.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads from it
     end.close()

@@ -1,4 +1,4 @@
-"""What came of one cell, and whether it is as the design wants it. Pure."""
+"""The result of one cell, and whether it is the one that the design asks for. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _BY_STATUS = {
 
 
 def outcome_of(status: str, reached: bool = True) -> Outcome:
-    """
+    """How a switch ended.
+
     :param status: of the switch, as its page names it.
-    :param reached: whether the worker came to the point where the fault was to hit.
+    :param reached: whether the worker reached the point of the fault.
 
     >>> outcome_of("rolled_back").value
     'returned to the start'
@@ -41,7 +42,7 @@ def outcome_of(status: str, reached: bool = True) -> Outcome:
 
 @dataclass
 class Row:
-    """One cell of the table. Records as consumers saw them, times in seconds."""
+    """One cell of the table. Records are counted as consumers saw them; times are in seconds."""
 
     fault: str
     stage: str
@@ -49,45 +50,47 @@ class Row:
     lost: int = 0
     duplicated: int = 0
     out_of_order: int = 0
-    #: Records of which the journals do not tell whether they came in order.
+    #: Records for which the journals do not tell whether they came in order.
     ambiguous: int = 0
-    #: How often the cell was begun until its switch came to the stage, and when (seconds since 1970): the records of
-    #: every try count.
+    #: Begin and end (seconds since 1970) of each try; the last one's switch reached the stage. The records of all tries
+    #: count.
     tries: list[tuple[float, float]] = field(default_factory=list)
-    #: What a worker with an old token has changed all the same.
+    #: Changes that a worker made although its fencing token was old.
     late_writes: list[str] = field(default_factory=list)
-    #: Some of the records that are counted here.
+    #: Examples of the records that are counted here.
     examples: list[str] = field(default_factory=list)
-    #: From the fault until the switch had ended and no client stood still any more.
+    #: From the fault until the switch had ended and no client stood still any longer.
     recover: float = 0.0
-    #: The longest time that one of the clients that move stood still.
+    #: The longest standstill of one of the clients that move.
     pause: float = 0.0
-    #: What somebody had to do before the next switch was possible.
+    #: What a person had to do before the next switch was possible, or the error that ended the cell.
     manual: str = ""
-    #: hadash's own processes that ended although nobody had hit them.
+    #: hadash's own processes that ended although the fault was not in them.
     ended: list[str] = field(default_factory=list)
-    #: Why it returned or asked, and whatever else is to be known.
+    #: Why the switch did not succeed.
     notes: list[str] = field(default_factory=list)
 
     @property
     def person(self) -> bool:
-        """Whether somebody was needed. Every server comes back within the limits of the stages here, so the
-        design wants nobody in any cell.
+        """Whether a person was needed.
+
+        Every server comes back within the limits of the stages here, so no cell should need one.
         """
         return self.outcome is Outcome.PERSON or bool(self.manual)
 
     @property
     def clean(self) -> bool:
+        """Whether the switch ended well, without a person, late writes, wrong records, or processes that ended."""
         ended = self.outcome in (Outcome.SUCCEEDED, Outcome.RETURNED)
         return ended and not self.person and not self.ended and not self.late_writes and not self.harmed
 
     @property
     def harmed(self) -> int:
-        """Records that did not come once and in order, or perhaps not."""
+        """Records that did not arrive, or may not have arrived, exactly once and in order."""
         return self.lost + self.duplicated + self.out_of_order + self.ambiguous
 
     def values(self) -> dict[str, object]:
-        """As the report has it."""
+        """The row of the report's table of cells."""
         return {
             "fault": self.fault,
             "stage": self.stage,
@@ -111,7 +114,7 @@ class Row:
         return [f"{name}: {', '.join(found)}" for name, found in faults.items() if found]
 
 
-#: An outcome in a cell of the table.
+#: Short texts for the cells of :func:`matrix`.
 _SHORT = {
     Outcome.SUCCEEDED: "goes on",
     Outcome.RETURNED: "returns",
@@ -122,8 +125,9 @@ _SHORT = {
 
 
 def matrix(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """One line for each fault and one column for each stage: what the switch did, the seconds until all was
-    well again, and what is not as it should be.
+    """One line for each fault with one column for each stage.
+
+    A cell has the outcome of the switch, the seconds to recover, and everything that is wrong.
 
     >>> matrix([Row("redis", "block", Outcome.RETURNED, recover=4.2), Row("redis", "drain", Outcome.SUCCEEDED, lost=1)])
     [{'fault': 'redis', 'block': 'returns 4 s', 'drain': 'goes on 0 s, 1 lost'}]
@@ -143,7 +147,7 @@ def matrix(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def why(refusal: str) -> str:
-    """The sentence of a refused request, of all that its page says.
+    """The reason of a refused request, cut out of the text of its page.
 
     >>> why("The request was refused (409): Refused. Nothing was changed. Mirror carts is not running. What moves The whole")
     'Mirror carts is not running.'
@@ -152,11 +156,11 @@ def why(refusal: str) -> str:
 
 
 def standstill(gaps: Sequence[tuple[float, float]], since: float, least: float) -> tuple[float, float]:
-    """Of one client: when it last went on after a standstill, and how long its longest one was.
+    """The end of a client's last standstill (seconds since 1970), and the length of its longest one in seconds.
 
-    :param gaps: times without progress (seconds since 1970).
-    :param since: only what ends after this counts.
-    :param least: seconds below which a gap is none.
+    :param gaps: (begin, end) of times without progress, in seconds since 1970.
+    :param since: gaps that ended before this time are ignored.
+    :param least: gaps shorter than this many seconds are no standstills.
     :return: (0.0, 0.0) when there was none.
 
     >>> standstill([(1.0, 1.2), (10.0, 13.0), (20.0, 22.0)], since=5.0, least=1.0)

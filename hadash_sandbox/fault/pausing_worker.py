@@ -1,10 +1,11 @@
-"""A Celery worker that waits at a point of a stage until it is told to go on: ``celery -A
-hadash_sandbox.fault.pausing_worker``.
+"""A Celery worker that waits at a point of a stage until it is told to continue.
 
-See :mod:`hadash_sandbox.fault.points`; without its variable this is a worker like any other. The clock can be
-made to jump at the point. That is the clock of this process, as far as hadash and Celery ask it
-(``time.time``, ``timezone.now``, and by what Celery tells a task that has expired), not the machine's: the
-database and the Gateways keep theirs, as other machines would.
+Run it with ``celery -A hadash_sandbox.fault.pausing_worker``. See :mod:`hadash_sandbox.fault.points`; without its
+variable this is an ordinary worker.
+
+The worker's clock can jump at the point. Only this process is affected, in the functions that hadash and Celery use
+(``time.time``, ``timezone.now``, and the clock by which Celery expires tasks), not the machine: the database and the
+Gateways keep their clocks, as on other machines.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["app"]
 
 
 class Clock:
-    """What this process takes for the time."""
+    """The time as this process sees it: the real time plus the seconds that it has jumped."""
 
     def __init__(self) -> None:
         self.jumped = 0.0
@@ -40,7 +41,7 @@ class Clock:
         return datetimes.datetime.fromtimestamp(self.time(), datetimes.UTC)
 
     def put_in_place(self) -> None:
-        """To be called before Django's models take the real functions as defaults."""
+        """Replace the real clocks. Call it before Django's models take the real functions as defaults."""
         clock = self
 
         class Datetime(datetimes.datetime):
@@ -54,13 +55,15 @@ class Clock:
 
 
 def hook(points: Points, clock: Clock) -> None:
-    """Make executors wait at the armed point, and say when the run that waited is over."""
+    """Make executors wait at the armed point, and report when the run that waited is over."""
     from hadash.switching.execution import executor
     from hadash.switching.execution.command_handler import CommandHandler
 
-    carry_out = CommandHandler.__dict__["carry_out"]  # the descriptor itself, not what it gives to the class
+    carry_out = CommandHandler.__dict__[
+        "carry_out"
+    ]  # the descriptor itself, not the function that it returns
     run_stage = executor.run_stage
-    #: The token of each run that was held, and the name under which.
+    #: By the token of a run that was held, the name of its point.
     held: dict[int, str] = {}
     lock = threading.Lock()
 

@@ -1,8 +1,8 @@
-"""Where inside a stage a fault hits, and how the worker is made to wait there.
+"""The points inside a stage at which a fault hits, and the protocol that makes a worker wait there.
 
-The worker and the harness speak through files in one folder, because each of them may be killed at any time:
-``armed.json`` names the point; the first executor that comes to it makes ``<name>.reached`` and waits for
-``<name>.go``; when its run is over it makes ``<name>.left``.
+The worker and the harness communicate through files in one folder, because each of them may be killed at any time.
+``armed.json`` names the point. The first executor that reaches it creates ``<name>.reached`` and waits for
+``<name>.go``; when its run is over, it creates ``<name>.left``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from hadash_sandbox.errors import SandboxError
 
-#: The variable that tells a worker the folder.
+#: The environment variable with the folder.
 FOLDER = "HADASH_FAULT_POINTS"
 
-#: Seconds that a worker waits at its point before it goes on by itself: longer than any harness that lives needs.
+#: Seconds that a worker waits at its point before it continues by itself: more than a harness that is alive needs.
 HOLD_SECONDS = 300.0
 #: Seconds between two looks for a file.
 LOOK_SECONDS = 0.02
@@ -27,9 +27,10 @@ LOOK_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Directly before a command (the name of its class in ``switching/stages/commands.py``) of a stage is carried out.
+    """The moment directly before a stage carries out a command.
 
-    The executor's fence has let the command through already: whoever is held here is past the last check.
+    ``command`` is the name of its class in ``switching/stages/commands.py``. The executor's fence has already let the
+    command pass, so a worker that is held here is past its last check.
     """
 
     stage: str
@@ -40,7 +41,7 @@ def _points(commands: Mapping[str, str]) -> dict[str, Point]:
     return {stage: Point(stage, command) for stage, command in commands.items()}
 
 
-#: For what dies: in the middle of each stage's work.
+#: Points in the middle of each stage's work, for most faults.
 WITHIN = _points(
     {
         "precheck": "ReadTopics",
@@ -54,7 +55,7 @@ WITHIN = _points(
     }
 )
 
-#: For who comes back late: where a stage is about to change something. (Verify changes nothing.)
+#: Points at which a stage is about to change something, for a worker that comes back late. (Verify changes nothing.)
 AT_WRITES = WITHIN | _points(
     {
         "precheck": "PublishPlacement",
@@ -66,7 +67,7 @@ AT_WRITES = WITHIN | _points(
 
 
 class Points:
-    """The folder, from both sides."""
+    """The folder of files, as the harness and the worker use it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -77,10 +78,10 @@ class Points:
     # -- the harness ---------------------------------------------------------------------------------------------
 
     def arm(self, name: str, point: Point, clock: float = 0.0) -> None:
-        """Hold the first executor that comes to ``point``.
+        """Hold the first executor that reaches ``point``.
 
-        :param name: of this use of it, never used before.
-        :param clock: seconds by which the worker's clock jumps when it goes on.
+        :param name: a name that was never used before.
+        :param clock: seconds by which the worker's clock jumps when it continues.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"name": name, "stage": point.stage, "command": point.command, "clock": clock})
@@ -89,16 +90,22 @@ class Points:
         temporary.replace(self._folder / "armed.json")
 
     def disarm(self) -> None:
+        """Hold no further executor."""
         (self._folder / "armed.json").unlink(missing_ok=True)
 
     def reached(self, name: str) -> bool:
+        """Whether an executor has reached the point and was held."""
         return self._file(name, "reached").exists()
 
     def go(self, name: str) -> None:
+        """Let the held executor continue."""
         self._file(name, "go").touch()
 
     def await_left(self, name: str, seconds: float) -> None:
-        """Wait until the run that was held is over. :raises SandboxError: it is not within ``seconds``."""
+        """Wait until the run that was held is over.
+
+        :raises SandboxError: it is not over after ``seconds``.
+        """
         deadline = time.monotonic() + seconds
         while not self._file(name, "left").exists():
             if time.monotonic() > deadline:
@@ -108,7 +115,10 @@ class Points:
     # -- the worker ----------------------------------------------------------------------------------------------
 
     def hold(self, stage: str, command: str) -> tuple[str, float] | None:
-        """Wait if this is the armed point and nobody was here before: (name, the clock's jump), ``None`` otherwise."""
+        """Wait if this is the armed point and no executor was held here before.
+
+        :return: (the point's name, seconds by which the clock jumps); ``None`` when it did not wait.
+        """
         try:
             armed = json.loads((self._folder / "armed.json").read_text())
         except FileNotFoundError:
@@ -126,4 +136,5 @@ class Points:
         return name, float(armed["clock"])
 
     def leave(self, name: str) -> None:
+        """Report that the run that was held is over."""
         self._file(name, "left").touch()

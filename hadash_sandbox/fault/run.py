@@ -1,6 +1,4 @@
-"""``make fault``: every fault in every stage, on the real stack under numbered load; writes
-``var/bench/fault.json``.
-"""
+"""``make fault``: runs every fault in every stage under load, and writes ``var/bench/fault.json``."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from hadash_sandbox.fault.outcome import Outcome, Row, matrix
 from hadash_sandbox.fault.points import WITHIN
 from hadash_sandbox.trial import Trial
 
-#: The stages of a switch that goes well.
+#: The stages of a switch that succeeds.
 STAGES = tuple(WITHIN)
 
 _log = partial(print, flush=True)
@@ -32,7 +30,7 @@ Cell = tuple[str, str]
 
 
 def fault_table(faults: Sequence[str] = (), stages: Sequence[str] = ()) -> int:
-    """Every fault (or ``faults``) in every stage (or ``stages``). 0 only if every goal is met."""
+    """Run every fault (or ``faults``) in every stage (or ``stages``); return 0 only if every goal is met."""
     todo = [(fault, stage) for fault in faults or FAULTS for stage in stages or STAGES]
     planned = len(todo)
     path = ROOT / "var" / "bench" / "fault.json"
@@ -50,7 +48,7 @@ def fault_table(faults: Sequence[str] = (), stages: Sequence[str] = ()) -> int:
 def _on_one_fleet(
     todo: list[Cell], planned: int, rows: list[Row], verdicts: list[dict[str, Any]], path: Path
 ) -> list[Cell]:
-    """Run cells until one spoils the fleet for those that follow; what is left to do."""
+    """Run cells on a new fleet until one leaves it unusable; return the cells that are left."""
     with _fleet() as fleet:
         trial = Trial(fleet, _log)
         trial.await_traffic()
@@ -80,7 +78,7 @@ def _on_one_fleet(
 
 @contextmanager
 def _fleet() -> Iterator[Fleet]:
-    # Not made by tempfile's own context: root's PostgreSQL runs as another user, whose files it would meet.
+    # Not a TemporaryDirectory: for root, PostgreSQL runs as another user, and deleting its files may fail.
     folder = Path(tempfile.mkdtemp(prefix="hadash-fault-"))
     try:
         with Fleet(folder, _log) as fleet:
@@ -90,16 +88,16 @@ def _fleet() -> Iterator[Fleet]:
 
 
 def _keep_logs(folder: Path, fault: str, stage: str) -> None:
-    """The words of every process, for whoever looks for the reason."""
+    """Keep the logs of all processes, so that the reason can be found."""
     kept = ROOT / "var" / "fault-logs" / f"{fault}-{stage}"
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(folder / "logs", kept)
 
 
 def judge_cells(rows: Sequence[Row], verdicts: Sequence[dict[str, Any]], planned: int) -> Report:
-    """The goals: of each cell, and over all records of each fleet.
+    """The report with the goals for the cells, and for all records of each fleet.
 
-    :param planned: how many cells there should be.
+    :param planned: the number of cells that there should be.
     """
     report = Report()
 

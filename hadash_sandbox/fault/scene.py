@@ -1,4 +1,4 @@
-"""One cell while it goes on: who asks, what is watched, and how long."""
+"""One cell while it runs: the state that its fault and its switch share, and how to wait for them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ T = TypeVar("T")
 #: Seconds between two looks.
 LOOK_SECONDS = 0.1
 
-#: Seconds in which a server that was killed has to be back and its users connected to it again.
+#: Seconds within which a killed server has to be back, and its users connected to it again.
 AWAY_SECONDS = 120.0
 
-#: Seconds for a switch to come to its stage: a whole switch on a slow machine.
+#: Seconds that a switch may take to reach the stage: as long as a whole switch on a slow machine.
 REACH_SECONDS = 120.0
 
-#: Seconds for a switch to end: its own limits in sum (a block of 10 s, forward, reverse and verify of 60 s
-#: each), a server that starts again, and a lease that runs out.
+#: Seconds that a switch may take to end: the sum of its own limits (block 10 s; forward, reverse and verify 60 s each),
+#: a server that starts again, and a lease that expires.
 END_SECONDS = 300.0
 
 #: Statuses of a switch that has not ended.
@@ -42,7 +42,10 @@ GOING_ON = ("awaiting_approval", "approved", "running")
 
 @dataclass
 class Scene:
-    """``name`` is the cell's, and its point's; ``key`` the switch's."""
+    """One cell: its fleet, and its switch from ``source`` to ``target``.
+
+    ``name`` is the name of the cell and of its point; ``key`` is the switch's.
+    """
 
     fleet: Fleet
     trial: Trial
@@ -52,17 +55,20 @@ class Scene:
     target: str
     key: str
     log: Log
-    #: The worker that takes over from one that is paused.
+    #: The worker that takes over from a paused one.
     second: Process | None = None
-    #: What a worker with an old token has changed all the same.
+    #: Changes that a worker made although its fencing token was old.
     late_writes: list[str] = field(default_factory=list)
 
     def state(self) -> dict[str, Any]:
-        """The switch as the page shows it. :raises SandboxError: hadash's pages cannot be had for too long."""
+        """The state of the switch, as its page polls it.
+
+        :raises SandboxError: hadash's web server did not answer for :data:`AWAY_SECONDS`.
+        """
         return patiently(lambda: self.trial.operator.state(self.key), f"the state of switch {self.key}")
 
     def reach(self) -> bool:
-        """Wait until the worker is held at the point: false when the switch ended before."""
+        """Wait until the worker is held at the point; false when the switch ended before, or takes too long."""
         return self._await(
             lambda: self.fleet.points.reached(self.name),
             REACH_SECONDS,
@@ -70,7 +76,7 @@ class Scene:
         )
 
     def await_stage_left(self, seconds: float) -> bool:
-        """Wait until the switch is in another stage or has ended; false when it is where it was after ``seconds``."""
+        """Wait until the switch is in another stage or has ended; false when neither happens within ``seconds``."""
 
         def left() -> bool:
             state = self.state()
@@ -79,7 +85,7 @@ class Scene:
         return self._await(left, seconds)
 
     def await_end(self) -> bool:
-        """Wait until the switch neither waits nor runs; false when it still does after :data:`END_SECONDS`."""
+        """Wait until the switch neither waits nor runs; false when it does after :data:`END_SECONDS`."""
         return self._await(lambda: self.state()["status"] not in GOING_ON, END_SECONDS)
 
     def _await(
@@ -93,7 +99,7 @@ class Scene:
         return True
 
     def world(self) -> dict[str, str]:
-        """What no worker may change that is not the executor: every binding, and what each connector is told to do."""
+        """All that only the switch's executor may change: every binding, the epoch, and each connector's state."""
         client = self.fleet.stack.zookeeper.connect()
         try:
             store = BindingStore(client)
@@ -112,7 +118,7 @@ class Scene:
         return found
 
     def committed(self) -> dict[str, int]:
-        """What the groups that move have committed, on both clusters."""
+        """The offsets that the groups that move have committed, on both clusters, by text."""
         clusters = self.fleet.stack.kafka
         sides = Sides({name: cluster.client_config() for name, cluster in clusters.items()})
         groups = sorted({s.group for s in self.fleet.world.clients if s.client_id == INSTANCE and s.group})
@@ -125,7 +131,7 @@ class Scene:
 
 
 def where(fleet: Fleet) -> str:
-    """The cluster that the clients which move are on."""
+    """The cluster on which the clients that move are now."""
     client = fleet.stack.zookeeper.connect()
     try:
         document = BindingStore(client).document(APPID)
@@ -136,7 +142,11 @@ def where(fleet: Fleet) -> str:
 
 
 def patiently(ask: Callable[[], T], what: str) -> T:
-    """The answer of a hadash whose servers may just be away. :raises SandboxError: there is none for too long."""
+    """Return the answer of ``ask``, which is called again while hadash's servers are away.
+
+    :param what: what is asked for, for the message.
+    :raises SandboxError: there is no answer for :data:`AWAY_SECONDS`.
+    """
     deadline = time.monotonic() + AWAY_SECONDS
     while True:
         try:

@@ -1,5 +1,4 @@
-"""A large fleet that nobody has: a pair of clusters with thousands of AppIDs, generated, for a look at how
-hadash does with one.
+"""A generated large fleet: a pair of clusters with thousands of AppIDs, to see how hadash handles one.
 
-It goes through the tables and jobs that every other fleet goes through; only the servers behind it are missing.
+It goes through the same tables and jobs as any other fleet; only the servers behind it are missing.
 """

@@ -1,4 +1,4 @@
-"""``python -m hadash_sandbox.fleet``: adds a generated fleet to the hadash of this environment."""
+"""``python -m hadash_sandbox.fleet``: adds a generated fleet to the hadash that the environment names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generated fleet into hadash's own tables, by COPY: a million rows take seconds."""
+"""Writes a generated fleet into hadash's own tables, by COPY: a million rows take seconds."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from hadash_sandbox.fleet import lags, reports
 from hadash_sandbox.fleet.model import DAYS, GROUP, PRODUCE, Fleet, Side
 from hadash_sandbox.fleet.servers import BROKERS
 
-#: Numbers of generated clusters: far from those that anybody gives.
+#: Number of the first generated cluster: far from those of registered ones.
 FIRST_NUMBER = 900
-#: Bindings of one change.
+#: Bindings that are written in one change.
 BOUND_AT_ONCE = 500
-#: Of all AppIDs, those for which somebody has declared a use.
+#: Share of AppIDs for which a use has been declared.
 DECLARED = 0.02
 #: Minutes between two samples of a mirror's lag, and hours of them.
 SAMPLE_MINUTES, SAMPLE_HOURS = 5, 24
@@ -34,7 +34,7 @@ SAMPLE_MINUTES, SAMPLE_HOURS = 5, 24
 
 @transaction.atomic
 def add_pair(names: Side) -> Pair:
-    """The generated pair and its clusters, as if they had been registered; no engine is told of them."""
+    """Create the generated pair and its clusters, as if they had been registered; no engine learns of them."""
     clusters = [
         Cluster.objects.create(
             name=name,
@@ -50,9 +50,9 @@ def add_pair(names: Side) -> Pair:
 
 
 def fill(fleet: Fleet, names: Side, now: datetime) -> None:
-    """AppIDs, InstanceIDs, access, declarations and mirrors of the pair, which is there.
+    """Create AppIDs, InstanceIDs, access, declarations and mirrors of the existing pair.
 
-    :param now: when everything was seen last.
+    :param now: the time at which everything was last seen.
     """
     pair = Pair.objects.select_related("first", "second").get(name=names.pair)
     with transaction.atomic():
@@ -67,7 +67,7 @@ def fill(fleet: Fleet, names: Side, now: datetime) -> None:
 
 
 def bind(fleet: Fleet, names: Side, store: BindingStore) -> None:
-    """The bindings of those that have been switched, into ZooKeeper."""
+    """Write the bindings of the AppIDs that have been switched into ZooKeeper."""
     edits = [Edit(Identity(document.appid), document.default) for document in reports.documents(fleet, names)]
     for first in range(0, len(edits), BOUND_AT_ONCE):
         store.change(edits[first : first + BOUND_AT_ONCE])
@@ -107,7 +107,7 @@ def _add_instances(fleet: Fleet, numbers: Mapping[str, int], now: datetime) -> N
 
 
 def access(fleet: Fleet, names: Side, pair: int, now: datetime) -> pa.Table:
-    """The rows of ``inventory_access``: what there is now, or was within the last week."""
+    """The rows of ``inventory_access``: uses of now, or of the last week."""
     chosen = fleet.until < 7
     uses = fleet.table(names, chosen)
     kind = fleet.kind[chosen]
@@ -132,7 +132,7 @@ def access(fleet: Fleet, names: Side, pair: int, now: datetime) -> pa.Table:
 
 
 def _add_declarations(fleet: Fleet, numbers: Mapping[str, int], now: datetime) -> None:
-    """The first use of some AppIDs, and one that nobody has seen."""
+    """Declare, for some AppIDs, their first use and one that was never seen."""
     random = np.random.default_rng(fleet.size.seed + 2)
     _, first = np.unique(fleet.appid, return_index=True)
     rows = []
@@ -175,7 +175,7 @@ def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
 
 
 def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
-    """How the mirrors and clusters were in the last hours and days."""
+    """Write samples of the mirrors and clusters for the last hours and days."""
     numbers = dict(Mirror.objects.filter(pair__name=names.pair).values_list("name", "pk"))
     begin = now - timedelta(hours=SAMPLE_HOURS)
     known = lags.samples(fleet, names, begin, now, SAMPLE_MINUTES)
@@ -200,7 +200,7 @@ def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
 
 
 def _note_newest(now: datetime) -> None:
-    """What the last look at each mirror would have said."""
+    """Set the lag of each mirror to that of its newest sample."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE mirroring_mirror AS mirror SET lag_records = last.records, lag_seconds = last.seconds, "
@@ -247,9 +247,9 @@ def _add_clusters(names: Side, now: datetime) -> None:
 
 
 def add_postures(known: Mapping[date, Posture], today: date) -> None:
-    """A row for each of the last days: between two days that jobs have told of, what lies between.
+    """Write a posture for each of the last days; the days between two known ones are interpolated.
 
-    :param known: what jobs have said of the pair, by the day that they looked at; one at least.
+    :param known: the postures of the pair that jobs have written, by day; at least one.
     """
     days = sorted(known)
     figures = [field.name for field in Posture._meta.fields if field.name not in ("id", "pair", "day")]
@@ -273,7 +273,10 @@ def add_postures(known: Mapping[date, Posture], today: date) -> None:
 
 
 def _copy(table: str, rows: pa.Table) -> None:
-    """:param rows: columns by their names in the database; all others have the database's defaults, or are null."""
+    """Write rows into a table.
+
+    :param rows: columns by their names in the database; other columns get the database's defaults, or null.
+    """
     _copy_columns(table, rows.column_names, _pieces(rows))
 
 
@@ -295,5 +298,5 @@ def _copy_columns(table: str, columns: Sequence[str], pieces: Iterable[bytes]) -
 
 
 def day_of(moment: datetime) -> date:
-    """In UTC."""
+    """The day of a moment, in UTC."""
     return moment.astimezone(UTC).date()

@@ -1,6 +1,7 @@
-"""A generated fleet, from nothing to tables that pages can be looked at: reports and snapshots of its last
-days, day by day, and the jobs of the pipeline on some of these days, so that there is something to compare
-today with.
+"""Fills hadash with a generated fleet, up to the tables that its pages show.
+
+For each of its last days, reports and a snapshot are written. On some of these days the jobs of the pipeline run, so
+that today can be compared with them.
 """
 
 from __future__ import annotations
@@ -28,26 +29,29 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fleet import database, reports
 from hadash_sandbox.fleet.model import DAYS, Fleet, Side, Size
 
-#: How many days ago jobs have looked at it.
+#: The days ago on which jobs run by default.
 LOOKED_AT = (14, 7)
-#: Jobs, in order; and those of them whose results are compared with today's, or are read over time.
+#: Jobs, in order.
 JOBS = ("facts", "topology", "coverage", "advice", "risk", "lag")
+#: Jobs of earlier days: those whose results are compared with today's, or shown over time.
 OF_BEFORE = ("facts", "topology", "coverage", "risk")
-#: Seconds that one job may take: with a hundred thousand AppIDs on two cores.
+#: Seconds that one job may take, with a hundred thousand AppIDs on two cores.
 JOB_SECONDS = 3600.0
 
-#: What says in the lake which fleet there is.
+#: The file in the lake that describes the generated fleet.
 MARK = "generated/fleet.json"
 
 Tell = Callable[[str], None]
 
 
 def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Tell = print) -> None:
-    """Make the fleet of today, unless there is one of this size: that stays, and its history ends on the day
-    on which it was made.
+    """Generate the fleet as of today, unless there is one of this size already.
 
-    :param looked_at: how many days ago jobs ran. 0: today's jobs, too, which a running pipeline does by itself.
-    :raises SandboxError: there is one of another size or one that was not finished, or a job has failed.
+    An existing one stays, and its history ends on the day on which it was generated.
+
+    :param looked_at: the days ago on which jobs run. With 0, today's jobs run too, which a running pipeline would do
+        by itself.
+    :raises SandboxError: there is a fleet of another size, or one that was not finished; or a job failed.
     """
     now = timezone.now()
     today = database.day_of(now)
@@ -69,9 +73,10 @@ def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Te
 
 
 def take(found: Any, wanted: Mapping[str, Any], tell: Tell) -> None:
-    """:param found: the mark of the fleet that is there; ``None``: it was not finished.
+    """Check whether an existing fleet is the wanted one; say so if its history ends before today.
 
-    :raises SandboxError: it is another one.
+    :param found: the mark of the existing fleet; ``None`` when it was not finished.
+    :raises SandboxError: it was not finished, or has another size or seed.
     """
     if found is None:
         raise SandboxError(
@@ -100,7 +105,7 @@ def _go_through(
             day = today - timedelta(days=age)
             reports.write_day(store, fleet, names, day, age)
             looks = age in looked_at
-            if age or looks:  # (today's snapshot is taken as any other)
+            if age or looks:  # (a running pipeline takes today's snapshot itself)
                 reports.write_snapshot(store, fleet, names, day, age, whole=looks)
             if looks and spark is not None:
                 tell(f"Looking at it as it was on {day} ...")
@@ -136,7 +141,7 @@ def _seconds(said: str) -> str:
 
 
 def _set_back(since: datetime, age: int) -> None:
-    """What jobs have written from ``since`` on is of so many days ago: they know no other day than today."""
+    """Move all times that jobs have written since ``since`` back by ``age`` days: jobs always write today's."""
     if not age:
         return
     back = timedelta(days=age)

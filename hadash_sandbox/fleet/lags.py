@@ -1,6 +1,4 @@
-"""How late the mirrors of a generated fleet are: a second or two, more at noon, with an incident now and
-then. Pure.
-"""
+"""The lags of the mirrors of a generated fleet: a second or two, more at noon, with some incidents. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +10,16 @@ import pyarrow as pa
 
 from hadash_sandbox.fleet.model import Fleet, Side
 
-#: Of all mirrors, those that have had an incident on a day, how long it lasts, and how late they are at its height.
+#: Share of mirrors that have an incident on a day, its length, and the lag at its height.
 INCIDENTS, INCIDENT_MINUTES, INCIDENT_SECONDS = 0.01, 90, 400.0
 #: Records for each second of lag.
 RECORDS = 80
-#: Of all samples, those that nobody could take.
+#: Share of samples that could not be taken.
 UNKNOWN = 0.001
 
 
 def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, minutes: int) -> pa.Table:
-    """The columns of ``lag`` in a snapshot: of each mirror a sample every so many minutes, after ``begin``
-    and until ``end``.
-    """
+    """The table ``lag`` of a snapshot: a sample of each mirror every ``minutes``, after ``begin`` until ``end``."""
     count = int((end - begin) / timedelta(minutes=minutes))
     moments = np.arange(1, count + 1) * minutes
     mirrors = len(fleet.mirrors)

@@ -1,8 +1,8 @@
-"""Who uses what in a generated fleet. Pure, and the same for the same size and seed.
+"""The uses of Topics and groups in a generated fleet. Pure, and the same for the same size and seed.
 
-Its shape is that of large fleets: most AppIDs have a client or two, a few have hundreds; most Topics are one
-AppID's, some are read by many, very unevenly; AppIDs that read what others write hang together, so that by
-AppIDs half of the fleet is one island.
+Its shape is that of large fleets. Most AppIDs have a client or two, a few have hundreds. Most Topics are used by one
+AppID, some are read by many, very unevenly. AppIDs that read what others write are connected, so that half of the
+fleet's AppIDs are one island.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: Days that are looked back on.
+#: Days of history.
 DAYS = 30
 
-#: Clients of one AppID: the exponent of their distribution, and the most that one has.
+#: Clients of one AppID: the exponent of their (Zipf) distribution, and the most that one has.
 CLIENTS_EXPONENT, MOST_CLIENTS = 2.0, 200
-#: Of all clients, those that write; and Topics of its own that each uses.
+#: Share of clients that write; and Topics of its AppID that each client uses.
 WRITERS, OWN_TOPICS_USED = 0.45, 2
-#: Of all AppIDs, those that read Topics of others, how many Topics are read so for each AppID, and how unevenly
-#: (as in bulk.py: the exponent that a trial with real fleets had).
+#: Share of AppIDs that read shared Topics; shared Topics for each AppID; and the exponent of their popularity (as in
+#: bulk.py: from a trial with real fleets).
 SHARING_APPIDS, SHARED_TOPICS, SHARING = 0.5, 0.2, 1.1
 #: Shared Topics that one AppID reads, at most.
 MOST_SHARED = 5
-#: Of all AppIDs: those whose clients are registered, and over how many days that was done; those that
-#: somebody has called critical; those whose clients have new names at each start, those with a client without
-#: a name, those one of whose clients runs twice.
+#: Shares of AppIDs: those whose clients are registered (and the days over which that was done); those that are marked
+#: critical; those whose clients get new names at each start; those with a client without a name; those of which one
+#: client runs twice.
 REGISTERED, REGISTERED_WITHIN, CRITICAL, CHANGING, NAMELESS, TWICE = 0.6, 60, 0.01, 0.02, 0.03, 0.02
-#: Of the AppIDs that share nothing, those that have been switched to the second cluster.
+#: Share of the AppIDs without shared Topics that have been switched to the second cluster.
 SWITCHED = 0.12
-#: Of all clients, those that are younger than the days looked back on, and those that have ended within the last week.
+#: Share of clients that are younger than the days of history, and of those that ended within the last week.
 YOUNG, ENDED = 0.1, 0.03
-#: Of the AppIDs that share nothing, those with a mirror of their own (at most so many); and, of the others,
-#: those whose Topics mirrors carry together, with how many AppIDs in one.
+#: Share of the AppIDs without shared Topics that have a mirror of their own, and their largest number; of the other
+#: AppIDs, the share whose Topics are in common mirrors, and the AppIDs of one such mirror.
 OWN_MIRROR, MOST_OWN_MIRRORS, TOGETHER, TOGETHER_APPIDS = 0.04, 1500, 0.6, 40
 
 DOMAINS = (
@@ -67,17 +67,17 @@ LIBRARIES = (
     ("sarama", "v1.46.3"),
 )
 
-#: Of a hundred AppIDs, which library each has: few have one with a known fault.
+#: The library of each of a hundred AppIDs, as an index of LIBRARIES: few have one with a known fault.
 _LIBRARY_OF = (*[0] * 48, *[1] * 2, *[2] * 25, *[3] * 10, *[4] * 15)
 
-#: Kinds of use, as the numbers in ``Fleet.kind`` count them.
+#: Kinds of use; ``Fleet.kind`` has their indexes.
 KINDS = ("produce", "consume", "group")
 PRODUCE, CONSUME, GROUP = range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large it is. ``seed``: the same one makes the same fleet."""
+    """The size of a fleet, and the seed of its random numbers: the same seed makes the same fleet."""
 
     appids: int = 10_000
     seed: int = 7
@@ -97,10 +97,10 @@ class Side:
 
 
 class Fleet:
-    """AppIDs, clients, Topics and groups have numbers; ``…_names`` say what they are called.
+    """A generated fleet. AppIDs, clients, Topics and groups are numbers; ``…_names`` has their names.
 
-    Uses are columns of equal length: ``appid``, ``client``, ``kind`` and ``resource`` (the number of a Topic,
-    or of a group), with the days ago on which each was seen first and last (``since``, ``until``).
+    Uses are columns of equal length: ``appid``, ``client``, ``kind`` and ``resource`` (the number of a Topic or of a
+    group), with the days ago on which each was first and last seen (``since``, ``until``).
     """
 
     def __init__(self, size: Size) -> None:
@@ -108,13 +108,13 @@ class Fleet:
         random = np.random.default_rng(size.seed)
         count = size.appids
         self.shares: Flags = random.random(count) < SHARING_APPIDS
-        #: On the second cluster: 1.
+        #: By AppID: 0 on the first cluster, 1 on the second.
         self.side: Numbers = ((random.random(count) < SWITCHED) & ~self.shares).astype(np.int64)
         self.critical: Flags = random.random(count) < CRITICAL
         self.changing: Flags = random.random(count) < CHANGING
         self.nameless: Flags = random.random(count) < NAMELESS
         self.twice: Flags = random.random(count) < TWICE
-        #: Days ago on which its clients were registered; -1 for never.
+        #: By AppID, the days ago on which its clients were registered; -1 for never.
         registered = random.random(count) < REGISTERED
         self.registered: Numbers = np.where(
             registered & ~self.changing, random.integers(0, REGISTERED_WITHIN, count), -1
@@ -122,7 +122,7 @@ class Fleet:
         self.clients: Numbers = np.minimum(random.zipf(CLIENTS_EXPONENT, count), MOST_CLIENTS).astype(
             np.int64
         )
-        #: Topics of its own; those of AppID n begin at ``first_topic[n]``.
+        #: By AppID, the number of its own Topics; those of AppID n begin at ``first_topic[n]``.
         self.topics: Numbers = 1 + np.minimum(self.clients, 4) + random.integers(0, 2, count)
         self.first_topic: Numbers = np.concatenate(([0], np.cumsum(self.topics)[:-1]))
         self.first_client: Numbers = np.concatenate(([0], np.cumsum(self.clients)[:-1]))
@@ -144,7 +144,7 @@ class Fleet:
         uses += self._shared(random)
         found = np.unique(np.concatenate(uses, axis=1), axis=1)
         self.appid, self.client, self.kind, self.resource = found
-        # (All that a client does begins and ends with it.)
+        # (All uses of a client begin and end at the same time.)
         count = len(owner)
         young = random.random(count) < YOUNG
         since = np.where(young, random.integers(0, DAYS, count), DAYS - 1)
@@ -157,7 +157,7 @@ class Fleet:
         return self.first_topic[owner] + random.integers(0, self.topics[owner])
 
     def _shared(self, random: np.random.Generator) -> list[NDArray[np.int64]]:
-        """The first client of each AppID that shares reads some of the shared Topics; each of these has a writer."""
+        """The uses of shared Topics: the first client of each sharing AppID reads some; each Topic has one writer."""
         sharing = np.flatnonzero(self.shares)
         count = max(4, int(self.size.appids * SHARED_TOPICS))
         weights = 1.0 / np.arange(1, count + 1) ** SHARING
@@ -184,7 +184,7 @@ class Fleet:
 
     @cached_property
     def client_names(self) -> list[str]:
-        """A client's client.id."""
+        """By client, its client.id."""
         found = []
         for appid, name in enumerate(self.appid_names):
             for number in range(int(self.clients[appid])):
@@ -220,7 +220,7 @@ class Fleet:
         own = alone[random.random(len(alone)) < OWN_MIRROR][:MOST_OWN_MIRRORS]
         rest = np.setdiff1d(np.arange(self.size.appids), own)
         together = rest[random.random(len(rest)) < TOGETHER]
-        #: By name: the numbers of the Topics, and the side that is copied from.
+        #: By name: the numbers of the mirror's Topics, and the side (0 or 1) of its source.
         self.mirrors: dict[str, tuple[Numbers, int]] = {}
         for appid in own:
             self.mirrors[f"m-{appid:06d}"] = self._topics_of(np.array([appid])), int(self.side[appid])
@@ -238,15 +238,18 @@ class Fleet:
     # -- what can be asked of it ---------------------------------------------------------------------------------------
 
     def seen_on(self, age: int) -> Flags:
-        """Which uses there were so many days ago."""
+        """By use, whether it was seen ``age`` days ago."""
         return (self.since >= age) & (self.until <= age)
 
     def is_registered(self, age: int) -> Flags:
-        """By AppID, whether its clients were registered so many days ago."""
+        """By AppID, whether its clients were registered ``age`` days ago or earlier."""
         return self.registered >= age
 
     def table(self, names: Side, chosen: Flags | None = None) -> pa.Table:
-        """The uses as texts: pair, appid, client_id, kind, resource, cluster, host, library, version."""
+        """The uses (or the ``chosen`` ones) as texts.
+
+        Columns: pair, appid, client_id, kind, resource, cluster, host, library, version.
+        """
         index = np.flatnonzero(chosen) if chosen is not None else np.arange(len(self.appid))
         appid, client, kind = self.appid[index], self.client[index], self.kind[index]
         resource = np.where(kind == GROUP, len(self.topic_names) + self.resource[index], self.resource[index])
@@ -277,5 +280,5 @@ def _of(names: list[str], codes: Numbers) -> pa.Array:
 
 
 def _hash(number: int) -> int:
-    """A number that looks like no other's neighbour: as names that are made at each start."""
+    """A hash of a number, for random-looking names, like those that are generated at each start."""
     return (number * 0x9E3779B97F4A7C15) % 2**64

@@ -1,4 +1,4 @@
-"""The access reports of a generated fleet, and its earlier snapshots, into the lake."""
+"""Writes the access reports and the snapshots of a generated fleet into the lake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hadash_sandbox.fleet import servers
 from hadash_sandbox.fleet.lags import samples
 from hadash_sandbox.fleet.model import GROUP, PRODUCE, Fleet, Side
 
-#: The RPO of a pair that has not set one, and what a switch waits for consumers: of earlier snapshots.
+#: For earlier snapshots: the RPO of a pair that has not set one, and the time that a switch waits for consumers.
 RPO_SECONDS, QUIESCE_SECONDS = 60.0, 45.0
 #: Minutes between two samples of lag in earlier snapshots.
 SAMPLE_MINUTES = 30
@@ -26,9 +26,9 @@ _TIME = pa.timestamp("ms", tz="UTC")
 
 
 def write_day(store: Store, fleet: Fleet, names: Side, day: date, age: int) -> int:
-    """The reports of one day, as one batch of a Gateway; how many they are.
+    """Write the reports of one day as one batch of a Gateway; return their number.
 
-    :param age: how many days ago it was.
+    :param age: the days since then.
     """
     seen = fleet.seen_on(age)
     uses = fleet.table(names, seen)
@@ -69,7 +69,7 @@ def write_day(store: Store, fleet: Fleet, names: Side, day: date, age: int) -> i
 
 
 def _second_hosts(columns: Mapping[str, Any], fleet: Fleet, seen: Any) -> pa.Table:
-    """The same client.id on another host at the same time: of AppIDs one of whose clients runs twice."""
+    """The reports of second clients: AppIDs of which one client runs twice have its client.id on another host too."""
     again = fleet.twice[fleet.appid[seen]] & (fleet.client[seen] == fleet.first_client[fleet.appid[seen]])
     index = pa.array(np.flatnonzero(again))
     rows = pa.table({field.name: columns[field.name] for field in SCHEMA}, schema=SCHEMA).take(index)
@@ -78,16 +78,16 @@ def _second_hosts(columns: Mapping[str, Any], fleet: Fleet, seen: Any) -> pa.Tab
 
 
 def put_servers(store: Store, fleet: Fleet, names: Side) -> None:
-    """What the clusters would answer, for the snapshots of now."""
+    """Store what the clusters would answer, for the snapshots that jobs take from now on."""
     for side, cluster in enumerate(names.clusters):
         for name, rows in servers.tables_of(fleet, names, side).items():
             generated.put(store, cluster, name, rows)
 
 
 def write_snapshot(store: Store, fleet: Fleet, names: Side, day: date, age: int, whole: bool) -> None:
-    """The snapshot at the end of a day.
+    """Write the snapshot at the end of a day.
 
-    :param whole: with all that jobs are made from; else only how clusters were, and the lag of the mirrors.
+    :param whole: with everything that jobs read; else only with the state of the clusters and the lag of the mirrors.
     """
     at = datetime(day.year, day.month, day.day, 23, 30, tzinfo=UTC)
     tables: dict[str, list[dict[str, Any]]] = {"pairs": [pair_row(names)]}
@@ -103,6 +103,7 @@ def write_snapshot(store: Store, fleet: Fleet, names: Side, day: date, age: int,
 
 
 def pair_row(names: Side) -> dict[str, Any]:
+    """The pair's row of the table ``pairs`` of a snapshot."""
     return {
         "pair": names.pair,
         "first": names.first,
@@ -115,7 +116,7 @@ def pair_row(names: Side) -> dict[str, Any]:
 
 
 def known(fleet: Fleet, names: Side, age: int) -> dict[str, list[dict[str, Any]]]:
-    """What hadash knew so many days ago: the rows of a snapshot."""
+    """The rows of a snapshot that come from hadash's own database and ZooKeeper, as of ``age`` days ago."""
     pair = names.pair
     return {
         "appids": [
@@ -143,7 +144,7 @@ def known(fleet: Fleet, names: Side, age: int) -> dict[str, list[dict[str, Any]]
 
 
 def registered(fleet: Fleet, age: int) -> Sequence[tuple[str, str]]:
-    """(AppID, InstanceID) of what was registered so many days ago."""
+    """(AppID, InstanceID) of the clients that were registered ``age`` days ago or earlier."""
     is_registered = fleet.is_registered(age)
     found = []
     for appid in np.flatnonzero(is_registered):
@@ -154,6 +155,6 @@ def registered(fleet: Fleet, age: int) -> Sequence[tuple[str, str]]:
 
 
 def documents(fleet: Fleet, names: Side) -> list[BindingDocument]:
-    """The bindings of those that have been switched."""
+    """The bindings of the AppIDs that have been switched."""
     bound = Binding(names.second, epoch=1, since=1)
     return [BindingDocument(fleet.appid_names[n], default=bound) for n in np.flatnonzero(fleet.side)]

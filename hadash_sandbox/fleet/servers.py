@@ -1,6 +1,4 @@
-"""What the clusters of a generated fleet would answer: the tables of a snapshot
-(:mod:`hadash.lake.snapshots`), for each cluster. Pure.
-"""
+"""The answers of a generated fleet's clusters, as the tables of a snapshot (:mod:`hadash.lake.snapshots`). Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +12,9 @@ from hadash_sandbox.fleet.model import CONSUME, GROUP, PRODUCE, Fleet, Numbers, 
 
 #: Brokers of each cluster, replicas of each partition, and partitions of a Topic that is shared.
 BROKERS, REPLICAS, SHARED_PARTITIONS = 9, 3, 6
-#: Of all partitions, those that lack a replica just now.
+#: Share of partitions that lack an in-sync replica.
 UNDER_REPLICATED = 0.0005
-#: Of all AppIDs, those that have rights on their own cluster only.
+#: Share of AppIDs that have rights on their own cluster only.
 LACKING_RIGHTS = 0.015
 #: Members of one group that are listed, at most.
 MOST_MEMBERS = 20
@@ -29,7 +27,10 @@ _CONFIGS = {
 
 
 def tables_of(fleet: Fleet, names: Side, side: int) -> dict[str, pa.Table]:
-    """All tables of one cluster. :param side: 0 for the first."""
+    """All tables of one cluster.
+
+    :param side: 0 for the first cluster, 1 for the second.
+    """
     cluster = names.clusters[side]
     topics = _topics_on(fleet, side)
     return {
@@ -56,7 +57,7 @@ def tables_of(fleet: Fleet, names: Side, side: int) -> dict[str, pa.Table]:
 
 
 def cluster_row(names: Side, side: int, controller_epoch: int = 41) -> pa.Table:
-    """The row of ``clusters``."""
+    """The cluster's row of the table ``clusters``."""
     cluster = names.clusters[side]
     row = {
         "cluster": cluster,
@@ -76,7 +77,7 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def _topics_on(fleet: Fleet, side: int) -> Numbers:
-    """Those of whose AppID is there, those that are mirrored there, and all shared ones on the first."""
+    """The Topics on one cluster: those of AppIDs there, mirrored ones, and on the first cluster all shared ones."""
     own = np.repeat(fleet.side, fleet.topics)
     there = np.concatenate((own, np.zeros(len(fleet.topic_names) - len(own), np.int64))) == side
     for carried, _ in fleet.mirrors.values():
@@ -124,7 +125,7 @@ def _lists(ends: Numbers, values: Numbers) -> pa.Array:
 
 
 def _acls(fleet: Fleet, cluster: str, side: int) -> pa.Table:
-    """Each AppID may do everything to what begins with its name, and what it does to Topics of others."""
+    """The ACLs: each AppID may use Topics and groups with its name as prefix, and the shared Topics that it uses."""
     random = np.random.default_rng(fleet.size.seed + 1)
     lacking = (random.random(fleet.size.appids) < LACKING_RIGHTS) & (fleet.side != side)
     rows: list[tuple[str, str, str, str, str]] = []
@@ -157,7 +158,7 @@ def _acls(fleet: Fleet, cluster: str, side: int) -> pa.Table:
 
 
 def _groups(fleet: Fleet, cluster: str, side: int) -> dict[str, pa.Table]:
-    """A group of each AppID that reads; each member has what Kafka's round-robin would give it."""
+    """A group for each AppID that reads; partitions are assigned to the members by round-robin."""
     reads = fleet.kind == CONSUME
     groups: list[dict[str, Any]] = []
     members: list[dict[str, Any]] = []
@@ -197,7 +198,7 @@ def _groups(fleet: Fleet, cluster: str, side: int) -> dict[str, pa.Table]:
 
 
 def _by(keys: Numbers, values: Numbers) -> dict[int, Numbers]:
-    """The values of each key."""
+    """By key, its values."""
     order = np.argsort(keys, kind="stable")
     found, begins = np.unique(keys[order], return_index=True)
     return dict(zip(found.tolist(), np.split(values[order], begins[1:]), strict=True))

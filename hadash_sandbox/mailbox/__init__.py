@@ -1,3 +1,4 @@
-"""The demo's mailbox: a server that takes all mail and sends none of it on, and pages that show it as its
-readers see it.
+"""The demo's mailbox: pages that show the mail as its readers see it.
+
+The demo's mail server accepts all mail and delivers none of it.
 """

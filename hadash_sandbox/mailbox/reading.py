@@ -1,4 +1,4 @@
-"""Mail that the demo's server has taken, as aiosmtpd keeps it: a Maildir, a file a message."""
+"""Reads the mail that the demo's server has accepted: aiosmtpd keeps it as a Maildir, one file for each message."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
 
-#: Messages that the list shows, the newest.
+#: The newest messages that the list shows, at most.
 LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
+    """A file that is attached to a message."""
+
     name: str
     media_type: str
     data: bytes
@@ -24,7 +26,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """``key``: its file's name."""
+    """One message; ``key`` is the name of its file."""
 
     key: str
     message: EmailMessage
@@ -49,7 +51,7 @@ class Mail:
 
     @property
     def html(self) -> str:
-        """With its pictures in it; empty when it has none."""
+        """The HTML part with its pictures embedded as data URLs; empty when the mail has none."""
         part = self.message.get_body(("html",))
         if part is None:
             return ""
@@ -79,15 +81,18 @@ def _files(folder: Path) -> list[Path]:
 
 
 def newest(folder: Path, most: int = LISTED) -> Iterator[Mail]:
+    """The newest messages, the newest first."""
     for path in _files(folder)[:most]:
         yield _read(path)
 
 
 def count(folder: Path) -> int:
+    """The number of all messages."""
     return len(_files(folder))
 
 
 def one(folder: Path, key: str) -> Mail | None:
+    """The message of the file ``key``; ``None`` when it is gone."""
     return next((_read(path) for path in _files(folder) if path.name == key), None)
 
 

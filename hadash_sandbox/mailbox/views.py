@@ -31,7 +31,7 @@ def _the_mail(key: str) -> Mail:
 @csp_update({"frame-src": ["'self'"]})
 @require_GET
 def mails(request: HttpRequest, key: str = "") -> HttpResponse:
-    """All mail, the newest first, and one of it as its reader sees it: the newest, or the one of the address."""
+    """All mail, the newest first, and one message as its reader sees it: that of the address, else the newest."""
     every = list(reading.newest(_folder()))
     shown = _the_mail(key) if key else (every[0] if every else None)
     context = {"mails": every, "shown": shown, "total": reading.count(_folder())}

@@ -1,7 +1,7 @@
-"""``python -m hadash_sandbox.recording.kafka_python BOOTSTRAP FILE``: clients of whichever kafka-python is
-first in PYTHONPATH, until SIGTERM.
+"""``python -m hadash_sandbox.recording.kafka_python BOOTSTRAP FILE``: kafka-python clients that run until SIGTERM.
 
-The file has a client a line, as Clients.java reads it; names of settings are kafka-python's.
+The version is that of the kafka-python that is first in PYTHONPATH. The file has one client a line, in the format of
+Clients.java, with kafka-python's names of settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WRITE_SECONDS = 0.3
 
 
 def run(role: str, topic: str, config: dict[str, Any], group: str, stopping: threading.Event) -> None:
-    """One client, until ``stopping``."""
+    """Run one client until ``stopping`` is set."""
     if role == "produce":
         producer = KafkaProducer(**config)
         while not stopping.wait(WRITE_SECONDS):

@@ -1,7 +1,6 @@
-"""``python -m hadash_sandbox.recording.librdkafka BOOTSTRAP FILE``: librdkafka's clients that are recorded,
-in one process until SIGTERM.
+"""``python -m hadash_sandbox.recording.librdkafka BOOTSTRAP FILE``: librdkafka clients that run until SIGTERM.
 
-The file has a client a line, as Clients.java reads it.
+All run in this process. The file has one client a line, in the format of Clients.java.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ END_SECONDS = 10.0
 
 
 def run(role: str, topic: str, config: dict[str, Any], stopping: threading.Event) -> None:
-    """One client, until ``stopping``."""
+    """Run one client until ``stopping`` is set."""
     if role in ("produce", "transact"):
         _produce(topic, config, stopping, transacts=role == "transact")
     else:
@@ -42,7 +41,7 @@ def _produce(topic: str, config: dict[str, Any], stopping: threading.Event, *, t
 
 
 def _consume(role: str, topic: str, config: dict[str, Any], stopping: threading.Event) -> None:
-    # (librdkafka wants a group also of who never says so to a broker.)
+    # (librdkafka asks for a group.id also when the consumer uses no group.)
     consumer = Consumer({"group.id": "unused", "auto.offset.reset": "earliest"} | config)
     if role == "assign":
         consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])

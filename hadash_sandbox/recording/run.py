@@ -1,5 +1,6 @@
-"""``python -m hadash_sandbox record``: a demo whose Gateway sees every client of
-:mod:`hadash_sandbox.recording.ways`, and the fixture of it.
+"""``python -m hadash_sandbox record``: records the clients of :mod:`hadash_sandbox.recording.ways` as a fixture.
+
+They run against the Gateway of a demo of their own, whose access reports are recorded.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ from hadash_sandbox.stack import say, stop_together
 from hadash_sandbox.world import ClientSpec
 from spark.fleet.recorded.recording import record
 
-#: Seconds in which a client has to have done what is to be reported of it, and between two looks.
+#: Seconds within which the Gateway has to see what is expected of a client, and seconds between two looks.
 SEEN_SECONDS, LOOK_SECONDS = 30.0, 0.5
-#: Seconds between two batches of the Gateway's reports, and from the last client to the end: two samples of
-#: every mirror's lag, too.
+#: Seconds between two batches of the Gateway's reports, and from the last client to the end, which is also enough for
+#: two samples of every mirror's lag.
 LAKE_SECONDS, AFTER_SECONDS = 5.0, 25.0
 ACL_SECONDS = 30.0
-#: Of these all clients run until the snapshot is taken: it has their groups with their members.
+#: Libraries whose clients run until the snapshot is taken, so that it has their groups with their members.
 STAYING = ("librdkafka", "java-3.9.2", "kafka-python", "aiokafka", "franz-go", "kafkajs")
 
-#: Libraries whose clients run beside each other.
+#: Number of libraries whose clients run at the same time.
 AT_ONCE = 3
-#: What their names begin with.
+#: Prefix of the names of older versions of kafka-python.
 OLD_KAFKA_PYTHON = "kafka-python-"
 _JAVA_SOURCE = ROOT / "hadash_sandbox" / "clients" / "java" / "Clients.java"
 
 
 class RecordingDemo(Demo):
-    """With reports every few seconds, and a Gateway that lets transactions pass."""
+    """A demo whose Gateway reports every few seconds and relays transactions."""
 
     def environment(self) -> dict[str, str]:
         gateway = {"HADASH_GATEWAY_LAKE_SECONDS": str(LAKE_SECONDS), "HADASH_GATEWAY_TRANSACTIONS": "relay"}
@@ -65,9 +66,9 @@ class RecordingDemo(Demo):
 
 
 def record_demo(out: Path, keep: Path | None = None) -> int:
-    """Record all clients into the fixture ``out``; 0 when each was seen to do what it is for.
+    """Record all clients into the fixture ``out``; return 0 when the Gateway saw what is expected of each of them.
 
-    :param keep: a data folder that stays; the default is one that goes.
+    :param keep: a data folder to use and keep; the default is a temporary one.
     :raises SandboxError: Go or Node is missing, or the demo does not come up.
     """
     known = ways()
@@ -110,10 +111,11 @@ def record_demo(out: Path, keep: Path | None = None) -> int:
 def _run_all(
     demo: Demo, known: Iterable[Way], java: Java, files: Mapping[str, Sequence[Path]], staying: list[Process]
 ) -> dict[str, list[str]]:
-    """Let clients run until the Gateway has seen them, those of a few libraries beside each other; what it
-    has not seen of them.
+    """Run the clients until the Gateway has seen them, those of :data:`AT_ONCE` libraries at a time.
 
-    :param files: of a library its jars or its folder. :param staying: the processes that go on.
+    :param files: by library, its jars or its folder.
+    :param staying: receives the processes that are still running afterwards.
+    :return: by AppID, the kinds of use that the Gateway has not seen.
     """
     missing: dict[str, list[str]] = {}
     libraries = [(library, list(group)) for library, group in groupby(known, key=lambda way: way.library)]
@@ -135,7 +137,10 @@ def _run_all(
 def _start(
     demo: Demo, library: str, group: Sequence[Way], java: Java, found: Sequence[Path]
 ) -> list[Process]:
-    """:param found: the jars of a Java client, or the folder of an older kafka-python."""
+    """Start the clients of one library.
+
+    :param found: the jars of a Java client, or the folder of an older kafka-python.
+    """
     if library == "librdkafka":
         command, line, path = (
             [sys.executable, "-m", "hadash_sandbox.recording.librdkafka"],
@@ -146,7 +151,7 @@ def _start(
         command, line = [sys.executable, "-m", "hadash_sandbox.recording.kafka_python"], _kafka_python_line
         path = [*found, ROOT]
     elif library.startswith("java-"):
-        # (Java compiles it, against the jars of this version, and runs it.)
+        # (Java compiles the source against the jars of this version, and runs it.)
         classpath = os.pathsep.join(map(str, found))
         command = [str(java.path), "-Xmx160m", "-XX:+UseSerialGC", "-cp", classpath, str(_JAVA_SOURCE)]
         line, path = _java_line, []
@@ -205,7 +210,7 @@ def _spec(way: Way) -> ClientSpec:
 
 
 def _await_seen(demo: Demo, group: Iterable[Way]) -> dict[str, list[str]]:
-    """By AppID what the Gateway has not seen after so long."""
+    """Wait for the Gateway to see the clients; by AppID, the kinds of use that it has not seen in time."""
     deadline = time.monotonic() + SEEN_SECONDS
     while True:
         seen: dict[str, set[str]] = {}
@@ -216,13 +221,13 @@ def _await_seen(demo: Demo, group: Iterable[Way]) -> dict[str, list[str]]:
             way.appid: sorted(rest) for way in group if (rest := way.kinds - seen.get(way.appid, set()))
         }
         if not missing or time.monotonic() > deadline:
-            time.sleep(LAKE_SECONDS)  # so that all of it is in a batch
+            time.sleep(LAKE_SECONDS)  # so that a batch of reports has all of it
             return missing
         time.sleep(LOOK_SECONDS)
 
 
 def _allow(demo: Demo) -> None:
-    """Everybody may use what is recorded: a right of each AppID would make half of the fixture."""
+    """Allow all users to use what is recorded: rules for each AppID would be half of the fixture."""
     allowed = (
         (ResourceType.TOPIC, (AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE)),
         (ResourceType.GROUP, (AclOperation.READ,)),
@@ -236,13 +241,13 @@ def _allow(demo: Demo) -> None:
     ]
     for cluster in demo.stack.kafka:
         config: dict[str, Any] = {**demo.admin_config(cluster)}
-        admin = AdminClient(config)  # it has to outlive what it does
+        admin = AdminClient(config)  # in a variable: the client has to outlive its futures
         for created in admin.create_acls(bindings).values():
             created.result(ACL_SECONDS)
 
 
 def _kafka_python(library: str) -> Path:
-    """The folder of an older kafka-python, beside the one that hadash has.
+    """The folder of an older kafka-python, apart from the installed one; fetched if need be.
 
     :raises SandboxError: it cannot be fetched.
     """
@@ -273,7 +278,10 @@ def _clients(version: str) -> Jars:
 
 
 def about(known: Iterable[Way], missing: dict[str, list[str]]) -> dict[str, Any]:
-    """Where, when and with what the fixture was recorded: of each AppID which client it was."""
+    """Where, when and with which versions the fixture was recorded, and the client of each AppID.
+
+    :param missing: by AppID, what was not seen.
+    """
     return {
         "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "where": "python -m hadash_sandbox record: the demo's own servers and clients, and those below, "

@@ -1,4 +1,4 @@
-"""``python -m hadash_sandbox.recording.snapshot LAKE``: what the pipeline's job of that name takes, at once."""
+"""``python -m hadash_sandbox.recording.snapshot LAKE``: takes a snapshot now, as the pipeline's job does."""
 
 from __future__ import annotations
 

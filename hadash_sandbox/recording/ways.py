@@ -1,4 +1,4 @@
-"""Which clients are recorded: of each library its stock configuration, and what applications change of it."""
+"""The clients that are recorded: each library with its stock configuration, and with settings that applications use."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from hadash_sandbox.world import DEMO, World
 
-#: All of them write to it, or read from it.
+#: The Topic that all clients write to or read from.
 TOPIC = "recorded.orders"
 PREFIX = "recorded."
 
-#: Versions of Kafka's own client: on either side of what the rules about versions ask for (and before 2.4,
-#: from which on a client says what it is).
+#: Versions of Kafka's own client: below and above the limits of the rules about versions, and from before 2.4, the
+#: first version that sends its name and version.
 JAVA_VERSIONS = (
     "2.0.1",
     "2.3.1",
@@ -29,10 +29,10 @@ JAVA_VERSIONS = (
     "4.2.0",
 )
 
-#: Older versions of kafka-python: before it says what it is, and before it retries by itself.
+#: Older versions of kafka-python: from before it sent its name, and from before it retried by default.
 KAFKA_PYTHON_VERSIONS = ("2.0.2", "2.1.5")
 
-#: Libraries whose clients are programs of ``make clients-check``: with their stock configuration only.
+#: Libraries whose clients are those of ``make clients-check``, with their stock configuration only.
 PROGRAMS = (
     "kafka-python",
     "aiokafka",
@@ -49,10 +49,11 @@ PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One client. Its AppID is its alone: so every report says which client made it.
+    """One client. It has an AppID of its own, so that every report tells which client it is of.
 
-    ``role`` is produce, transact, consume (subscribes), assign (chooses its partitions itself) or pattern
-    (subscribes to a pattern); ``named`` whether its client.id is set, or its library's default.
+    ``role`` is produce, transact, consume (subscribes), assign (chooses its partitions itself) or pattern (subscribes
+    to a pattern). ``group`` is whether it uses a group, ``named`` whether its client.id is set; else it is the
+    library's default.
     """
 
     library: str
@@ -76,7 +77,7 @@ class Way:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What has to be reported of it."""
+        """The kinds of use that the Gateway has to report of this client."""
         if self.role in ("produce", "transact"):
             return frozenset({"produce"})
         return frozenset({"consume", "group"}) if self.group else frozenset({"consume"})
@@ -148,7 +149,10 @@ def _old_kafka_python(version: str) -> Iterator[Way]:
 
 
 def _program(library: str) -> Iterator[Way]:
-    """(As who runs Kafka 2.8 or newer says it: then these Saramas choose newer versions of requests by themselves.)"""
+    """The clients of a library of ``make clients-check``.
+
+    The two older Saramas are told that the brokers run Kafka 2.8, so that they choose newer versions of requests.
+    """
     settings = {"version": "2.8.0"} if library in ("sarama-1.45", "sarama-1.40") else {}
     reading = {"assignor": "range"} if library == "franz-go-range" else settings
     for named in (False, True):
@@ -168,8 +172,9 @@ def ways(java: Iterable[str] = JAVA_VERSIONS, programs: Iterable[str] = PROGRAMS
 
 
 def world(recorded: Iterable[Way]) -> World:
-    """The demo's own, and an AppID for each client that is recorded besides. (What these may,
-    :mod:`~hadash_sandbox.recording.run` says.)
+    """The demo's world with one more AppID for each client that is recorded.
+
+    Their rights are created by :mod:`~hadash_sandbox.recording.run`.
     """
     appids = [way.appid for way in recorded]
     return World(

@@ -1,1 +1,1 @@
-"""Real Kafka clients that number their records and check the numbers: the demo's traffic and the tests' witness."""
+"""Real Kafka clients that number their records and check the numbers: traffic of the demo, evidence for the tests."""

@@ -1,7 +1,7 @@
 """``python -m hadash_sandbox.traffic.client``: one producer or consumer with its library's stock configuration.
 
-It knows a bootstrap address, how to sign in, and perhaps a client.id: what every application knows. Nothing in it
-knows of hadash.
+Like every application, it knows a bootstrap address, its credentials, and perhaps a client.id. It knows nothing of
+hadash.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from hadash_sandbox.traffic import libraries
 from hadash_sandbox.traffic.journal import Writer
 from hadash_sandbox.traffic.records import damage, headers_of, number_of, value_of
 
-#: Keys of a producer: each has its own numbers and stays in one partition. The application places them itself, so
-#: that every partition, and with it every consumer, has something to do.
+#: Number of keys of a producer. Each key has numbers of its own and stays in one partition. The application chooses the
+#: partition itself, so that every partition, and with it every consumer, has records.
 KEYS = 6
 PARTITIONS = 3
 
 #: Seconds between two writes of the journal's open runs.
 FLUSH_SECONDS = 0.5
 
-#: Seconds to which librdkafka's poll() waits exactly.
+#: The resolution of librdkafka's poll(), in seconds.
 POLL_STEP_SECONDS = 0.001
 
-#: Seconds to wait at the end for what is under way.
+#: Seconds to wait at the end for records in flight.
 FLUSH_AT_END_SECONDS = 15
 
 
 class Pace(StrEnum):
     """When librdkafka's producer sends the next record."""
 
-    #: At the rate, whatever has become of those before: as many under way as the library lets.
+    #: At the rate, without waiting for acknowledgements: as many records are in flight as the library allows.
     RATE = "rate"
-    #: As soon as the one before it is acknowledged (150 a second and more), whatever the rate: pauses are
-    #: seen to some hundredths of a second.
+    #: As soon as the previous record is acknowledged (150 a second and more), whatever the rate: pauses are measured to
+    #: some hundredths of a second.
     CLOSED_LOOP = "closed-loop"
-    #: At the rate, and not before the one before it is acknowledged: librdkafka changes no order then, also
-    #: without idempotence.
+    #: At the rate, but not before the previous record is acknowledged: then librdkafka keeps the order, also without
+    #: idempotence.
     ONE_AT_A_TIME = "one-at-a-time"
 
 
 class Stop:
-    """Set by SIGTERM or SIGINT."""
+    """A flag, ``wanted``, that SIGTERM and SIGINT set."""
 
     def __init__(self) -> None:
         self.wanted = False
@@ -62,7 +62,7 @@ class Stop:
 
 
 def configuration(options: argparse.Namespace) -> dict[str, Any]:
-    """What an application owner writes into the configuration, and no more."""
+    """librdkafka's configuration: what an application owner sets, and no more."""
     config: dict[str, Any] = {
         "bootstrap.servers": options.bootstrap,
         "security.protocol": "SASL_PLAINTEXT",
@@ -79,9 +79,7 @@ def configuration(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
-    """Send numbered records until told to stop, at a steady rate or in a closed loop; then wait for the last
-    acknowledgements.
-    """
+    """Send numbered records until ``stop`` is set, at the pace of the options; then wait for the last answers."""
     config = configuration(options)
     config["error_cb"] = lambda error: journal.note(str(error))
     producer = Producer(config)
@@ -103,9 +101,7 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
     interval, pace = 1.0 / options.rate, Pace(options.pace)
 
     def is_early(sent: bool, due: float) -> bool:
-        """Whether the next record has to wait for its time. (What was refused is not sent again in a closed
-        loop without a pause.)
-        """
+        """Whether the next record has to wait for its time. (A closed loop waits only if a record was not sent.)"""
         return time.monotonic() < due and not (pace is Pace.CLOSED_LOOP and sent)
 
     def awaits_answer(sent: bool) -> bool:
@@ -137,7 +133,7 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
             journal.note("the producer's queue is full")
         except (
             KafkaException
-        ) as error:  # refused before it was queued: its application hears of it here and goes on
+        ) as error:  # refused before it was queued: an application sees the error here, and continues
             refusal: KafkaError = error.args[0]
             journal.failed(key, numbers[key], f"{refusal.name()}: {refusal}")
             numbers[key] += 1
@@ -145,9 +141,8 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
         while True:
             answer_is_due = awaits_answer(sent) and not is_early(sent, due)
             left = FLUSH_SECONDS if answer_is_due else max(due - time.monotonic(), 0)
-            # It returns with each acknowledgement, long before the next record is due. And it cuts off parts
-            # of a millisecond: without one more, the last of each wait would be spent on asking again and
-            # again.
+            # poll() returns with each acknowledgement, long before the next record is due. It rounds down to whole
+            # milliseconds: without one more, the last part of each wait would be a busy loop.
             producer.poll(min(left + POLL_STEP_SECONDS, FLUSH_SECONDS) if left else 0)
             if time.monotonic() - flushed > FLUSH_SECONDS:
                 journal.flush()
@@ -160,7 +155,7 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
 
 
 def consume(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
-    """Read in a group until told to stop; offsets are committed as the library does by default."""
+    """Read in a group until ``stop`` is set; the library commits offsets as it does by default."""
     config = configuration(options)
     config |= {"group.id": options.group, "auto.offset.reset": "earliest"}
     config["error_cb"] = lambda error: journal.note(str(error))
@@ -183,7 +178,7 @@ def consume(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
 
 
 def _note(message: Message, journal: Writer) -> None:
-    """One record more was read."""
+    """Write down that one more record was read."""
     key, value = message.key(), message.value()
     number = number_of(key, value)
     if number is None:

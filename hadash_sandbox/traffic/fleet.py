@@ -1,8 +1,8 @@
-"""Hundreds of producers in one process: each a connection of its own, with its own client.id, that writes now and then.
+"""Hundreds of producers in one process. Each has a connection and a client.id of its own, and writes now and then.
 
-They speak the protocol themselves (a library's client would take a thread and a megabyte or more each) and know what
-any producer without idempotence knows: a record that was refused is sent again; one whose connection ended before its
-answer may have been written, and is not.
+They implement the protocol themselves, because a library's client would take a thread and a megabyte or more each. They
+behave as any producer without idempotence: a refused record is sent again; a record whose connection ended before its
+answer may have been written, and is not sent again.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from hadash_sandbox.traffic.journal import Writer
 from hadash_sandbox.traffic.records import value_of
 from hadash_sandbox.world import till
 
-#: Connections that are being opened at the same time.
+#: Connections that are opened at the same time, at most.
 OPENING = 32
-#: Seconds before a connection is opened again after one that failed, at least and at most: not all at once.
+#: Seconds before a failed connection is opened again, at least and at most: random, so that not all come at once.
 AGAIN_SECONDS = (0.05, 0.5)
-#: Seconds after which an answer is taken to be missing: longer than a Gateway parks a request.
+#: Seconds after which an answer counts as missing: longer than a Gateway parks a request.
 ANSWER_SECONDS = 30.0
 #: Seconds between two writes of the journal's open runs.
 FLUSH_SECONDS = 0.5
 
-#: The cluster has not written it: it may be sent again.
+#: Errors after which a record may be sent again, because the cluster has not written it.
 _NOT_WRITTEN = (
     ErrorCode.not_leader_or_follower,
     ErrorCode.leader_not_available,
@@ -39,7 +39,7 @@ _PRODUCE_VERSION = 7
 
 
 class Fleet:
-    """The tills ``first`` to ``last``, each with a write every ``seconds``."""
+    """The tills ``first`` to ``last`` of the options' config, each of which writes every ``seconds``."""
 
     def __init__(self, options: argparse.Namespace, journal: Writer) -> None:
         settings = dict(setting.split("=", 1) for setting in options.config)
@@ -54,20 +54,20 @@ class Fleet:
         self.opening = asyncio.Semaphore(OPENING)
 
     async def run(self, wanted: Callable[[], bool]) -> None:
-        """Until ``wanted`` says to stop; then every till waits for the answer of what it has sent."""
+        """Run until ``wanted`` returns true; then every till waits for the answer to its last record."""
         tills = [asyncio.create_task(_Till(self, number).run()) for number in self.tills]
         while not wanted():
             await asyncio.sleep(FLUSH_SECONDS)
             self.journal.flush()
             for task in tills:
                 if task.done():
-                    task.result()  # a till never ends by itself: this raises what ended it
+                    task.result()  # a till never ends by itself: this raises its error
         self.stopping.set()
         await asyncio.gather(*tills)
 
 
 class _Till:
-    """One producer: records 0, 1, 2, … of the key that is its name, one at a time."""
+    """One producer. It writes records 0, 1, 2, … one at a time, with its name as their key."""
 
     def __init__(self, fleet: Fleet, number: int) -> None:
         self._fleet = fleet
@@ -78,7 +78,7 @@ class _Till:
     async def run(self) -> None:
         fleet = self._fleet
         loop = asyncio.get_running_loop()
-        # A client connects at once, and writes when its turn has come.
+        # A client connects at once, and writes when its time comes.
         await self._connected()
         due = loop.time() + random.uniform(0, fleet.seconds)
         while not await self._waited(due - loop.time()):
@@ -88,7 +88,7 @@ class _Till:
             self._connection.close()
 
     async def _waited(self, seconds: float) -> bool:
-        """Let ``seconds`` pass; true when the fleet is to stop."""
+        """Wait for ``seconds``; return true when the fleet is to stop."""
         try:
             await asyncio.wait_for(self._fleet.stopping.wait(), max(seconds, 0))
         except TimeoutError:
@@ -96,7 +96,7 @@ class _Till:
         return True
 
     async def _write(self) -> None:
-        """The next record, again for as long as it is refused."""
+        """Send the next record, again while the cluster refuses it."""
         value = value_of(self._next, self.name)
         data = produce_request(
             self._fleet.topic, value, self.name, _PRODUCE_VERSION, key=self.name.encode(), acks=-1
@@ -112,14 +112,14 @@ class _Till:
             if code is ErrorCode.none:
                 self._fleet.journal.progress(self.name, self._next)
                 break
-            self._hang_up()  # whoever is refused looks for the right node again
+            self._hang_up()  # a refused client looks for the right node again
             if code not in _NOT_WRITTEN:
                 self._fleet.journal.failed(self.name, self._next, code.name)
                 break
         self._next += 1
 
     async def _connected(self) -> RawConnection | None:
-        """Its connection, a new one if need be; ``None`` when the fleet stops before there is one."""
+        """The till's connection, opened if need be; ``None`` when the fleet stops before that."""
         fleet = self._fleet
         while self._connection is None or self._connection.lost:
             try:
@@ -140,7 +140,10 @@ class _Till:
 
 
 def produce(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
-    """Until ``wanted`` says to stop. ``--config``: first, last (numbers of tills) and seconds (between two writes)."""
+    """Run a fleet until ``wanted`` returns true.
+
+    The options' config has ``first`` and ``last`` (numbers of tills), and ``seconds`` (between two writes of a till).
+    """
 
     async def run() -> None:
         await Fleet(options, journal).run(wanted)

@@ -1,26 +1,25 @@
-"""What a client process writes down, and how it is read back. One JSON value a line.
+"""The journal of a client process, and its reader. It has one JSON value a line.
 
-``{"client": {...}}`` comes first and names the process. Then:
+``{"client": {...}}`` comes first and describes the process. Then:
 
 - ``{"acked": [key, first, last, at_first, at_last]}``: records of a key that the cluster acknowledged, as a
   run of consecutive numbers (a producer).
 - ``{"read": [key, first, last, at_first, at_last]}``: the same of a consumer, in the order of reading.
-- ``{"gap": [began, ended]}``: a time between two acknowledgements (two records), of all keys together: each
-  that is longer than
-  :data:`GAP_SECONDS`, and the longest one since the last flush, however short.
-- ``{"failed": [key, number, error]}``: a record that the client gave up: the application saw an error.
-- ``{"unknown": [key, number, why]}``: a record that was sent, and the client ended its wait for an answer.
+- ``{"gap": [began, ended]}``: a time between two acknowledgements (or two reads), of all keys together: each gap that
+  is longer than :data:`GAP_SECONDS`, and the longest one since the last flush, however short.
+- ``{"failed": [key, number, error]}``: a record that the client failed to deliver: the application saw an error.
+- ``{"unknown": [key, number, why]}``: a record that was sent, and for whose answer the client no longer waits.
 - ``{"unfinished": text}``: the client ended before it had an answer for all that it had sent, and cannot name
   those records.
 - ``{"stranger": [topic, partition, offset, value]}``: a record that none of the demo's producers has written,
   with the beginning of its value (a consumer).
-- ``{"damaged": [key, number, what]}``: a record that was not read as it was written (key "" and -1: nobody
-  knows which).
+- ``{"damaged": [key, number, what]}``: a record that was not read as it was written (key "" and number -1 when it is
+  not known which record).
 - ``{"restart": why}``: the client's program ended by itself and was started again.
-- ``{"note": text}``: anything else that the application saw, such as an error event.
+- ``{"note": text, "at": time}``: anything else that the application saw, such as an error event.
 
-Times are seconds since 1970. A line that is nothing of this cannot be read, and the verdict says so; a line that a
-process left unfinished when it died counts as cut off.
+Times are seconds since 1970. Any other line is unreadable, and the verdict says so. A line that a process left
+unfinished when it died counts as cut off.
 """
 
 from __future__ import annotations
@@ -33,9 +32,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: A time without progress that is longer than this is written down at once, with every other one like it; of the
-#: shorter ones the longest between two flushes. (More than a sending interval of the demo, so that the journal stays
-#: short.)
+#: Each time without progress that is longer than this is written down at once; of the shorter ones, only the longest
+#: between two flushes. (It is more than a sending interval of the demo, so that the journal stays short.)
 GAP_SECONDS = 0.08
 
 
@@ -54,19 +52,17 @@ class Run(NamedTuple):
 
 
 class Writer:
-    """A client's journal; ``flush`` is called once in a while by the client. Any thread may write."""
+    """Writes a client's journal. The client has to call ``flush`` from time to time. Any thread may write."""
 
     def __init__(self, path: Path, kind: str, client: dict[str, Any]) -> None:
         cut_off = _cut_off(path)
         self._file = path.open("a", encoding="utf-8")
         if cut_off:
-            self._file.write(
-                "\n"
-            )  # what this process writes does not continue what another one left unfinished
+            self._file.write("\n")  # do not continue the line that an earlier process left unfinished
         self._kind = kind
         self._open: dict[str, list[Any]] = {}
         self._last_progress: float | None = None
-        #: The longest time without progress since the last flush, of those that are not written yet.
+        #: The longest time without progress since the last flush that is not written yet.
         self._longest: tuple[float, float] | None = None
         self._lock = threading.RLock()
         self._write({"client": client})
@@ -76,7 +72,7 @@ class Writer:
             self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
 
     def progress(self, key: str, number: int) -> None:
-        """One record more was acknowledged or read."""
+        """Note that one more record was acknowledged or read."""
         with self._lock:
             self._progress(key, number, time.time())
 
@@ -99,32 +95,36 @@ class Writer:
             self._longest = began, ended
 
     def failed(self, key: str, number: int, error: str) -> None:
+        """Note a record that was not delivered: the application saw an error."""
         self._write({"failed": [key, number, error]})
 
     def unknown(self, key: str, number: int, why: str) -> None:
-        """The record was sent, and whether the cluster has it is not known."""
+        """Note a record that was sent, without an answer: it is not known whether the cluster has it."""
         self._write({"unknown": [key, number, why]})
 
     def unfinished(self, text: str) -> None:
-        """Records were sent of which nothing is known, not even their numbers."""
+        """Note that the client ended with records in flight whose numbers are not known."""
         self._write({"unfinished": text})
 
     def stranger(self, topic: str, partition: int, offset: int, value: bytes | None) -> None:
-        """Somebody else's record was read."""
+        """Note that a record of another program was read."""
         shown = (value or b"").decode("utf-8", "replace")[:STRANGER_CHARACTERS]
         self._write({"stranger": [topic, partition, offset, shown]})
 
     def damaged(self, key: str, number: int, what: str) -> None:
+        """Note a record that was not read as it was written."""
         self._write({"damaged": [key, number, what]})
 
     def restart(self, why: str) -> None:
+        """Note that the client's program ended by itself and is started again."""
         self._write({"restart": why})
 
     def note(self, text: str) -> None:
+        """Note anything else that the application saw."""
         self._write({"note": text, "at": time.time()})
 
     def flush(self) -> None:
-        """Write the open runs, so that a reader of the file knows everything so far."""
+        """Write the open runs, so that the file has everything so far."""
         with self._lock:
             for run in self._open.values():
                 self._write({self._kind: run})
@@ -150,7 +150,7 @@ def _cut_off(path: Path) -> bool:
 
 @dataclass
 class Journal:
-    """Everything that one client wrote, over all its starts."""
+    """Everything that one client wrote, over all its starts; see the module for each kind of line."""
 
     name: str
     clients: list[dict[str, Any]] = field(default_factory=list)
@@ -164,15 +164,17 @@ class Journal:
     damaged: list[tuple[str, int, str]] = field(default_factory=list)
     restarts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    #: Lines so far, from 1; those that cannot be read; and those with which a process began.
+    #: Number of lines so far.
     lines: int = 0
+    #: Numbers, from 1, of lines that cannot be read.
     unreadable: list[int] = field(default_factory=list)
+    #: Numbers, from 1, of lines with which a process began.
     starts: list[int] = field(default_factory=list)
-    #: Whether the file ends within a line: one that is being written, or that its process left unfinished.
+    #: Whether the file ends within a line, which is being written, or which its process left unfinished.
     ends_within_line: bool = False
 
     def add(self, line: str | bytes) -> None:
-        """Take in one complete line; one that cannot be read is noted by its number."""
+        """Add one complete line; of an unreadable one, only its number is noted."""
         self.lines += 1
         try:
             self._take(json.loads(line))
@@ -180,7 +182,10 @@ class Journal:
             self.unreadable.append(self.lines)
 
     def _take(self, value: dict[str, Any]) -> None:
-        """:raises ValueError: it is no line of a journal; TypeError, KeyError and IndexError too."""
+        """Add the value of a line.
+
+        :raises ValueError: it is no line of a journal; TypeError, KeyError and IndexError are raised too.
+        """
         if "client" in value:
             self.clients.append(value["client"])
             self.starts.append(self.lines)
@@ -210,13 +215,13 @@ class Journal:
 
     @property
     def cut_off(self) -> list[int]:
-        """Lines that a process left unfinished: the next line is the start of another one, or there is none."""
+        """Numbers of lines that a process left unfinished: the next line is another process's first, or missing."""
         last = [self.lines + 1] if self.ends_within_line else []
         return [line for line in self.unreadable if line + 1 in self.starts] + last
 
     @property
     def corrupt(self) -> list[int]:
-        """Lines that cannot be read although the process that wrote them went on."""
+        """Numbers of unreadable lines after which the same process wrote more."""
         return [line for line in self.unreadable if line + 1 not in self.starts]
 
 
@@ -229,12 +234,15 @@ def _record(key: str, number: int, why: str) -> tuple[str, int, str]:
 
 
 def load(path: Path) -> Journal:
-    """Read a journal so far; see :class:`Follower`."""
+    """Read a whole journal once.
+
+    :raises FileNotFoundError: there is none.
+    """
     return Follower(path).journal()
 
 
 class Follower:
-    """Reads a journal that grows: each time only what is new, so that hours of it can be looked at again and again."""
+    """Reads a growing journal: each call reads only the new lines, so that hours of journal can be polled."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -242,7 +250,10 @@ class Follower:
         self._journal = Journal(path.stem)
 
     def journal(self) -> Journal:
-        """All complete lines so far. :raises FileNotFoundError: there is none."""
+        """The journal with all complete lines so far.
+
+        :raises FileNotFoundError: there is no file yet.
+        """
         with self._path.open("rb") as file:
             file.seek(self._read)
             new = file.read()

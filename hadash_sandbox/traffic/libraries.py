@@ -1,6 +1,4 @@
-"""Producers and consumers of other libraries, each with its stock configuration; what they did goes into the
-journal.
-"""
+"""Producers and consumers of other libraries, each with its stock configuration, that write the same journal."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class JavaTool:
-    """One of Kafka's command-line clients, of one version."""
+    """One of Kafka's command-line clients, in one version."""
 
     _MODULES = {"PLAIN": "plain.PlainLoginModule"}
 
@@ -39,7 +37,7 @@ class JavaTool:
         self.version = version
 
     def run(self, journal: Writer, wanted: Callable[[], bool]) -> None:
-        """Until ``wanted`` says to stop."""
+        """Run until ``wanted`` returns true."""
         produces = self.options.role == "produce"
         hear = self._sent if produces else self._read
         arguments = self._producer() if produces else self._consumer()
@@ -76,7 +74,7 @@ class JavaTool:
             **({"client.id": options.client_id} if options.client_id else {}),
         }
         if options.role == "produce":
-            # The tool sets retries to 0, unlike any producer with the library's own defaults since 2.1.
+            # The tool sets retries to 0, unlike the library's own default since 2.1.
             values["retries"] = str(2**31 - 1)
         for setting in options.config:
             name, _, value = setting.partition("=")
@@ -109,8 +107,10 @@ class JavaTool:
         )
 
     def _config_option(self, earlier: str) -> str:
-        """Since 4.2 all tools have the same option (KIP-1147); of the earlier one they say that it is
-        deprecated, among the records.
+        """The tool's option for a configuration file.
+
+        Since 4.2 all tools have the same option (KIP-1147). With the earlier one they print a deprecation warning
+        among the records.
         """
         since = tuple(map(int, self.version.split(".")[:2])) >= (4, 2)
         return "--command-config" if since else earlier
@@ -134,7 +134,7 @@ class JavaTool:
 
 
 def _python_config(options: argparse.Namespace) -> dict[str, Any]:
-    """kafka-python and aiokafka have the same names."""
+    """The configuration of kafka-python and aiokafka, which have the same names of settings."""
     return {
         "bootstrap_servers": options.bootstrap,
         "security_protocol": "SASL_PLAINTEXT",
@@ -146,7 +146,7 @@ def _python_config(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def kafka_python(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
-    """Until ``wanted`` says to stop."""
+    """Run a kafka-python client until ``wanted`` returns true."""
     from kafka import KafkaConsumer, KafkaProducer
     from kafka.errors import KafkaTimeoutError
 
@@ -188,13 +188,13 @@ def kafka_python(options: argparse.Namespace, journal: Writer, wanted: Callable[
 
 
 def _note_unknown(journal: Writer, under_way: Iterable[tuple[str, int]]) -> None:
-    """What a producer was never answered, now that it ends."""
+    """Note the records for which a producer never received an answer, at its end."""
     for key, index in sorted(under_way):
         journal.unknown(key, index, f"no answer {END_SECONDS} s after the last record was sent")
 
 
 def _note(record: Any, journal: Writer) -> None:
-    """One record more was read: of kafka-python or of aiokafka."""
+    """Note that one more record was read, by kafka-python or aiokafka."""
     number = plain_number_of(record.value)
     if number is None:
         journal.stranger(record.topic, record.partition, record.offset, record.value)
@@ -206,7 +206,7 @@ def _note(record: Any, journal: Writer) -> None:
 
 
 def _paced(rate: float, wanted: Callable[[], bool]) -> Iterator[int]:
-    """0, 1, 2, … at a steady rate."""
+    """Yield 0, 1, 2, … at a steady rate, until ``wanted`` returns true."""
     number, due = 0, time.monotonic()
     while not wanted():
         yield number
@@ -217,7 +217,7 @@ def _paced(rate: float, wanted: Callable[[], bool]) -> Iterator[int]:
 
 @contextmanager
 def _flushing(journal: Writer) -> Iterator[None]:
-    """Write the journal once in a while."""
+    """Flush the journal from time to time."""
     done = threading.Event()
 
     def flush() -> None:
@@ -237,7 +237,7 @@ def _flushing(journal: Writer) -> Iterator[None]:
 
 
 def aiokafka(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
-    """Until ``wanted`` says to stop."""
+    """Run an aiokafka client until ``wanted`` returns true."""
     asyncio.run((_aio_consume if options.role == "consume" else _aio_produce)(options, journal, wanted))
 
 
@@ -296,7 +296,7 @@ async def _aio_produce(options: argparse.Namespace, journal: Writer, wanted: Cal
 async def _stop(
     producer: AIOKafkaProducer, journal: Writer, under_way: Mapping[asyncio.Future[Any], tuple[str, int]]
 ) -> None:
-    """Wait for what is under way, but not for ever."""
+    """Stop a producer, after :data:`END_SECONDS` even if records are still in flight."""
     if under_way:
         await asyncio.wait(list(under_way), timeout=END_SECONDS)
     if under_way:
@@ -306,7 +306,11 @@ async def _stop(
 
 
 def run(library: str, options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
-    """``library`` is kafka-python, aiokafka, java-VERSION, fleet, or one that is a program of its own."""
+    """Run a client until ``wanted`` returns true.
+
+    :param library: kafka-python, aiokafka, java-VERSION, fleet, or one of
+        :mod:`hadash_sandbox.clients.installing`.
+    """
     if library == "fleet":
         from hadash_sandbox.traffic import fleet
 

@@ -1,4 +1,4 @@
-"""Reads whole logs from the clusters themselves, past every Gateway, and tells how far groups have read."""
+"""Reads whole logs directly from the clusters, without a Gateway, and finds out how far groups have read."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from hadash_sandbox import kafka_admin
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.traffic.logs import CopiedTwice, Logged, Logs, number_of
 
-#: Seconds for a cluster to answer one question.
+#: Seconds that a cluster may take to answer one request.
 ASK_SECONDS = 20.0
-#: Seconds without a record, and without the end of a log, after which reading counts as failed.
+#: Seconds without any record or end of a log after which reading counts as failed.
 READ_SECONDS = 60.0
-#: Records that are taken at once, and seconds to wait for them.
+#: Records that are consumed at once, at most, and seconds to wait for them.
 BATCH, BATCH_SECONDS = 5000, 1.0
-#: Seconds between two looks at what Kafka tells no one by itself: committed offsets, and ends of logs.
+#: Seconds between two looks at committed offsets and ends of logs, which have to be polled.
 LOOK_SECONDS = 0.5
 
 
 def read_logs(config: Mapping[str, str], topics: Iterable[str]) -> Logs:
-    """Every record of these Topics on one cluster, by a consumer that is in no group.
+    """Read every record of these Topics on one cluster, with a consumer that is in no group.
 
-    :param config: librdkafka settings of an account that may read them.
+    :param config: librdkafka settings of an account that may read the Topics.
     :raises SandboxError: a Topic is missing there, or cannot be read to its end.
     """
-    # librdkafka wants the name of a group; without a subscription and without commits there is none on the cluster.
+    # librdkafka asks for a group.id; without a subscription and without commits, the cluster sees no group.
     consumer = Consumer(
         {
             **config,
@@ -75,7 +75,10 @@ def read_logs(config: Mapping[str, str], topics: Iterable[str]) -> Logs:
 
 
 def _partitions(client: Consumer | AdminClient, topic: str) -> list[int]:
-    """:raises SandboxError: the cluster does not know the Topic."""
+    """The partitions of a Topic.
+
+    :raises SandboxError: the cluster does not know the Topic.
+    """
     described = client.list_topics(topic, timeout=ASK_SECONDS).topics[topic]
     if described.error is not None or not described.partitions:
         raise SandboxError(f"Topic {topic} cannot be read: {described.error or 'it has no partitions'}.")
@@ -92,13 +95,16 @@ def _logged(message: Message) -> Logged:
 
 
 def _number(value: int | None) -> int:
-    assert value is not None  # every message that a consumer returns has a place
+    assert value is not None  # every message that a consumer returns has a partition and an offset
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a group is: ``committed`` and ``ends`` by (Topic, partition), on the cluster on which it has members."""
+    """The position of a group on the cluster on which it has members.
+
+    ``committed`` offsets and ``ends`` of the logs are by (Topic, partition).
+    """
 
     cluster: str
     committed: dict[tuple[str, int], int]
@@ -106,13 +112,13 @@ class Position:
 
     @property
     def caught_up(self) -> bool:
-        """It has committed every end. (Of a partition without records there is nothing to commit.)"""
+        """Whether the group has committed every end. (An empty partition has nothing to commit.)"""
         return bool(self.ends) and all(
             self.committed.get(where, -1) >= end if end else True for where, end in self.ends.items()
         )
 
     def behind(self) -> str:
-        """What is not read, as words."""
+        """The partitions that the group has not read to their ends, as text."""
         return ", ".join(
             f"{topic}/{p} committed {self.committed.get((topic, p), 'nothing')} of {end}"
             for (topic, p), end in sorted(self.ends.items())
@@ -121,17 +127,17 @@ class Position:
 
 
 class Sides:
-    """Both clusters, asked directly: no Gateway is in between."""
+    """Asks both clusters directly, without a Gateway in between."""
 
     def __init__(self, configs: Mapping[str, Mapping[str, str]]) -> None:
-        """:param configs: by cluster, librdkafka settings of an account that may read everything."""
+        """:param configs: by cluster, librdkafka settings of an account that may read everything there."""
         self._configs = dict(configs)
         self._admins: dict[str, AdminClient] = {
             name: kafka_admin.connect(config) for name, config in configs.items()
         }
 
     def clusters_of(self, group: str) -> list[str]:
-        """The clusters on which it has members: more than one means that it is split."""
+        """The clusters on which a group has members; more than one means that it is split."""
         found = []
         for cluster, admin in self._admins.items():
             described = admin.describe_consumer_groups([group], request_timeout=ASK_SECONDS)[group].result()
@@ -140,7 +146,7 @@ class Sides:
         return found
 
     def position(self, group: str, topics: Iterable[str]) -> Position | str:
-        """Where a group is; a sentence when that cannot be said now."""
+        """The position of a group; a sentence with the reason when it cannot be determined now."""
         try:
             clusters = self.clusters_of(group)
             if len(clusters) != 1:
@@ -152,7 +158,10 @@ class Sides:
             return f"where group {group} is cannot be asked: {error}"
 
     def committed(self, cluster: str, group: str) -> dict[tuple[str, int], int]:
-        """What a group has committed on one cluster. :raises KafkaException: that cannot be asked."""
+        """The offsets that a group has committed on one cluster, by (Topic, partition).
+
+        :raises KafkaException: the cluster answers with an error.
+        """
         asked = [ConsumerGroupTopicPartitions(group)]
         answer = self._admins[cluster].list_consumer_group_offsets(asked, request_timeout=ASK_SECONDS)
         return {(tp.topic, tp.partition): tp.offset for tp in answer[group].result().topic_partitions or ()}
@@ -173,10 +182,10 @@ class Sides:
     def await_same_size(
         self, topics: Sequence[str], seconds: float, ask: Callable[[], CopiedTwice] = dict
     ) -> CopiedTwice:
-        """Return when the partitions of all sides are equally long, or ``seconds`` have passed: the logs themselves are
-        compared then.
+        """Wait until each partition has the same number of records on all clusters, or ``seconds`` have passed.
 
-        :param ask: what a side holds twice, as hadash says; it is left out. :return: what it has said last.
+        :param ask: returns the copied duplicates that hadash reports; they are not counted.
+        :return: the last answer of ``ask``.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -190,7 +199,10 @@ class Sides:
             time.sleep(LOOK_SECONDS)
 
     def logs(self, topics: Sequence[str]) -> dict[str, Logs]:
-        """By cluster, every record of these Topics. :raises SandboxError: one cannot be read to its end."""
+        """By cluster, every record of these Topics.
+
+        :raises SandboxError: a log cannot be read to its end.
+        """
         return {cluster: read_logs(config, topics) for cluster, config in self._configs.items()}
 
 
@@ -200,14 +212,13 @@ def await_caught_up(
     seconds: float,
     settle_seconds: float,
 ) -> list[str]:
-    """Wait until each group has read its Topics to their ends, twice in a row without a change, ``settle_seconds``
-    apart.
+    """Wait until two looks, ``settle_seconds`` apart, find the same positions, with each group at the ends.
 
-    The second look is later than clients commit by default, so that one that has gone back shows it, or has written
-    down what it read again.
+    ``settle_seconds`` should be more than the clients' commit interval, so that a group that has gone back to read
+    again shows it, or has noted the repeated records in its journal.
 
-    :param wanted: by group the Topics that it reads.
-    :return: what is not so after ``seconds``, as sentences; none when all have caught up.
+    :param wanted: by group, the Topics that it reads.
+    :return: sentences for what is not the case after ``seconds``; none when all groups have caught up.
     """
     return list(groups_behind(sides, wanted, seconds, settle_seconds).values())
 
@@ -218,7 +229,7 @@ def groups_behind(
     seconds: float,
     settle_seconds: float,
 ) -> dict[str, str]:
-    """As :func:`await_caught_up`, with the group to which each sentence belongs."""
+    """As :func:`await_caught_up`, but the sentences are by group."""
     deadline = time.monotonic() + seconds
     before: dict[str, Position | str] = {}
     while True:

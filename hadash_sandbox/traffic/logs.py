@@ -1,4 +1,4 @@
-"""What the logs of both clusters hold after a run: records twice, late, missing, or different on one side. Pure."""
+"""Judges the logs of both clusters after a run: records twice, late, missing, or different on one side. Pure."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ DESCRIBED = 3
 
 
 class Logged(NamedTuple):
-    """One record as a log holds it."""
+    """One record of a log."""
 
     offset: int
     key: str
-    #: The number that its value begins with; ``None`` when it begins with none: no client of the trial wrote it.
+    #: The number that its value begins with; ``None`` when there is none, so that no client of the trial wrote it.
     number: int | None
     #: A digest of key, value and headers.
     content: bytes
-    #: Milliseconds since 1970, and what it is the time of (Kafka's timestamp type).
+    #: Milliseconds since 1970, and Kafka's timestamp type.
     timestamp: tuple[int, int]
 
 
-#: By Topic and partition, in the order of the log.
+#: Records by Topic and partition, in the order of the log.
 Logs = Mapping[tuple[str, int], Sequence[Logged]]
 
-#: By cluster, Topic and partition: how many records hadash says that a mirror has copied twice.
+#: By cluster, Topic and partition: the number of records that a mirror has copied twice, as hadash reports it.
 CopiedTwice = Mapping[tuple[str, str, int], int]
 
 
 @dataclass
 class LogsVerdict:
-    """What the logs of all sides say."""
+    """Counts over the logs of all sides (clusters)."""
 
-    #: Records read, of all sides.
+    #: Records read, on all sides.
     records: int = 0
-    #: Records that are there twice, without those that hadash knows of.
+    #: Records that are there twice, without those that hadash reports as copied twice.
     written_twice: int = 0
-    #: Records that a mirror has copied twice, as hadash says, too.
+    #: Records that a mirror has copied twice, as hadash reports it too.
     copied_twice: int = 0
     out_of_order: int = 0
-    #: Records that one side has and the other has not, or has elsewhere in the partition.
+    #: Records that one side has and the other does not have, or has elsewhere in the partition.
     different: int = 0
     #: Records that were acknowledged, and are on no side.
     missing: int = 0
-    #: Records that no client of the trial wrote: they are compared, but have no number.
+    #: Records that no client of the trial wrote. They are compared, but have no number.
     strangers: int = 0
     examples: list[str] = field(default_factory=list)
 
 
 def number_of(value: bytes | None) -> int | None:
-    """The number that a client's value begins with.
+    """The number that a client's value begins with; ``None`` when it begins with none.
 
     >>> number_of(b"12 carts-writer xxx")
     12
@@ -67,16 +67,17 @@ def number_of(value: bytes | None) -> int | None:
 
 
 def judge_logs(sides: Mapping[str, Logs], told: CopiedTwice | None = None) -> LogsVerdict:
-    """Look at the logs of each cluster, and compare them.
+    """Judge the logs of each cluster, and compare them.
 
-    In one log, the same number of the same key at two offsets is written twice, and a number behind a higher one of its
-    key, for the first time, is out of order. Both sides have to hold the same records, partition by partition and in
-    the same order, with the same keys, values, headers and timestamps; offsets may differ.
+    In one log, a number of a key that occurs at two offsets is written twice, and a number whose first occurrence is
+    behind a higher one of its key is out of order. Both sides have to have the same records, partition by partition and
+    in the same order, with the same keys, values, headers and timestamps; offsets may differ.
 
-    A Connect worker that dies makes its mirror copy records a second time. Those are set aside before, when
-    hadash tells of exactly as many in that partition as there are.
+    When a Connect worker dies, its mirror may copy records a second time. Such copies are left out if hadash reports
+    exactly as many in that partition as there are.
 
     :param sides: by cluster, the whole logs of the same Topics.
+    :param told: the copies that hadash reports.
     """
     verdict = LogsVerdict()
     sides = {
@@ -100,7 +101,7 @@ def judge_logs(sides: Mapping[str, Logs], told: CopiedTwice | None = None) -> Lo
 def _without_copies(
     verdict: LogsVerdict, where: tuple[str, str, int], records: Sequence[Logged], told: int
 ) -> Sequence[Logged]:
-    """The log without second copies of the same record, if there are ``told`` of them."""
+    """The log without second copies of the same record, if there are exactly ``told`` of them."""
     if not told:
         return records
     seen: set[tuple[str, int | None, bytes, tuple[int, int]]] = set()
@@ -151,7 +152,7 @@ def _compare(
     one: tuple[str, Sequence[Logged]],
     other: tuple[str, Sequence[Logged]],
 ) -> None:
-    """The records of one partition on two sides."""
+    """Compare the records of one partition on two sides, each given as (cluster, records)."""
     held = [Counter((r.content, r.timestamp) for r in records) for _, records in (one, other)]
     only = {one[0]: held[0] - held[1], other[0]: held[1] - held[0]}
     lacking = sum(count for found in only.values() for count in found.values())
@@ -172,9 +173,9 @@ def _compare(
 
 
 def held_numbers(sides: Mapping[str, Logs], library: str, topics: Iterable[str]) -> set[tuple[str, int]]:
-    """Every record of these Topics on any side, as the journals of this library's clients name it: (key, number)."""
+    """(key, number) of every record of these Topics on any side, as the journals of the library's clients have them."""
     wanted = set(topics)
-    own_keys = library in ("librdkafka", "fleet")  # others number all records of a Topic, see libraries.place
+    own_keys = library in ("librdkafka", "fleet")  # others number all records of a Topic, see records.place
     return {
         (record.key, record.number) if own_keys else place(topic, record.number)
         for logs in sides.values()
@@ -186,7 +187,10 @@ def held_numbers(sides: Mapping[str, Logs], library: str, topics: Iterable[str])
 
 
 def find_missing(verdict: LogsVerdict, journal: Journal, held: set[tuple[str, int]] | None) -> None:
-    """Count the records of one producer that were acknowledged, and are on no side: none when ``held`` is not known."""
+    """Count the acknowledged records of one producer that are on no side.
+
+    :param held: the records on any side; ``None`` when that is not known: then nothing is counted.
+    """
     for run in journal.acked:
         for number in range(run.first, run.last + 1):
             if held is not None and (run.key, number) not in held:
@@ -195,7 +199,10 @@ def find_missing(verdict: LogsVerdict, journal: Journal, held: set[tuple[str, in
 
 
 def fates(journal: Journal, held: set[tuple[str, int]] | None) -> list[str]:
-    """What became of the records of which a producer does not know it, as sentences."""
+    """A sentence for each record whose fate its producer does not know: whether it is on a cluster.
+
+    :param held: the records on any side; ``None`` when that is not known.
+    """
 
     def fate(record: tuple[str, int]) -> str:
         if held is None:

@@ -1,6 +1,6 @@
-"""Clients in Go and JavaScript (``hadash_sandbox/clients``): each is a program that says line by line what it did.
+"""Runs clients in Go and JavaScript (``hadash_sandbox/clients``): programs that print what they did, line by line.
 
-One that ends by itself is started again, as a supervisor of an application would, and the journal says so.
+A program that ends by itself is started again, as an application's supervisor would do, and the journal says so.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ from hadash_sandbox.traffic.records import HEADER, KEYS, place
 #: Seconds before a program that has ended by itself is started again.
 AGAIN_SECONDS = 1.0
 
-#: How far a producer that is started again goes on behind the last number that was heard of: what was under way when it
+#: Numbers that a restarted producer skips after the last one that it reported: records that were in flight when it
 #: ended may have been written.
 SKIP = 10_000 * KEYS
 
 
 def run(library: str, options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
-    """Until ``wanted`` says to stop. The password is in the environment."""
+    """Run a client until ``wanted`` returns true. The password is in the environment (CLIENT_PASSWORD)."""
     (topic,) = options.topic
     highest = -1
 
     def hear(line: str) -> None:
-        """:raises ValueError: it says nothing of a record: a line that its library has written, for one."""
+        """Note in the journal what a line of the program says.
+
+        :raises ValueError: it is not about a record, such as a line that the library printed.
+        """
         nonlocal highest
         said = json.loads(line)
         number = said.get("n", "") if isinstance(said, dict) else ""

@@ -1,16 +1,18 @@
-"""What the demo's clients of all libraries write: numbered records whose value and header say which one each
-is, so that damage shows, and others' records can be told apart. Pure.
+"""The records of the demo's clients of all libraries. Pure.
+
+They are numbered. Value and header tell which record each is, so that damage shows and strangers' records can be
+recognized.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-#: As librdkafka types them.
+#: Types of librdkafka's Python binding.
 Value = str | bytes | None
 Headers = list[tuple[str, Value]]
 
-#: Numbers go round these keys; each key stays in one partition.
+#: Number of keys that records use in turn; each key stays in one partition.
 KEYS = 6
 
 #: The name of the header that each record carries.
@@ -18,7 +20,7 @@ HEADER = "check"
 
 
 def place(topic: str, number: int) -> tuple[str, int]:
-    """The journal's key and number of the ``number``-th record of a Topic: they go round the keys.
+    """The journal's key and number of the ``number``-th record of a Topic; records use the keys in turn.
 
     >>> place("orders", 13)
     ('orders/1', 2)
@@ -27,7 +29,7 @@ def place(topic: str, number: int) -> tuple[str, int]:
 
 
 def header_of(number: int) -> bytes:
-    """The value of record ``number``'s header: bytes that are no text.
+    """The value of record ``number``'s header: bytes that are not valid text.
 
     >>> header_of(13)
     b'\\x00\\xff13'
@@ -41,7 +43,7 @@ def headers_of(number: int) -> Headers:
 
 
 def damage(number: int, headers: Mapping[str, Value] | Iterable[tuple[str, Value]] | None) -> str:
-    """What is wrong with the headers of record ``number``; empty when they are as it was written.
+    """What is wrong with the headers of record ``number``; empty when they are as they were written.
 
     >>> damage(13, [("check", b"AP8xMw==")])
     "header b'AP8xMw=='"
@@ -53,10 +55,10 @@ def damage(number: int, headers: Mapping[str, Value] | Iterable[tuple[str, Value
 
 # -- numbers -------------------------------------------------------------------------------------------------------
 
-#: Bytes that fill a record up.
+#: Bytes of padding in a record.
 _FILL = 100
 
-#: Digits of a number, at most: a demo that runs for a century has fewer.
+#: Digits of a number, at most: enough for a demo that runs for a century.
 _DIGITS = 18
 
 
@@ -70,8 +72,9 @@ def value_of(number: int, name: str) -> bytes:
 
 
 def number_of(key: bytes | None, value: bytes | None) -> int | None:
-    """The number of one of our records: its key is, or begins with, the name of the producer that its value names.
-    ``None`` for a stranger's.
+    """The number of a record of the demo's producers; ``None`` for a stranger's record.
+
+    The key of a producer's record is, or begins with, the producer's name, which is also in the value.
 
     >>> number_of(b"carts-writer/1700000000.000/3", value_of(7, "carts-writer"))
     7
@@ -88,7 +91,7 @@ def number_of(key: bytes | None, value: bytes | None) -> int | None:
 
 
 def plain_number_of(value: bytes | None) -> int | None:
-    """The same for the clients of other libraries, whose values are nothing but numbers.
+    """As :func:`number_of`, for clients of other libraries, whose values are plain numbers.
 
     >>> plain_number_of(b"12"), plain_number_of(b"hello"), plain_number_of(None)
     (12, None, None)

@@ -1,4 +1,4 @@
-"""A client that is a program of its own: started, heard line by line, and ended."""
+"""Runs a client that is a separate program: starts it, reads its output line by line, and ends it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from collections.abc import Callable, Iterator, Sequence
 from hadash_sandbox.processes import describe_exit
 from hadash_sandbox.traffic.journal import Writer
 
-#: Seconds between two looks whether to stop, and two writes of the journal's open runs.
+#: Seconds between two checks whether to stop, and two writes of the journal's open runs.
 LOOK_SECONDS = 0.2
 
-#: Seconds that a program may take to end: it waits for its last acknowledgements.
+#: Seconds that a program may take to end, because it waits for its last acknowledgements.
 END_SECONDS = 20
 
-#: With what a program ends that was told to: a JVM says so by 128 and the signal's number.
+#: Exit codes of a program that was told to end: a JVM ends with 128 plus the signal's number.
 _ENDED_WELL = (0, 128 + signal.SIGTERM)
 
 
 def run(
     command: Sequence[str], hear: Callable[[str], None], journal: Writer, wanted: Callable[[], bool]
 ) -> int | None:
-    """Run a program until ``wanted`` says to stop; ``None`` then, else the exit code with which it has ended by itself.
+    """Run a program until ``wanted`` returns true.
 
-    :param hear: takes each line of its output; one for which it raises ValueError becomes a note, as what it
-        says of errors.
+    :param hear: called with each line of its output. A line for which it raises ValueError becomes a note in the
+        journal, as does each line of the standard error.
+    :return: the exit code if the program ended by itself, else ``None``.
     """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -61,7 +62,7 @@ def _hear_all(lines: Iterator[str], hear: Callable[[str], None], journal: Writer
             hear(line.strip())
         except ValueError:
             journal.note(line.strip())
-        except Exception as error:  # else this thread would end, and nobody would hear what comes after it
+        except Exception as error:  # else this thread would end, and the following lines would be ignored
             journal.unfinished(f"what the program said could not be taken in ({error!r}): {line.strip()}")
 
 

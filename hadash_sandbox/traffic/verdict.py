@@ -1,4 +1,4 @@
-"""Lost, consumed twice, out of order: what the journals of producers and consumers say together. Pure."""
+"""Judges records by the journals of producers and consumers: lost, consumed twice, out of order. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 from hadash_sandbox.traffic.journal import Journal, Run
 
-#: Seconds within which the order of two members' readings is unknown: a float of seconds since 1970 is as exact as a
-#: quarter of this. (All clients run on one machine, whose clock they share.)
+#: Seconds within which the order of two members' reads is unknown. A float of seconds since 1970 is exact to a quarter
+#: of this. (All clients run on one machine and share its clock.)
 CLOCK_SECONDS = 1e-6
 
-#: Seconds before a switch that show how far apart a client's records are otherwise.
+#: Seconds before a switch in which the ordinary spacing of a client's records is measured.
 SPACING_SECONDS = 10.0
 
 
 @dataclass
 class GroupVerdict:
-    """What one consumer group saw of what was acknowledged.
+    """What one consumer group read of the acknowledged records.
 
-    ``duplicated`` counts every reading of a record but its first, by any member, for any reason: a hand-over at a
-    rebalance is none that excuses it. ``ambiguous`` counts records of which the journals do not tell whether a higher
-    number was read before.
+    ``duplicated`` counts every read of a record but its first, by any member and for any reason: a hand-over at a
+    rebalance is no excuse. ``ambiguous`` counts records for which the journals do not tell whether a higher number was
+    read before.
     """
 
     group: str
@@ -33,13 +33,14 @@ class GroupVerdict:
     duplicated: int = 0
     out_of_order: int = 0
     ambiguous: int = 0
-    #: Records that none of the demo's producers has written: read, and no part of the verdict.
+    #: Records that were read, but that none of the demo's producers wrote: they are no part of the verdict.
     strangers: int = 0
     examples: list[str] = field(default_factory=list)
     stranger_examples: list[str] = field(default_factory=list)
 
     @property
     def clean(self) -> bool:
+        """Whether no record is lost, duplicated, out of order, or of unknown order."""
         return self.lost == self.duplicated == self.out_of_order == self.ambiguous == 0
 
 
@@ -72,7 +73,7 @@ def _missing(wanted: Sequence[tuple[int, int]], had: Sequence[tuple[int, int]]) 
     return missing
 
 
-#: Strangers' records of each consumer that a verdict names.
+#: Strangers' records of each consumer that a verdict lists, at most.
 STRANGERS_NAMED = 3
 
 #: All of time.
@@ -80,7 +81,7 @@ ALWAYS = (0.0, float("inf"))
 
 
 class _RunOf(NamedTuple):
-    """A run, the member of the group that read it, and its place in that member's journal."""
+    """A run, the index of the member that read it, and its place in that member's journal."""
 
     member: int
     place: int
@@ -88,8 +89,10 @@ class _RunOf(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """One record that one member read, at some time from ``earliest`` to ``latest``: the first and the last one of a
-    run are known exactly. ``place`` orders the readings of one member."""
+    """One read of one record by one member, at some time from ``earliest`` to ``latest``.
+
+    The times of the first and the last record of a run are known exactly. ``place`` orders the reads of one member.
+    """
 
     member: int
     place: tuple[int, int]
@@ -103,13 +106,13 @@ def judge(
     consumers: Iterable[Journal],
     window: tuple[float, float] = ALWAYS,
 ) -> GroupVerdict:
-    """Compare what producers had acknowledged with what the members of one group read.
+    """Compare the acknowledged records of producers with the reads of the members of one group.
 
-    A number read twice by the group is duplicated; one that is read after a higher number of its key, for the
-    first time, is out of order; one that was acknowledged and never read is lost.
+    A number that the group read twice is duplicated. A number whose first read came after a higher number of its key is
+    out of order. A number that was acknowledged and never read is lost.
 
-    :param window: only what was acknowledged, or read, in this time counts (seconds since 1970); what it is compared
-        with is all that was ever read.
+    :param window: only records that were acknowledged, or read, in this time count (seconds since 1970). They are
+        compared with everything that was ever read.
     """
     verdict = GroupVerdict(group)
     members = list(consumers)
@@ -149,8 +152,10 @@ def _within(began: float, ended: float, window: tuple[float, float]) -> bool:
 
 
 def _plain(runs: Sequence[_RunOf]) -> bool:
-    """Whether the runs of a key, by their beginning, rise and do not overlap in time: nothing is to be found in
-    them."""
+    """Whether the runs of a key, ordered by their beginning, rise and do not overlap in time.
+
+    Such runs have no fault, so that they need not be judged record by record.
+    """
     highest = -1
     ended: dict[int, float] = {}
     places: dict[int, int] = {}
@@ -169,7 +174,7 @@ def _judge_key(
     window: tuple[float, float],
     names: Sequence[str],
 ) -> None:
-    """Count the repetitions and the late records of one key, record by record."""
+    """Count the repeated and the late records of one key, record by record."""
     readings = _readings(runs)
     higher = _Higher()
     found: dict[str, list[int]] = defaultdict(list)
@@ -193,7 +198,7 @@ def _judge_key(
 
 
 def _readings(runs: Iterable[_RunOf]) -> dict[int, list[_Reading]]:
-    """Every reading of every number."""
+    """By number, all of its reads."""
     found: dict[int, list[_Reading]] = defaultdict(list)
     for member, place, run in runs:
         for number in range(run.first, run.last + 1):
@@ -204,7 +209,7 @@ def _readings(runs: Iterable[_RunOf]) -> dict[int, list[_Reading]]:
 
 
 class _Higher:
-    """When each member read its first one of the numbers above the one that is looked at."""
+    """For each member, when it first read a number higher than the one that is being judged."""
 
     def __init__(self) -> None:
         self._places: dict[int, tuple[int, int]] = {}
@@ -212,24 +217,26 @@ class _Higher:
         self._latest: dict[int, float] = {}
 
     def add(self, reading: _Reading) -> None:
+        """Add a read of a number; numbers are added from the highest down."""
         member = reading.member
         self._places[member] = min(self._places.get(member, reading.place), reading.place)
         self._earliest[member] = min(self._earliest.get(member, reading.earliest), reading.earliest)
         self._latest[member] = min(self._latest.get(member, reading.latest), reading.latest)
 
     def before(self, reading: _Reading) -> bool:
-        """Whether some higher number was certainly read before."""
+        """Whether a higher number was certainly read before."""
         return self._own_before(reading) or any(
             at + CLOCK_SECONDS < reading.earliest for at in self._of_others(self._latest, reading)
         )
 
     def perhaps_before(self, reading: _Reading) -> bool:
+        """Whether a higher number may have been read before."""
         return self._own_before(reading) or any(
             at <= reading.latest + CLOCK_SECONDS for at in self._of_others(self._earliest, reading)
         )
 
     def _own_before(self, reading: _Reading) -> bool:
-        """A member's own journal says in which order it read, whatever the clock says."""
+        """Whether the same member read a higher number before: its journal has the order, whatever the clock says."""
         place = self._places.get(reading.member)
         return place is not None and place < reading.place
 
@@ -253,9 +260,9 @@ def _span(first: int, last: int) -> str:
 
 
 def journal_faults(journal: Journal, killed: bool = False) -> list[str]:
-    """Why a journal does not say all that its client did, as sentences; none when it does.
+    """Sentences that say why a journal does not have everything that its client did; none when it has.
 
-    :param killed: its process was killed on purpose: what it left unfinished then is no fault, see
+    :param killed: its process was killed on purpose, so that an unfinished line is no fault; see
         :attr:`Journal.cut_off`.
     """
     faults = [f"the journal of {journal.name} cannot be read at line {line}" for line in journal.corrupt]
@@ -268,7 +275,7 @@ def journal_faults(journal: Journal, killed: bool = False) -> list[str]:
 
 
 def damages(journal: Journal) -> list[str]:
-    """The records that a client has not read as they were written, as sentences.
+    """A sentence for each record that a client did not read as it was written.
 
     >>> damages(Journal("reader", damaged=[("a", 1, "header None"), ("", -1, "no number")]))
     ['reader read damaged: a 1 (header None)', 'reader read damaged: a record (no number)']
@@ -280,23 +287,27 @@ def damages(journal: Journal) -> list[str]:
 
 
 def longest_gap(journal: Journal, began: float, ended: float) -> float | None:
-    """The longest time between two records of a client, of all its keys together, that overlaps [began, ended]: as it
-    was measured, the ordinary spacing of records included. ``None`` when the client wrote nothing down that would allow
-    a statement.
+    """The longest time between two records of a client, of all its keys together, that overlaps [began, ended].
+
+    It includes the ordinary spacing of records. Times are in seconds.
+
+    :return: ``None`` when the journal has no gap in that time.
     """
     return max((e - b for b, e in journal.gaps if e >= began and b <= ended), default=None)
 
 
 def spacing_before(journal: Journal, at: float) -> float | None:
-    """The longest time between two records in the :data:`SPACING_SECONDS` before ``at``: what a pause is to be compared
-    with."""
+    """The longest time between two records in the :data:`SPACING_SECONDS` before ``at``, to compare a pause with.
+
+    :return: ``None`` when the journal has no gap in that time.
+    """
     return max((e - b for b, e in journal.gaps if at - SPACING_SECONDS <= b and e <= at), default=None)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which ``share`` of ``values`` lie (nearest rank).
+    """The smallest value that at least ``share`` of ``values`` do not exceed (nearest rank).
 
-    :raises ValueError: there are none: of nothing nothing can be said.
+    :raises ValueError: there are no values.
 
     >>> percentile([3.0, 1.0, 2.0], 0.5)
     2.0

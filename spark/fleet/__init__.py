@@ -1,1 +1,1 @@
-"""Fleets that were made up: who uses what, with answers that are known. Seeded, of any size."""
+"""Generated fleets of any size, with known answers and a seed."""

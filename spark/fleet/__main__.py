@@ -1,7 +1,7 @@
-"""``python -m spark.fleet --lake FOLDER``: writes a made-up fleet into a lake, and prints what the rules
-have to find in it.
+"""``python -m spark.fleet --lake FOLDER``: writes a generated fleet into a lake, and prints the findings that
+the rules have to make.
 
-For whoever wants to try jobs and pages without clusters of their own, or wants to know how they do with a large fleet.
+It is for trying jobs and pages without clusters, and with a large fleet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spark.fleet.seeded import generate
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 when it was written, 2 when what was told cannot be used."""
+    """Write a fleet. Return 0 when it was written, 2 when an argument is not valid."""
     default = Size()
     parser = argparse.ArgumentParser(prog="python -m spark.fleet", description=__doc__)
     parser.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…; best an empty one")

@@ -1,7 +1,7 @@
-"""Access reports in bulk, for tests of size and for the benchmark.
+"""Generates access reports in bulk, for tests of size and for the benchmark.
 
-A made-up fleet: AppIDs that share Topics as fleets do (a few Topics have very many users), each with some
-clients, and one AppID that owns half of all traffic. Reports are drawn from its facts, hour by hour.
+The fleet has AppIDs that share Topics as in real fleets (a few Topics have very many users), each with some
+clients, and one AppID with half of all traffic. Reports are drawn from its facts, hour by hour.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from hadash.lake.access import SCHEMA, Hour
 from hadash.lake.store import Store
 
-#: How unevenly Topics are shared: the exponent that a trial with real fleets had (docs/background.md).
+#: How unevenly Topics are shared: the exponent from a trial with real fleets (docs/background.md).
 SHARING = 1.1
-#: The part of all reports that belongs to one AppID.
+#: The share of all reports that belongs to one AppID.
 LARGEST_SHARE = 0.5
 
 _LIBRARIES = (
@@ -34,7 +34,7 @@ _SCALARS = ("appid", "client_id", "kind", "resource", "cluster", "host", "librar
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is of it."""
+    """The size of a fleet."""
 
     reports: int
     facts: int = 200_000
@@ -45,17 +45,17 @@ class Size:
 
     @property
     def files(self) -> int:
-        """How many files the reports come in, each with as many of them: one an hour and Gateway."""
+        """The number of files of equal size: one for each hour and Gateway."""
         return self.days * 24 * self.gateways
 
 
 def facts(size: Size) -> pa.Table:
-    """The facts of the fleet: the columns of a report that say who, what and how."""
+    """Return the facts of the fleet: the columns of a report that say who used what, and how."""
     random = np.random.default_rng(size.seed)
     count = size.facts
     appids = max(2, count // 20)
     topics = max(4, count // 10)
-    # The first AppID has half of the facts: whoever groups by AppID has one group as large as all others.
+    # The first AppID has half of the facts: grouping by AppID gives one group as large as all others.
     appid = np.where(random.random(count) < LARGEST_SHARE, 0, random.integers(1, appids, count))
     instance = random.integers(0, 8, count)
     kind = random.choice(3, count, p=[0.4, 0.4, 0.2])
@@ -64,7 +64,8 @@ def facts(size: Size) -> pa.Table:
     host = (appid * 13 + instance) % 5000
     library = (appid * 7 + instance) % len(_LIBRARIES)
     cluster = (appid % 10 == 0).astype(np.int64)
-    # Who writes in transactions has a producer id, and who has one waits for all replicas: the library sees to it.
+    # A transactional producer has a producer id, and a producer with one waits for all replicas, as libraries
+    # ensure.
     transactional = appid % 97 == 0
     acks = np.where((appid % 9 == 0) & ~transactional, 1, -1)
     idempotent = (acks == -1) & ((appid % 2 == 0) | transactional)
@@ -88,12 +89,12 @@ def facts(size: Size) -> pa.Table:
 
 
 def write(store: Store, size: Size) -> int:
-    """All reports of a fleet into the lake; how many they are."""
+    """Write all reports of a fleet to the lake; return their number."""
     return sum(write_day(store, size, day) for day in range(size.days))
 
 
 def write_day(store: Store, size: Size, day: int) -> int:
-    """The reports of one day (0 is the first), an hour's as one file a Gateway."""
+    """Write the reports of one day (0 is the first), with one file for each hour and Gateway; return their number."""
     known = facts(size)
     begin = datetime.fromisoformat(size.last_day).replace(tzinfo=UTC) - timedelta(days=size.days - 1 - day)
     each = size.reports // size.files
@@ -110,7 +111,7 @@ def write_day(store: Store, size: Size, day: int) -> int:
 
 
 def dates(size: Size) -> Iterator[str]:
-    """The days of the fleet, in order."""
+    """Yield the days of the fleet, in order."""
     last = datetime.fromisoformat(size.last_day)
     for day in range(size.days):
         yield f"{last - timedelta(days=size.days - 1 - day):%Y-%m-%d}"

@@ -1,5 +1,5 @@
-"""A fleet in which nothing is wrong: pairs, Topics that are shared as unevenly as in real ones,
-applications with good habits.
+"""Generates a fleet without faults: pairs, Topics that are shared as unevenly as in real fleets, and
+well-configured applications.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hadash.lake.access import SURVIVE_USER
 from spark.fleet.model import LONG_AGO, Fact, Fleet
 from spark.fleet.recorded.clients import recorded
 
-#: How unevenly Topics are shared: the exponent that a trial with real fleets had (docs/background.md).
+#: How unevenly Topics are shared: the exponent from a trial with real fleets (docs/background.md).
 SHARING = 1.1
 #: Topics of one mirror, and partitions of a Topic.
 MIRROR_TOPICS, PARTITIONS = 10, 3
@@ -26,8 +26,8 @@ SAMPLE_MINUTES = 5
 RPO_SECONDS, QUIESCE_SECONDS = 60.0, 45.0
 LEAST_SESSION_MS, MOST_SESSION_MS = 6_000, 1_800_000
 
-#: Recorded clients that nothing is wrong with: of each library one that writes, one that reads, and one that
-#: does not wait for all replicas (of a Topic that has one).
+#: Recorded clients without faults: of each library one that writes, one that reads, and one that does not wait
+#: for all replicas (of a Topic that has one).
 SOUND = (
     ("java-3.9.2.writes-safely", "java-3.9.2.reads-named", "java-3.9.2.writes-acks-1"),
     ("java-3.2.3.writes-safely", "java-3.2.3.reads-named", "java-3.2.3.writes-acks-1"),
@@ -38,7 +38,7 @@ SOUND = (
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a fleet is."""
+    """The size of a fleet."""
 
     appids: int = 200
     pairs: int = 6
@@ -47,7 +47,7 @@ class Size:
 
 
 class Builder:
-    """Makes parts of a fleet that are clean by themselves; seeded faults change them afterwards."""
+    """Makes parts of a fleet without faults; seeded faults change them afterwards."""
 
     def __init__(self, size: Size) -> None:
         self.random = Random(size.seed)
@@ -67,6 +67,7 @@ class Builder:
     # -- pairs -----------------------------------------------------------------------------------------------------
 
     def add_pair(self, pair: str, number: int, topics: int) -> None:
+        """Add two clusters with ``topics`` mirrored Topics."""
         first, second = f"east-{number}", f"west-{number}"
         self.fleet.add(
             "pairs",
@@ -132,7 +133,7 @@ class Builder:
             )
 
     def add_mirror(self, pair: str, topics: Sequence[str]) -> dict[str, Any]:
-        """Topics on both clusters, and their mirror, whose lag is well under the RPO but for one short
+        """Add Topics on both clusters with their mirror, whose lag is well under the RPO except for one short
         incident a day.
         """
         first, second = self.sides(pair)
@@ -168,11 +169,11 @@ class Builder:
         return self.random.choices(self._topics[pair], cum_weights=self._weights[pair])[0]
 
     def some_topics(self, pair: str, count: int) -> list[str]:
-        """Different ones."""
+        """Return ``count`` different Topics."""
         return self.random.sample(list(self._topics[pair]), count)
 
     def host(self) -> str:
-        """One on which nothing else runs."""
+        """Return a host on which nothing else runs."""
         self._hosts += 1
         return f"10.{self._hosts // 62500 % 250}.{self._hosts // 250 % 250}.{self._hosts % 250}"
 
@@ -183,19 +184,21 @@ class Builder:
         return name
 
     def _reach_back(self, pair: str) -> None:
-        """Something in it was seen long ago, too, so that what nobody has seen since is known not to have been."""
+        """Make a fact of the pair also seen long ago, so that its reports reach back far enough for the rule on
+        unseen declarations.
+        """
         first = next((at for at, fact in enumerate(self.fleet.facts) if fact.pair == pair), None)
         if first is not None:
             fact = self.fleet.facts[first]
             self.fleet.facts[first] = fact._replace(ages=(*fact.ages, LONG_AGO))
 
     def survives(self, pair: str, appid: str, client_id: str, kind: str, topic: str, host: str) -> None:
-        """DiDi's brokers tell of a client: who it is and what it uses, not with which library or how it is set."""
+        """Add a report of DiDi's brokers: who a client is and what it uses, without its library and settings."""
         seen = {"library": "", "version": "", "source": SURVIVE_USER}
         self.use(pair, appid, client_id, kind, topic, host=host, **seen)
 
     def use(self, pair: str, appid: str, client_id: str, kind: str, resource: str, **more: Any) -> Fact:
-        """A fact, with the right to it on both clusters."""
+        """Add a fact, with the right to it on both clusters."""
         cluster = more.pop("cluster", self.sides(pair)[0])
         fact = Fact(pair, appid, client_id, kind, resource, cluster, **more)
         self.fleet.facts.append(fact)
@@ -250,7 +253,9 @@ class Builder:
         )
 
     def bind(self, pair: str, appid: str, instances: Sequence[str] = (), topics: Sequence[str] = ()) -> None:
-        """The document of an AppID: it is bound to the first cluster, and so are these, by themselves."""
+        """Add the document of an AppID: it is bound to the first cluster, and so are these, with bindings of
+        their own.
+        """
         bound = Binding(self.sides(pair)[0], epoch=1)
         document = BindingDocument(
             appid,
@@ -269,11 +274,10 @@ class Builder:
         writes, reads, hastes = (recorded().client(way) for way in self.random.choice(SOUND))
         registered = self.random.random() < 0.5
         begun = len(self.fleet.facts)
-        # Replicas read the same: one that is registered would otherwise seem to be on many Topics.
+        # Replicas read the same Topics: a registered name would otherwise seem to use many Topics.
         read = sorted({self.any_topic(pair) for _ in range(self.random.randint(1, 4))})
         for number, host in enumerate(hosts, 1):
-            # Replicas have numbers where a number is all that sets them apart; readers that are registered
-            # share one name.
+            # The names of replicas differ only in numbers; registered readers share one name.
             writer = f"{appid}-writer-{number}"
             reader = f"{appid}-reader" if registered else f"{appid}-reader-{number}"
             for topic in sorted({self.any_topic(pair) for _ in range(self.random.randint(0, 3))}):
@@ -295,15 +299,15 @@ class Builder:
         self._add_members(pair, f"{appid}-group", read, hosts)
 
     def _declare(self, pair: str, appid: str, facts: Sequence[Fact]) -> None:
-        """What it uses, for each client or for the AppID as a whole."""
+        """Declare the uses of an AppID, for each client or for the AppID as a whole."""
         whole = self.random.random() < 0.5
         for client_id, kind, resource in sorted({(f.client_id, f.kind, f.resource) for f in facts}):
             name = "" if whole else client_id
             self.fleet.add("declarations", pair=pair, appid=appid, name=name, kind=kind, resource=resource)
 
     def _add_members(self, pair: str, group: str, topics: Sequence[str], hosts: Sequence[str]) -> None:
-        """All subscribe to the same. Two members share the three partitions of each Topic by range as 2 and
-        1, so these do not.
+        """Add members with the same subscription. Groups of two do not use range, which would assign the three
+        partitions of each Topic as 2 and 1.
         """
         protocol = "cooperative-sticky" if len(hosts) == 2 else "range"
         self.add_group(self.sides(pair)[0], group, [topics] * len(hosts), protocol, hosts)
@@ -316,9 +320,7 @@ class Builder:
         protocol: str = "range",
         hosts: Sequence[str] = (),
     ) -> None:
-        """A group whose assignor has given its members what they subscribe to: those of each Topic by range,
-        or all evenly.
-        """
+        """Add a group whose members have partitions of their subscriptions, assigned by range or evenly."""
         self.fleet.add(
             "groups", cluster=cluster, group=group, state="Stable", protocol=protocol, coordinator=1
         )
@@ -337,7 +339,8 @@ class Builder:
 
 
 def _by_range(subscriptions: Sequence[Sequence[str]]) -> list[list[str]]:
-    """
+    """Return the assignment of the range assignor.
+
     >>> _by_range([["a", "b"], ["a", "b"]])
     [['a-0', 'a-1', 'b-0', 'b-1'], ['a-2', 'b-2']]
     """
@@ -350,7 +353,7 @@ def _by_range(subscriptions: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _evenly(subscriptions: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Of members that all subscribe to the same.
+    """Return an even assignment for members with the same subscription.
 
     >>> _evenly([["a", "b"], ["a", "b"]])
     [['a-0', 'a-2', 'b-1'], ['a-1', 'b-0', 'b-2']]

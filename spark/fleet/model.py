@@ -1,4 +1,4 @@
-"""A made-up fleet with known answers: its facts, its snapshot, and what the rules have to find in it."""
+"""A generated fleet with known answers: its facts, its snapshot, and the findings that the rules have to make."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hadash.lake import access, snapshots
 from hadash.lake.access import GATEWAY, SURVIVE_USER
 from hadash.lake.store import Store
 
-#: Days of which there are reports of nearly everything.
+#: The newest days, on which nearly all facts were seen.
 DAYS = 7
 
 EVERY_DAY = tuple(range(DAYS))
 
-#: A day, counted back from the newest, so long ago that reports reach back for as long as any rule asks.
+#: The age in days of a day from which on reports reach back far enough for every rule.
 LONG_AGO = UNSEEN_DAYS + 5
 
 
 class Fact(NamedTuple):
-    """One fact, and on which days it was seen: ages, 0 for the newest."""
+    """One fact. ``ages``: the days on which it was seen, counted back from the newest (0)."""
 
     pair: str
     appid: str
@@ -45,7 +45,7 @@ class Fact(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One finding that there has to be, or may not be."""
+    """One finding that has to be made, or must not be."""
 
     code: Code
     pair: str
@@ -55,8 +55,8 @@ class Answer(NamedTuple):
 
 @dataclass
 class Fleet:
-    """``answers`` are all that there is to find. ``earlier`` are snapshots before the last one: how many
-    hours before, and what was in them.
+    """A fleet. ``answers`` are all expected findings. ``earlier`` are the tables of snapshots before the last
+    one, by the number of hours before it.
     """
 
     newest_day: str
@@ -67,23 +67,25 @@ class Fleet:
 
     @property
     def at(self) -> datetime:
-        """When its last snapshot was taken: at the end of the newest day."""
+        """The time of its last snapshot, at the end of the newest day."""
         return datetime.fromisoformat(self.newest_day).replace(tzinfo=UTC) + timedelta(hours=23)
 
     def answer(self, code: Code, pair: str, name: str, appid: str = "") -> None:
+        """Note an expected finding."""
         self.answers.add(Answer(code, pair, appid, name))
 
     def add(self, table: str, **row: Any) -> dict[str, Any]:
+        """Add a row to a table of the snapshot, and return it."""
         self.tables[table].append(row)
         return row
 
     def find(self, table: str, **wanted: Any) -> list[dict[str, Any]]:
-        """The rows with these values: to change them."""
+        """Return the rows with these values, for changing them."""
         return [row for row in self.tables[table] if all(row[k] == v for k, v in wanted.items())]
 
 
 def write(store: Store, fleet: Fleet) -> None:
-    """Its reports, a batch a day and who says so, and its snapshots."""
+    """Write a fleet's reports, one batch for each day and source, and its snapshots."""
     for age in sorted({age for fact in fleet.facts for age in fact.ages}):
         noon = fleet.at - timedelta(days=age, hours=11)
         for source in sorted({fact.source for fact in fleet.facts}):
@@ -97,7 +99,7 @@ def write(store: Store, fleet: Fleet) -> None:
 
 
 def _report(fact: Fact, noon: datetime) -> Mapping[str, Any]:
-    """(DiDi's brokers say when they saw a client, and not how much it did.)"""
+    """Return the report of a fact. (DiDi's brokers report no counts.)"""
     row = {name: value for name, value in fact._asdict().items() if name != "ages"}
     counted = fact.source != SURVIVE_USER
     counts = {
@@ -116,6 +118,6 @@ def _report(fact: Fact, noon: datetime) -> Mapping[str, Any]:
 
 
 def faults(found: Iterable[Answer], fleet: Fleet) -> tuple[list[Answer], list[Answer]]:
-    """(what is found and is not there, what is there and is not found): both empty when every rule is exact."""
+    """Return the wrong findings and the missing ones; both are empty when every rule is exact."""
     known = set(found)
     return sorted(known - fleet.answers), sorted(fleet.answers - known)

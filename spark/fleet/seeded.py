@@ -1,4 +1,4 @@
-"""A fleet in which something is wrong: a clean one, and every plant in it."""
+"""Generates a fleet with faults: a clean one, with every fault seeded into it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["SEEDED_FAULTS", "clients", "clusters", "generate", "identity", "know
 
 
 def generate(size: Size, times: int = 2) -> Fleet:
-    """A fleet with known answers.
+    """Return a fleet with known answers.
 
-    :param times: how often each thing that is wrong is in it.
+    :param times: how often each fault is seeded.
     """
     made = Builder(size)
-    # By name: the same fleet for the same size, in whatever order modules are loaded.
+    # Sorted, so that the fleet does not depend on the order in which modules are loaded.
     for code in sorted(SEEDED_FAULTS):
         for _ in range(times):
             SEEDED_FAULTS[code](made)

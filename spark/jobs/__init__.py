@@ -1,3 +1,1 @@
-"""The jobs: each reads what it needs, lets :mod:`spark.transform` make something of it, and puts it where
-readers find it whole.
-"""
+"""The jobs: each reads its input, transforms it with :mod:`spark.transform`, and publishes the result as a whole."""

@@ -1,4 +1,4 @@
-"""Many small files of reports become one, each hour by itself on whatever core is free."""
+"""Compacts small files of reports into one for each hour, with one task for each hour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hadash.lake.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What has become of how many hours: ``files`` there were, with ``rows``."""
+    """The result: the number of compacted hours, and of the files and rows in them."""
 
     hours: int = 0
     files: int = 0
@@ -21,7 +21,7 @@ class Outcome:
 
 
 def run(spark: SparkSession, store: Store) -> Outcome:
-    """:raises OSError: the lake cannot be read or written to; nothing is lost."""
+    """Compact all hours that are settled. :raises OSError: the lake cannot be read or written to; nothing is lost."""
     settled = compaction.settled(store, datetime.now(UTC))
     if not settled:
         return Outcome()

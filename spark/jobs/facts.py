@@ -1,8 +1,8 @@
-"""Reports → facts: counts each batch once, puts aside what makes no sense, and works off only the days that
-have changed.
+"""Reports → facts: counts each batch once, puts invalid reports aside, and processes only the days that have
+changed.
 
-Spark hands the work out: files of a day to one task, a bucket of facts to another. Tasks share nothing and
-write to places of their own, so nothing is shuffled, however large one AppID is.
+Spark distributes the work: the files of a day to one task, a bucket of facts to another. Tasks share nothing
+and write to separate places, so nothing is shuffled, however large one AppID is.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from spark.transform import facts as transform
 
 log = logging.getLogger(__name__)
 
-#: Days before the newest that are looked at again for reports which came late: a Gateway that was cut off from the
-#: lake over a weekend. Whoever puts a batch into an older day leaves a note (:func:`hadash.lake.access.put_batch`).
+#: Days before the newest that are checked again for late reports, such as from a Gateway that was cut off from
+#: the lake over a weekend. For a batch of an older day there is a note (:func:`hadash.lake.access.put_batch`).
 LATE_DAYS = 3
 
-#: Reports that one task holds in memory at once: half a gigabyte.
+#: Reports that one task holds in memory, at most: half a gigabyte.
 ROWS_AT_ONCE = 2_000_000
 
-#: Reports for which it is not worth to let another core help.
+#: Reports below which another task is not worth its cost.
 ROWS_AT_LEAST = 100_000
 
-#: Parts of the facts that are worked off each by itself: enough that one of a hundred million facts fits into memory.
+#: Parts of the facts that are merged separately: enough that one of a hundred million facts fits into memory.
 BUCKETS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run did. ``malformed`` are rows by reason, ``broken`` files by name, ``again`` files that hold
-    only what was counted, ``ahead`` days that have not come yet: a clock is wrong; ``too_late`` days of which
-    something came when no fact remembered them any more.
+    """The result of a run. ``malformed``: numbers of rows by reason; ``broken``: files by name; ``again``: the
+    number of files with only batches that were counted; ``ahead``: days in the future, where a clock is wrong;
+    ``too_late``: days with late reports that facts no longer cover.
     """
 
     days: tuple[str, ...] = ()
@@ -67,11 +67,12 @@ def run(
     late_days: int = LATE_DAYS,
     today: date | None = None,
 ) -> Outcome:
-    """Bring the facts up to what is in the lake. Run again, it does nothing.
+    """Update the facts from the reports in the lake. Idempotent.
 
-    :param pairs: the pair of each cluster. :param today: another day than today's.
-    :raises OSError: the lake cannot be read or written to. :raises Overtaken: another run was quicker.
-        Nothing has changed then.
+    :param pairs: the pair of each cluster.
+    :param today: a day to use instead of today.
+    :raises OSError: the lake cannot be read or written to. The facts have not changed then.
+    :raises Overtaken: another run was faster. The facts have not changed then.
     """
     now = manifest.read(store)
     manifest.clean(store, now, datetime.now(UTC))
@@ -111,9 +112,9 @@ def run(
 def _to_look_at(
     store: Store, now: Manifest, late_days: int, today: date, late: Container[str]
 ) -> tuple[list[str], list[str]]:
-    """(the days that may have something new: the newest ones, those that were never counted, and those of
-    which somebody notes that something has come late, as after an import of what is old; those that have not
-    come yet, beyond what time zones and clocks excuse).
+    """Return the days that may have new reports (the newest ones, days that were never counted, and days with a
+    note of a late batch, as after an import of old data), and the days in the future beyond a tolerance for
+    time zones and clocks.
     """
     last = f"{today + timedelta(days=1):%Y-%m-%d}"
     known = access.days(store)
@@ -132,8 +133,8 @@ def _to_look_at(
 
 
 def _changed(store: Store, now: Manifest, known: Iterable[str]) -> tuple[dict[str, Found], Found]:
-    """(of the days that are ``known`` those whose batches are others than those that were counted, and what
-    is wrong in any).
+    """Return the days of ``known`` whose batches differ from the counted ones, and the broken and duplicate
+    files of all these days.
     """
     changed: dict[str, Found] = {}
     wrong = Found()
@@ -162,7 +163,7 @@ def _digest(batches: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What one task works off: some files of a day, into ``part`` of the day's place."""
+    """The work of one task: some files of a day, written as ``part`` of the day's place."""
 
     lake: str
     day: str
@@ -175,7 +176,7 @@ class _Share:
 
 @dataclass(frozen=True, slots=True)
 class _Worked:
-    """What came of a share; ``torn`` files cannot be read to their end."""
+    """The result of a share. ``torn``: files that cannot be read to their end, with the reasons."""
 
     day: str
     malformed: Mapping[str, int]
@@ -185,11 +186,13 @@ class _Worked:
 def _make_days(
     spark: SparkSession, store: Store, changed: Mapping[str, Found], pairs: Mapping[str, str]
 ) -> tuple[dict[str, Day], dict[str, str]]:
-    """(the rows of some days, written; why files turned out to be torn: then the days are made again without them)."""
+    """Write the rows of some days. Return the days; or, when files turned out to be torn, no days and the
+    reasons: then the days are made again without these files.
+    """
     if not changed:
         return {}, {}
     place = manifest.new_place("daily")
-    # A single day is what comes mostly: then all cores have a part of it.
+    # Mostly a single day has changed: then it is shared among all cores.
     cores = max(1, spark.sparkContext.defaultParallelism // len(changed))
     shares = [
         _Share(store.url, day, names, rows, f"{place}/date={day}", part, pairs)
@@ -198,7 +201,7 @@ def _make_days(
     ]
     for day in changed:
         store.delete_folder(f"{quarantine.ROWS}/date={day}")
-    shares.sort(key=lambda share: -share.rows)  # the largest first: none is left for the end
+    shares.sort(key=lambda share: -share.rows)  # the largest first, so that none is left for the end
     worked = spark.sparkContext.parallelize(shares, len(shares)).map(_work_off).collect()
     torn = {name: why for each in worked for name, why in each.torn.items()}
     malformed: dict[str, Counter[str]] = {day: Counter() for day in changed}
@@ -218,12 +221,12 @@ def _make_days(
 
 
 def _shares(files: Sequence[ReportFile], cores: int) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Files of as many rows as the next share has, and of no more than a task holds at once; a larger one is
-    a share by itself.
+    """Yield shares of files with about the same number of rows, and no more than a task holds at once; a larger
+    file is a share by itself.
 
-    (Shares of the same size: of a single day none is left for the end, while other cores have nothing to do.)
+    (With equal shares all cores end at about the same time.)
 
-    :param cores: so many shares, if there is enough for them.
+    :param cores: the wanted number of shares, if there are enough rows.
     """
     left = sum(file.rows for file in files)
     shares = max(1, -(-left // ROWS_AT_ONCE), min(cores, left // ROWS_AT_LEAST))
@@ -242,7 +245,7 @@ def _shares(files: Sequence[ReportFile], cores: int) -> Iterator[tuple[tuple[str
 
 
 def _work_off(share: _Share) -> _Worked:
-    """In a task of Spark."""
+    """Process a share. Runs in a Spark task."""
     store = Store(share.lake)
     came_by = datetime.fromisoformat(f"{share.day}T00:00:00+00:00") + timedelta(days=1)
     malformed: Counter[str] = Counter()
@@ -258,21 +261,21 @@ def _work_off(share: _Share) -> _Worked:
 
 
 def _reports(store: Store, names: Iterable[str], torn: dict[str, str]) -> Iterator[pa.Table]:
-    """The rows of some files, as many as are held at once. (When one of them is torn, the whole day is made
-    again without it.)
+    """Yield the rows of some files, in pieces of about ``ROWS_AT_ONCE``. (When a file is torn the whole day is
+    made again without it.)
     """
     waiting: list[pa.Table] = []
     rows = 0
     for name in names:
         try:
             with store.open(name) as source:
-                # (At once: an object store takes as long for a part of a file as for all of it.)
+                # (Read as a whole: an object store takes as long for a part of a file.)
                 whole = pa.BufferReader(source.read_buffer())
                 footer = pq.read_metadata(whole)
                 texts = [name for name in _texts() if name in footer.schema.names]
                 file = pq.ParquetFile(whole, metadata=footer, read_dictionary=texts)
                 for group in range(file.num_row_groups):
-                    # (Each core has a task of its own: threads would only cost.)
+                    # (Each core already has a task: threads would only add cost.)
                     waiting.append(_with_all_columns(file.read_row_group(group, use_threads=False)))
                     rows += waiting[-1].num_rows
                     if rows >= ROWS_AT_ONCE:
@@ -291,7 +294,7 @@ def _texts() -> list[str]:
 
 
 def _with_all_columns(table: pa.Table) -> pa.Table:
-    """Today's columns: what an older version did not have is null, what a newer one has besides is left out."""
+    """Return a table with the current columns: missing ones are null, and those of newer versions are left out."""
     columns = {}
     for wanted in access.SCHEMA:
         is_text = wanted.name in _texts()
@@ -309,7 +312,7 @@ def _with_all_columns(table: pa.Table) -> pa.Table:
 
 
 def _write_buckets(store: Store, name: str, buckets: Sequence[pa.Table]) -> None:
-    """One row group a bucket, so that each can be read by itself."""
+    """Write one row group for each bucket, so that each can be read separately."""
     with store.writing(name) as sink, pq.ParquetWriter(sink, DAILY, compression="zstd") as writer:
         for table in buckets:
             writer.write_table(table, row_group_size=max(1, table.num_rows))
@@ -320,8 +323,8 @@ def _write_buckets(store: Store, name: str, buckets: Sequence[pa.Table]) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """What one task merges: one bucket of the facts before, and of days (their files, age, whether they are
-    taken out).
+    """The work of one task: merging one bucket of the previous facts and of some days, each given as (files,
+    age, whether it is taken out).
     """
 
     lake: str
@@ -333,7 +336,7 @@ class _Merge:
 
 
 def _commit(spark: SparkSession, store: Store, now: Manifest, made: Mapping[str, Day]) -> None:
-    """Let the facts have the new days, and count both from now on."""
+    """Merge the new days into the facts, and commit both."""
     newest = max([*made, now.newest])
     days = []
     for day, entry in made.items():
@@ -344,10 +347,10 @@ def _commit(spark: SparkSession, store: Store, now: Manifest, made: Mapping[str,
     later = (date.fromisoformat(newest) - date.fromisoformat(now.newest or newest)).days
     place = manifest.new_place("facts")
     merges = [_Merge(store.url, bucket, now.facts, tuple(days), later, place) for bucket in range(BUCKETS)]
-    # (Buckets are equally large: one task a core is enough, and saves starting the others.)
+    # (Buckets are equally large: one task for each core is enough.)
     tasks = min(len(merges), spark.sparkContext.defaultParallelism)
     spark.sparkContext.parallelize(merges, tasks).foreach(_merge)
-    # (Of days that no fact remembers the rows are not needed any more.)
+    # (The rows of days that facts no longer cover are not needed.)
     remembered = f"{date.fromisoformat(newest) - timedelta(days=transform.REMEMBERED_DAYS):%Y-%m-%d}"
     kept = {day: entry for day, entry in {**now.days, **made}.items() if day > remembered}
     new = replace(now, newest=newest, facts=place, days=kept)
@@ -355,7 +358,7 @@ def _commit(spark: SparkSession, store: Store, now: Manifest, made: Mapping[str,
 
 
 def _merge(merge: _Merge) -> None:
-    """In a task of Spark."""
+    """Merge one bucket. Runs in a Spark task."""
     store = Store(merge.lake)
     name = f"bucket-{merge.bucket:02d}.parquet"
     before = None
@@ -372,7 +375,7 @@ def _merge(merge: _Merge) -> None:
 
 
 def _as_today(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """What an earlier run wrote, with today's columns: what it did not have is null."""
+    """Return a table of an earlier run with the current columns; missing ones are null."""
     columns = [
         table[field.name].cast(field.type)
         if field.name in table.column_names
@@ -383,18 +386,17 @@ def _as_today(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def read_days(spark: SparkSession, store: Store, days: Iterable[Day]) -> DataFrame:
-    """The rows of some days, one at least, each with its ``date``."""
+    """Return the rows of some days (at least one), each with its ``date``."""
     of_each = [
         spark.read.schema(schemas.DAILY)
         .parquet(store.for_spark(day.place))
         .withColumn("date", F.lit(day.place.rpartition("date=")[2]).cast("date"))
         for day in days
     ]
-    # (Days were made by different runs, each in a place of its own: Spark takes no partitions from several
-    # places at once.)
+    # (Days are in places of different runs, and Spark cannot read partitions from several places at once.)
     return reduce(DataFrame.unionByName, of_each)
 
 
 def read_facts(spark: SparkSession, store: Store, now: Manifest) -> DataFrame:
-    """All facts, of which there are some."""
+    """Return all facts. There must be some."""
     return spark.read.schema(schemas.FACTS).parquet(store.for_spark(now.facts))

@@ -1,4 +1,4 @@
-"""The job of facts as a run that people see: first the reports are compacted, then worked off."""
+"""The job of facts as a run that pages show: compacts the reports first, then processes them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from spark.jobs import compacting, facts
 from spark.publishing.progress import followed
 from spark.publishing.runs import Kept, Made, Run
 
-#: Reasons that a run tells why parts of imports could not be read, and files that are looked into for them.
+#: Reasons for unreadable parts of imports that a run reports, and files that are read for them, at most.
 SHOWN_REASONS, LINES_READ = 5, 20
 
 
 def publish_facts(
     run: Run, spark: SparkSession, store: Store, pairs: Mapping[str, str], kept: Kept
 ) -> dict[str, object]:
-    """Its number, and how many rows there were of what.
+    """Run the job, and publish the run; return its number, and the numbers of rows.
 
-    :param pairs: the pair of each cluster. :raises OSError, Overtaken: as :func:`spark.jobs.facts.run`.
+    :param pairs: the pair of each cluster.
+    :raises OSError, Overtaken: as in :func:`spark.jobs.facts.run`.
     """
     began = time.monotonic()
     with followed(spark, run, "compacting"):
@@ -46,7 +47,7 @@ def publish_facts(
             "too_late": list(done.too_late),
             "put_aside": len(quarantine.files(store)),
             "lines_put_aside": len(aside),
-            # (Of the youngest, which are of the last days.)
+            # (From the newest files, which are of the last days.)
             "lines_reasons": quarantine.reasons(store, aside[: -LINES_READ - 1 : -1], SHOWN_REASONS),
         },
         seconds=seconds,

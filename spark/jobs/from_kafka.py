@@ -1,8 +1,8 @@
-"""A Kafka Topic of access reports → the lake, through Spark's own Kafka connector.
+"""Imports a Kafka Topic of access reports into the lake, through Spark's own Kafka connector.
 
-Each record is one batch (:mod:`hadash.lake.importers.messages`) and becomes the file of that name, so it does
-not matter how often it is read. How far the Topic has been read stands in the lake, as the checkpoint of a
-query that ends when it has read what there is.
+Each record is one batch (:mod:`hadash.lake.importers.messages`) and becomes the file of that name, so reading
+it again has no effect. The position in the Topic is in the lake, as the checkpoint of a query that ends when it
+has read all available records.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from hadash.lake.store import Store
 from spark.publishing.progress import followed
 from spark.publishing.runs import Kept, Made, Run
 
-#: Records that are read at once: each is a batch of reports, and some megabytes at most.
+#: Records that are read at once, at most: each is a batch of reports with up to some megabytes.
 RECORDS_AT_ONCE = 10_000
 
-#: Reasons that a run tells why records could not be read.
+#: Reasons for unreadable records that a run reports, at most.
 SHOWN_REASONS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run read: records, reports in them, what no report could be made of, and some reasons why."""
+    """The result of a run: the numbers of records, of reports in them, and of unreadable parts, and some reasons."""
 
     records: int = 0
     reports: int = 0
@@ -44,7 +44,7 @@ class Outcome:
 def publish(
     current: Run, spark: SparkSession, store: Store, topic: str, options: Mapping[str, str], kept: Kept
 ) -> dict[str, object]:
-    """:func:`run` as a run that people see: its number, and how much of what there was."""
+    """Do :func:`run` as a run that pages show; return its number, and the numbers of rows."""
     began = time.monotonic()
     with followed(spark, current, "reports"):
         done = run(spark, store, topic, options)
@@ -61,11 +61,11 @@ def publish(
 
 
 def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str]) -> Outcome:
-    """Read what has come since the last run.
+    """Import the records since the last run.
 
-    :param options: how the cluster is reached, as Spark wants it: ``kafka.bootstrap.servers`` and so on.
-    :raises pyspark.errors.StreamingQueryException: the Topic cannot be read, or the lake not be written to;
-        what was read is read again.
+    :param options: the cluster's properties for Spark: ``kafka.bootstrap.servers`` and so on.
+    :raises pyspark.errors.StreamingQueryException: the Topic cannot be read, or the lake cannot be written to;
+        the next run reads these records again.
     """
     url = store.url
     counts: Counter[str] = Counter()
@@ -82,7 +82,7 @@ def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", RECORDS_AT_ONCE)
-        # What retention has removed before it was read is lost, and no reason to stop.
+        # Records that retention has removed before they were read are lost, but that must not stop the job.
         .option("failOnDataLoss", False)
         .load()
         .select("partition", "offset", "timestamp", "value")
@@ -101,12 +101,12 @@ def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str
 
 
 def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[Outcome]:
-    """In a task of Spark."""
+    """Write the batches of some records. Runs in a Spark task."""
     store = Store(address)
     counts: Counter[str] = Counter()
     reasons: dict[str, None] = {}
-    # What is no batch at all, of a partition and day: a file for each would be very many, when somebody else
-    # writes to the Topic.
+    # Records that are not batches, by partition and day: a file for each would be too many when other programs
+    # write to the Topic.
     strange: dict[tuple[int, date], list[Unreadable]] = defaultdict(list)
     first: dict[tuple[int, date], int] = {}
     for row in rows:
@@ -115,8 +115,8 @@ def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[Outcome]:
             imported = _write_one(store, bytes(row["value"] or b""))
         except ImportRefused as error:
             text = bytes(row["value"] or b"")[:MOST_TEXT].decode(errors="replace")
-            # (The time of a record is what a client's clock said: what lies on a day that has not come yet
-            # would not be removed.)
+            # (A record's time is from a client's clock: files of a day in the future would not be removed in
+            # time.)
             key = (row["partition"], min(row["timestamp"].date(), datetime.now(UTC).date()))
             first.setdefault(key, row["offset"])
             strange[key].append(Unreadable(text, f"Offset {row['offset']}: {error}"))
@@ -133,7 +133,7 @@ def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[Outcome]:
 
 
 def _write_one(store: Store, value: bytes) -> Imported:
-    """:raises ImportRefused: it is no batch."""
+    """Write the batch of one record. :raises ImportRefused: it is not a batch."""
     message = messages.parse(value)
     moment = min(message.moment, datetime.now(UTC))
     put_lines_aside(store, message.name, moment.date(), message.imported.unreadable)

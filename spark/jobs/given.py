@@ -1,4 +1,4 @@
-"""What the jobs that publish are made from: the facts and the newest snapshot, read once for all jobs of one
+"""The input of the jobs that publish: the facts and the newest snapshot, read once for all jobs of one
 application.
 """
 
@@ -24,18 +24,18 @@ from spark.rules.holding import Held
 from spark.rules.sides import sides
 from spark.session import fit
 
-#: Clusters of no pair that a run names.
+#: Clusters outside their pair that a run names, at most.
 SHOWN_CLUSTERS = 10
 
 
 class NothingYet(Exception):
-    """There is nothing in the lake to make tables of; the message says what is missing."""
+    """The lake lacks the input; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``window_days``: what was seen within so many days counts as use. ``coverage_days``: in which new
-    client.ids are counted. ``kept``: how many published runs stay.
+    """The settings of a job. ``window_days``: uses seen within these days count. ``coverage_days``: the days in
+    which client.ids count as new. ``kept``: how many published runs are kept.
     """
 
     window_days: int = 7
@@ -45,7 +45,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Given:
-    """What a job is made from. ``held``: what is kept in memory of it."""
+    """The input of a job. ``held``: its tables in memory."""
 
     spark: SparkSession
     store: Store
@@ -57,7 +57,7 @@ class Given:
 
     @cached_property
     def of_no_pair(self) -> list[str]:
-        """The clusters of facts that count for nobody, because their pair does not have them; the first few."""
+        """The first few clusters whose facts do not count, because they are not in the pair that the facts name."""
         found = facts.read_facts(self.spark, self.store, self.manifest)
         unknown = found.join(F.broadcast(sides(self.inputs.pairs)), ["pair", "cluster"], "left_anti")
         rows = unknown.select("cluster").distinct().orderBy("cluster").limit(SHOWN_CLUSTERS).collect()
@@ -70,7 +70,7 @@ class Given:
         return frozenset(row["cluster"] for row in table if row["fault"])
 
     def is_of(self, now: Manifest, newest: Snapshot, settings: Settings) -> bool:
-        """Whether it is what would be read now."""
+        """Return whether reading now would give the same input."""
         return (self.manifest.version, self.snapshot, self.settings.window_days) == (
             now.version,
             newest,
@@ -79,8 +79,8 @@ class Given:
 
 
 class Reader:
-    """Reads what jobs are made from, and remembers it until there is something newer: of jobs that are due
-    together only the first one reads.
+    """Reads the input of jobs, and caches it until there is newer data: of jobs that are due together only the
+    first one reads.
     """
 
     def __init__(self, spark: SparkSession, store: Store) -> None:
@@ -89,7 +89,7 @@ class Reader:
         self._last: Given | None = None
 
     def read(self, settings: Settings) -> Given:
-        """:raises NothingYet: there are no facts, or no snapshot."""
+        """Return the current input. :raises NothingYet: there are no facts, or no snapshot."""
         known = manifest.read(self._store)
         if not known.newest:
             raise NothingYet(
@@ -117,7 +117,7 @@ class Reader:
         return self._last
 
     def forget(self) -> None:
-        """Let go of what is in memory."""
+        """Release the tables in memory."""
         if self._last is not None:
             self._last.held.release()
             self._last = None

@@ -1,4 +1,4 @@
-"""The jobs that publish: from facts and the newest snapshot to the tables that people decide from, as one run."""
+"""The jobs that publish: make tables from facts and the newest snapshot, as one run."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = ["JOBS", "NothingYet", "Settings", "run"]
 
 log = logging.getLogger(__name__)
 
-#: Parts of a table that are made at once: while one is planned on the driver, others run.
+#: Parts of a table that are made in parallel: while one is planned on the driver, others run.
 PARTS_AT_ONCE = 4
 
-#: The state of a mirror that nobody could look at (:class:`hadash.mirroring.models.Mirror`).
+#: The state of a mirror that could not be looked at (:class:`hadash.mirroring.models.Mirror`).
 UNKNOWN = "unknown"
 
-#: A table in parts, by name, of which each is made by itself: a plan of all of them together takes longer to
-#: make than to carry out.
+#: A table in parts, by name, which are made separately: one plan for all of them would take longer to make than
+#: to run.
 Parts = Mapping[str, Callable[[], DataFrame]]
 
 Tables = Mapping[str, DataFrame | Parts]
@@ -75,7 +75,7 @@ def _coverage(given: Given, current: Run) -> Tables:
 
 
 def _advice(given: Given, current: Run) -> Tables:
-    """(Names that do not last cannot be registered.)"""
+    """Return the table of advice, without AppIDs whose client.ids change: those cannot be registered."""
     used = given.inputs.facts.select("pair", "appid").distinct()
     lasting = used.join(
         changing(given.inputs).select("pair", "appid").distinct(), ["pair", "appid"], "left_anti"
@@ -109,12 +109,15 @@ def run(
     asked_by: str = "",
     number: int | None = None,
 ) -> dict[str, object]:
-    """Make the tables of a job, and publish them as one run; its number, and the rows of each table.
+    """Make the tables of a job, and publish them as one run; return its number, and the number of rows of each
+    table.
 
-    :param number: of the run, if it has been announced.
-    :raises Busy: the same job is running. :raises NotWaiting: run ``number`` does not wait. :raises
-        NothingYet: there are no facts or no snapshot. Then, and whatever else goes wrong, the last published
-        run stays.
+    After any failure the last published run stays.
+
+    :param number: the number of the waiting run; ``None`` for a new one.
+    :raises Busy: the same job is running.
+    :raises NotWaiting: run ``number`` does not wait.
+    :raises NothingYet: there are no facts or no snapshot.
     """
     with runs.begun(database, job, asked_by, number) as current:
         begun = time.monotonic()
@@ -156,8 +159,8 @@ def _write_part(given: Given, make: Callable[[], DataFrame], place: str) -> None
 
 
 def _write_frame(given: Given, frame: DataFrame, place: str) -> None:
-    """(For a few rows Spark's way of writing files, which lets no task write one twice, takes longer than to
-    make them.)
+    """Write a table as Parquet. (For a few rows Spark's commit protocol for files takes longer than making the
+    rows, so these are written directly.)
     """
     if given.held.small:
         given.store.write_table(f"{place}/part-0.parquet", _plain(frame).toArrow())
@@ -166,7 +169,8 @@ def _write_frame(given: Given, frame: DataFrame, place: str) -> None:
 
 
 def _tidy_up(store: Store, places: Iterable[str]) -> None:
-    """Remove what the database has now. (What cannot be removed is when it is abandoned:
+    """Remove the files of tables that are in the database now. (Files that cannot be removed are later removed
+    as abandoned:
     :func:`spark.manifest.clean`.)
     """
     for place in places:
@@ -177,7 +181,7 @@ def _tidy_up(store: Store, places: Iterable[str]) -> None:
 
 
 def _plain(frame: DataFrame) -> DataFrame:
-    """Lists and maps as JSON: so the database takes them."""
+    """Return a table with lists and maps as JSON, for the database."""
     return frame.selectExpr(
         *(
             f"to_json(`{field.name}`) AS `{field.name}`"
@@ -211,9 +215,9 @@ def _quality(given: Given) -> dict[str, object]:
 
 
 def _undecided(given: Given) -> frozenset[tuple[str, str]]:
-    """What could not be looked at may be as it was: for the pairs of clusters that were away the rules that
-    look at clusters, and for those of mirrors of which nobody knows how they are (their Connect does not
-    answer) the rules about these.
+    """Return the (pair, code) whose findings must stay as they were, because the rule could not judge: rules
+    that look at clusters for pairs with a cluster that did not answer, and rules about mirrors for pairs with a
+    mirror of unknown state (its Connect does not answer).
     """
     pairs = snapshots.read(given.store, given.snapshot, "pairs").to_pylist()
     hit = {row["pair"] for row in pairs if given.away & {row["first"], row["second"]}}

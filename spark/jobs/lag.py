@@ -1,5 +1,5 @@
-"""Lag samples → one row a mirror and day. Each day is worked off by itself, and kept in the lake as a file of
-its own: what one more day costs does not depend on how many there are.
+"""Lag samples → one row for each mirror and day. Each day is processed separately, and kept in the lake as a
+file: the cost of one more day does not depend on the number of days.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from spark.schemas import LAG_DAYS
 
 _FOLDER = f"{manifest.FOLDER}/lag-days"
 
-#: Days before the newest that are made again, with what has come since.
+#: Days before the newest that are made again, with later samples.
 LATE_DAYS = 1
 
 
 def roll_up(lag: DataFrame, pairs: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.LAG_DAYS`.
+    """Return :data:`spark.schemas.LAG_DAYS`.
 
-    :param lag: samples, :data:`hadash.lake.snapshots.TABLES`; one that came twice counts once.
-    :param pairs: with ``rpo_seconds``.
+    :param lag: the samples (:data:`hadash.lake.snapshots.TABLES`); duplicates count once.
+    :param pairs: the pairs with their ``rpo_seconds``.
     """
     known = F.col("seconds").isNotNull()
     found = (
@@ -48,11 +48,9 @@ def roll_up(lag: DataFrame, pairs: DataFrame) -> DataFrame:
 
 
 def bring_up(spark: SparkSession, store: Store, pairs: DataFrame) -> DataFrame:
-    """All days, of which those are made (again) that are not there or may have got more samples. Run again,
-    it does the same.
-    """
+    """Return all days; missing ones, and those that may have more samples now, are made (again). Idempotent."""
     there = {name.rsplit("/", 1)[-1].removesuffix(".parquet") for name in store.files(_FOLDER)}
-    # The first snapshot of a day has what was sampled on the day before, too.
+    # The first snapshot of a day also has samples of the day before.
     whole = snapshots.whole(store)
     days = sorted({f"{each.at - timedelta(days=back):%Y-%m-%d}" for each in whole for back in (0, 1)})
     settled = f"{date.fromisoformat(days[-1]) - timedelta(days=LATE_DAYS):%Y-%m-%d}" if days else ""
@@ -64,7 +62,7 @@ def bring_up(spark: SparkSession, store: Store, pairs: DataFrame) -> DataFrame:
 
 
 def _make(spark: SparkSession, store: Store, pairs: DataFrame, day: str, whole: Sequence[Snapshot]) -> None:
-    """A sample lies in the first snapshot after it, which may be the next day's."""
+    """Make the file of one day. (A sample is in the first snapshot after it, which may be the next day's.)"""
     begin = date.fromisoformat(day)
     after = [
         each

@@ -1,1 +1,3 @@
-"""Runs, and their rows in PostgreSQL. No Django: the tables are those of :mod:`hadash.governance.models`."""
+"""Publishes runs with their rows to PostgreSQL, without Django, into the tables of
+:mod:`hadash.governance.models`.
+"""

@@ -1,4 +1,4 @@
-"""Rows from Parquet files in the lake into a table of PostgreSQL, with COPY."""
+"""Copies rows from Parquet files in the lake into a table of PostgreSQL, with COPY."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from psycopg import sql
 
 from hadash.lake.store import Store
 
-#: Rows that are in memory at once: some megabytes.
+#: Rows in memory, at most: some megabytes.
 ROWS_AT_ONCE = 50_000
 
 _NUL = "\x00"
@@ -30,11 +30,12 @@ def copy_rows(
     place: str,
     tell: Callable[[int], None] = lambda rows: None,
 ) -> int:
-    """All rows of the files of a folder; how many they are.
+    """Copy all rows of the files in a folder; return their number.
 
-    Columns have the names that they have in the table. Lists and maps are not among them: they come as texts, in JSON.
+    Columns have the same names as in the table. Lists and maps have to be JSON texts.
 
-    :param run: what stands in ``run_id``. :param tell: is told after each part how many rows are there.
+    :param run: the value of ``run_id``.
+    :param tell: called after each part with the number of rows so far.
     """
     batches = _batches(store, place)
     first = next(batches, None)
@@ -60,7 +61,7 @@ def _batches(store: Store, place: str) -> Iterator[pa.RecordBatch]:
 
 
 def _csv(batch: pa.RecordBatch, run: int) -> bytes:
-    """As PostgreSQL reads it: null is nothing at all, and a text without characters is two quotes."""
+    """Return a batch as CSV for PostgreSQL: null is an empty field, and an empty text is two quotes."""
     columns = [pa.array([run] * batch.num_rows, pa.int64())]
     columns += [_as_text(column) for column in batch.columns]
     table = pa.table(columns, names=["run_id", *batch.schema.names])
@@ -70,7 +71,7 @@ def _csv(batch: pa.RecordBatch, run: int) -> bytes:
 
 
 def _as_text(column: pa.Array) -> pa.Array:
-    """(PostgreSQL knows no text with a zero byte in it; a client.id may have one.)"""
+    """Convert a column for PostgreSQL. (Its texts cannot contain a zero byte; a client.id may have one.)"""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return pc.replace_substring(column, _NUL, "\ufffd")
     if pa.types.is_timestamp(column.type):

@@ -1,5 +1,5 @@
-"""Findings over runs: they open, stay, get worse, are resolved, and come up again. Within the transaction
-that publishes a run.
+"""Updates findings over runs: they are opened, stay open, get worse, are resolved, and are opened again. This
+is part of the transaction that publishes a run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ IN_FORCE = (
     " AND until >= (now() AT TIME ZONE 'UTC')::date"
 )
 
-#: How much of it a finding of a run says there is; null where its rule counts nothing.
+#: The measure of a finding; null where its rule has none.
 _MEASURE = r"CASE WHEN evidence ->> rules.measure ~ '^[0-9]+(\.[0-9]+)?$' THEN (evidence ->> rules.measure)::float8 END"
 
-#: Whether a finding that was open is worse now: its rule has become graver, or there is much more of it,
-#: which is said once a day at most. (False where nobody knows.)
+#: Whether an open finding is worse now: its rule has a higher severity, or its measure is much larger, which is
+#: reported once a day at most. (False where the measure is null.)
 _WORSE = (
     "coalesce(excluded.weight > known.weight OR"
     " (excluded.measure >= known.least + %(by)s AND excluded.measure >= known.least * %(times)s"
@@ -31,9 +31,9 @@ _WORSE = (
 
 
 def carry_on(cursor: psycopg.Cursor[Any], run: int, undecided: frozenset[tuple[str, str]]) -> None:
-    """Bring ``governance_finding`` up to what ``run`` has found (its rows in ``governance_found``).
+    """Update ``governance_finding`` with the findings of ``run`` (its rows in ``governance_found``).
 
-    :param undecided: (pair, code) of what nobody could look at: what is open there stays open.
+    :param undecided: (pair, code) that the run could not judge: open findings of these stay open.
     """
     cursor.execute(
         "CREATE TEMPORARY TABLE rules (code text PRIMARY KEY, weight smallint NOT NULL, measure text NOT "

@@ -1,5 +1,5 @@
-"""How each pair stands today, in figures, for lines over months: runs and their rows are gone by then. Within
-the transaction that publishes a run.
+"""Stores the daily figures of each pair, for charts over months, when runs and their rows no longer exist. This
+is part of the transaction that publishes a run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spark.publishing.findings import IN_FORCE
 
 _WEIGHTS = {severity.value: weight for severity, weight in WEIGHTS.items()}
 
-#: By table that a run has: what it says of each pair. Each gives ``pair`` and the columns that it names, in order.
+#: By table of a run: the columns of figures, and the query that returns ``pair`` and these columns, in order.
 _SAID: Mapping[str, tuple[tuple[str, ...], str]] = {
     "coverage": (
         ("appids", "mirrored_appids", "clients", "registered"),
@@ -35,7 +35,7 @@ _SAID: Mapping[str, tuple[tuple[str, ...], str]] = {
         SELECT pair, max(radius_instance), max(radius_appid) FROM governance_node WHERE run_id = %(run)s GROUP BY pair
         """,
     ),
-    # (A pair without findings has none of them: that is known, too.)
+    # (For a pair without findings the figures are 0, not null.)
     "findings": (
         ("high", "medium", "low"),
         f"""
@@ -50,7 +50,7 @@ _SAID: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def note(cursor: psycopg.Cursor[Any], run: int, tables: Container[str]) -> None:
-    """Keep what a run says as today's. :param tables: those that it has, by name."""
+    """Store a run's figures as those of today. :param tables: the names of the run's tables."""
     for table, (columns, said) in _SAID.items():
         if table not in tables:
             continue

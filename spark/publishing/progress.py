@@ -1,4 +1,4 @@
-"""How far Spark is, told to whoever watches a run."""
+"""Reports the progress of Spark's tasks to a run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 
 from spark.publishing.runs import Run
 
-#: Seconds between two looks: as often as a page asks.
+#: Seconds between two reports: as often as a page requests them.
 LOOK_SECONDS = 1.0
 
 
 @contextmanager
 def followed(spark: SparkSession, run: Run, step: str) -> Iterator[None]:
-    """While the block runs, say how many of Spark's tasks are done."""
+    """While the block runs, report how many of Spark's tasks are done."""
     ended = threading.Event()
 
     def look() -> None:
@@ -35,7 +35,7 @@ def followed(spark: SparkSession, run: Run, step: str) -> Iterator[None]:
 
 
 def _tasks(context: SparkContext) -> tuple[int, int]:
-    """(done, all) of the tasks of the stages that run now."""
+    """Return the numbers of done and of all tasks in the active stages."""
     tracker = context.statusTracker()
     stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
     known = [stage for stage in stages if stage is not None]

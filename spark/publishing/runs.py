@@ -1,6 +1,4 @@
-"""One run of one job, from its first second to its last: nobody else runs the same job meanwhile, and readers
-see all of it or nothing.
-"""
+"""One run of one job. The same job does not run twice at the same time, and readers see all of a run or nothing."""
 
 from __future__ import annotations
 
@@ -22,13 +20,13 @@ from spark.transform.packing import Before, Circle, Named
 
 log = logging.getLogger(__name__)
 
-#: Characters of what went wrong: an exception of Spark's has pages of stack.
+#: Characters of a fault, at most: a Spark exception has pages of stack traces.
 MAX_FAULT = 2000
 
-#: What is left of a run whose process has died. It holds no lock any more, so nobody waits for it.
+#: The fault of a run whose process has died. It no longer holds the lock, so no other run waits for it.
 DIED = "The process that ran it has ended without saying so."
 
-#: By table of a job's output: the table in the database.
+#: The database's table for each table of a job's output.
 TABLES: Mapping[str, str] = {
     "edges": "governance_edge",
     "nodes": "governance_node",
@@ -48,16 +46,17 @@ class Busy(Exception):
 
 
 class NotWaiting(Exception):
-    """A run does not wait to be begun: somebody else has, or it is gone."""
+    """A run is not waiting: another process has begun it, or it was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a job has made: ``tables`` by name, each a folder of Parquet files in the lake; what from, and how
-    good it is.
+    """The output of a job. ``tables``: folders of Parquet files in the lake, by name. ``watermark``: its input;
+    ``quality``: faults of the input.
 
-    ``undecided``: (pair, code) of rules that could not look this time: what they found before stays as it is.
-    ``rows``: of what stands elsewhere than in these tables, by name.
+    ``undecided``: (pair, code) of rules that could not judge this time: their earlier findings stay as they
+    are.
+    ``rows``: numbers of rows that are not in these tables, by name.
     """
 
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -70,7 +69,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many published runs of a job stay: the last ``runs``, and of the last ``days`` the last one of each day."""
+    """The published runs of a job that are kept: the last ``runs``, and the last one of each of the last ``days``."""
 
     runs: int = 5
     days: int = 15
@@ -84,18 +83,18 @@ class Run:
     ) -> None:
         self.number = number
         self.job = job
-        #: Holds the lock that keeps others from running the job; it goes with the process.
+        #: Holds the lock that prevents other runs of the job; it ends with the process.
         self._holder = holder
-        #: Commits by itself, so that others see how far it is.
+        #: Commits each statement, so that others see the progress.
         self._teller = teller
 
     def tell(self, step: str, done: int = 0, total: int = 0) -> None:
-        """What it does now, for people."""
+        """Store the progress, which pages show."""
         progress = json.dumps({"step": step, "done": done, "total": total})
         self._teller.execute("UPDATE governance_run SET progress = %s WHERE id = %s", [progress, self.number])
 
     def publish(self, store: Store, made: Made, kept: Kept) -> dict[str, int]:
-        """Let readers see it, in one transaction; how many rows each table has."""
+        """Publish the run in one transaction; return the number of rows of each table."""
         rows: dict[str, int] = dict(made.rows)
         with self._holder.transaction(), self._holder.cursor() as cursor:
             for name, place in made.tables.items():
@@ -115,7 +114,7 @@ class Run:
         return rows
 
     def last_map(self) -> Before:
-        """The map that was published last; empty before the first one."""
+        """Return the last published map; empty before the first one."""
         query = "SELECT max(id) FROM governance_run WHERE job = %s AND state = 'published'"
         (last,) = self._teller.execute(query, [self.job]).fetchone() or (None,)
         things = self._teller.execute(
@@ -134,8 +133,8 @@ class Run:
         return tell
 
     def _forget_old(self, cursor: psycopg.Cursor[Any], kept: Kept) -> None:
-        """The published runs that are not kept, with their rows; failed ones stay as long as a published one
-        before them.
+        """Delete the published runs that are not kept, with their rows, and failed runs older than the oldest
+        kept one.
         """
         cursor.execute(
             "SELECT id, stays FROM (SELECT id, row_number() OVER (ORDER BY id DESC) <= %(runs)s OR (row_number() OVER"
@@ -145,7 +144,7 @@ class Run:
             {"job": self.job, "runs": kept.runs, "days": kept.days},
         )
         known = cursor.fetchall()
-        # While there are not yet as many as are kept, failed ones stay, too.
+        # While there are fewer published runs than are kept, all failed ones stay.
         oldest = next(number for number, stays in known if stays) if len(known) >= kept.runs else 0
         gone = [number for number, stays in known if not stays]
         for table in TABLES.values():
@@ -158,7 +157,7 @@ class Run:
         )
 
     def fail(self, why: str) -> None:
-        """The last one that is published stays what readers see; so does this one, if it has been published already."""
+        """Mark the run as failed, unless it is already published. Readers still see the last published run."""
         self._teller.execute(
             "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE id = %s AND state "
             "= 'running'",
@@ -179,11 +178,12 @@ def _key(job: str) -> int:
 
 @contextmanager
 def begun(database: str, job: str, asked_by: str = "", number: int | None = None) -> Iterator[Run]:
-    """A run of a job. When the block fails the run has failed, and says why.
+    """Begin a run of a job. When the block fails the run is marked as failed, with the reason.
 
-    :param database: how the database is reached, ``postgresql://…`` or ``host=… dbname=…``.
-    :param number: of the run that waits to be begun; ``None`` for one that nobody has announced.
-    :raises Busy: the same job is running. :raises NotWaiting: run ``number`` does not wait (any more).
+    :param database: the connection string, ``postgresql://…`` or ``host=… dbname=…``.
+    :param number: the number of the waiting run; ``None`` for a new one.
+    :raises Busy: the same job is running.
+    :raises NotWaiting: run ``number`` does not wait (any more).
     :raises psycopg.Error: the database cannot be used.
     """
     with psycopg.connect(database) as holder, psycopg.connect(database, autocommit=True) as teller:
@@ -202,26 +202,26 @@ def begun(database: str, job: str, asked_by: str = "", number: int | None = None
 
 
 def settle_dead(database: str, job: str) -> int:
-    """Say of a run whose process has died that it has failed; how many it was (0 or 1).
+    """Mark a run whose process has died as failed; return the number of such runs (0 or 1).
 
     :raises psycopg.Error: the database cannot be used.
     """
     with psycopg.connect(database) as holder:
         if not _locked(holder, job):
-            return 0  # it lives
+            return 0  # its process is alive
         return _settle_dead(holder, job)
 
 
 def _locked(holder: psycopg.Connection[Any], job: str) -> bool:
-    """Whether ``holder`` has the lock of a job now, until it is closed."""
+    """Take the lock of a job, until ``holder`` is closed; return ``False`` if another connection has it."""
     won = holder.execute("SELECT pg_try_advisory_lock(%s)", [_key(job)]).fetchone()
     holder.commit()
     return bool(won and won[0])
 
 
 def _unlock(holder: psycopg.Connection[Any], job: str) -> None:
-    """Let the next one begin at once. (The lock goes with the connection anyway, when the server has heard
-    that it is closed.)
+    """Release the lock, so that the next run can begin at once. (Otherwise it ends when the server notices that
+    the connection is closed.)
     """
     with suppress(psycopg.Error):
         holder.rollback()
@@ -230,7 +230,7 @@ def _unlock(holder: psycopg.Connection[Any], job: str) -> None:
 
 
 def _settle_dead(connection: psycopg.Connection[Any], job: str) -> int:
-    """(Whoever calls this has the lock.)"""
+    """Mark running runs of a job as failed. (The caller has the lock, so their process has died.)"""
     return connection.execute(
         "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE job = %s AND state = 'running'",
         [DIED, job],
@@ -260,6 +260,6 @@ def _new(teller: psycopg.Connection[Any], job: str, asked_by: str) -> int:
 
 
 def _said(error: BaseException) -> str:
-    """In a line or a few: what follows in an exception of Spark's is a stack of Java's."""
+    """Return the first lines of an error, without the Java stack trace of a Spark exception."""
     text = str(error).strip() or type(error).__name__
     return text.split("\n\tat ")[0].split("\nJVM stacktrace")[0]

@@ -1,3 +1,3 @@
-"""The rules of governance over a whole fleet, one small function each. What they are called and say:
+"""The rules of governance over a whole fleet, one small function each. Their names and sentences are in
 ``hadash/governance/catalogue/``.
 """

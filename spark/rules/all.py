@@ -1,4 +1,4 @@
-"""Every rule: importing this registers them."""
+"""All rules: importing this module registers them."""
 
 from __future__ import annotations
 

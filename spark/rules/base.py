@@ -1,4 +1,4 @@
-"""What every rule is given, and what it gives. Pure."""
+"""The input and the output of rules. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from hadash.governance.catalogue import Code
 from hadash.identity.names import MAX_NAME_LENGTH
 from spark.schemas import FINDINGS
 
-#: Names that a finding lists; how many there are it says besides.
+#: Names that a finding lists, at most; if there are more it also gives their number.
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A fleet as it was seen, and as it stands.
+    """The observed uses and the current state of a fleet.
 
-    ``facts`` are those that count as use (:data:`spark.schemas.FACTS`), without what is no use (``listings``:
-    who asks for all Topics); ``remembered`` are all uses that facts still know of, however long ago.
-    ``bindings`` and ``applications`` are made of others, see :mod:`spark.rules.prepared`. The rest are tables
-    of the newest snapshot (:data:`hadash.lake.snapshots.TABLES`), but ``controllers`` and ``lag``, which
-    reach back a day: the first have ``at`` besides, which sorts by time.
+    ``facts`` are those that count as use (:data:`spark.schemas.FACTS`); ``listings`` are requests for all
+    Topics, which are no use; ``remembered`` are all uses in the facts, however old. ``bindings`` and
+    ``applications`` are derived, see
+    :mod:`spark.rules.prepared`. The rest are tables of the newest snapshot
+        (:data:`hadash.lake.snapshots.TABLES`), except ``controllers`` and ``lag``, which cover a day;
+        ``controllers`` also have ``at``, which sorts by time.
     """
 
     facts: DataFrame
@@ -57,7 +58,7 @@ RULES: dict[Code, Find] = {}
 
 
 def rule(code: Code) -> Callable[[Find], Find]:
-    """Registers a rule."""
+    """Register the decorated function as a rule."""
 
     def register(find: Find) -> Find:
         if code in RULES:
@@ -71,9 +72,10 @@ def rule(code: Code) -> Callable[[Find], Find]:
 def finding(
     frame: DataFrame, name: Column | str, appid: Column | str | None = None, /, **evidence: Column | str
 ) -> DataFrame:
-    """Rows of :data:`spark.schemas.FINDINGS` without their code, from rows that have ``pair``.
+    """Return rows of :data:`spark.schemas.FINDINGS` without the code, from rows that have ``pair``.
 
-    :param name: what it is about. :param appid: whose it is; ``None`` for nobody's.
+    :param name: the name of the thing that the finding is about.
+    :param appid: the AppID that it belongs to; ``None`` for none.
     :param evidence: the values of the sentence; lists through :func:`listed`.
     """
     given = {
@@ -83,7 +85,7 @@ def finding(
     }
     made = {key: value for key, value in given.items() if not isinstance(value, str)}
     if made:
-        # (Columns that are made here get names of their own, which no column of the frame has.)
+        # (Computed columns get names that no column of the frame has.)
         frame = frame.withColumns({f"_finding_{key}": value for key, value in made.items()})
     at = {key: f"`_finding_{key}`" if key in made else f"`{value}`" for key, value in given.items()}
     values = ", ".join(f"'{key}', cast({at[f'_{key}']} AS string)" for key in evidence)
@@ -95,11 +97,12 @@ def finding(
     )
 
 
-# As SQL: what is built of columns costs Python a dozen questions to the JVM each, and forty rules build it a
+# As SQL: each expression of columns costs Python a dozen calls to the JVM, and forty rules would build it a
 # hundred times.
 _NOBODY = "''"
 _TEXT = "coalesce(cast({value} AS string), '')"
-#: A name that the table can hold: of a longer one (Topics have up to 249 characters) its beginning and a digest.
+#: A name that fits into the table: a longer one (Topics have up to 249 characters) becomes its beginning and a
+#: digest.
 _FITTED = (
     f"CASE WHEN length({{name}}) > {MAX_NAME_LENGTH}"
     f" THEN concat(substring({{name}}, 1, {MAX_NAME_LENGTH - 13}), '…', substring(md5({{name}}), 1, 12)) "
@@ -108,7 +111,7 @@ _FITTED = (
 
 
 def findings_of(code: Code, inputs: Inputs) -> DataFrame:
-    """:data:`spark.schemas.FINDINGS`: what one rule finds."""
+    """Return the findings of one rule (:data:`spark.schemas.FINDINGS`)."""
     columns = (f"'{code.value}' AS code" if name == "code" else name for name in FINDINGS.names)
     return RULES[code](inputs).selectExpr(*columns)
 
@@ -122,7 +125,7 @@ _LISTED = (
 
 
 def listed(values: Column | str) -> Column:
-    """Names as a text: the first few in order, and how many there are when those are not all."""
+    """Return names as a text: the first few in order, and the number of all if there are more."""
     if isinstance(values, str):
         return F.expr(_LISTED.format(values=f"`{values}`"))
     ordered = F.array_sort(F.array_distinct(values))
@@ -132,19 +135,19 @@ def listed(values: Column | str) -> Column:
 
 
 def names(column: Column | str) -> Column:
-    """:func:`listed` of a group's values."""
+    """Return a group's values as :func:`listed` does."""
     if isinstance(column, str):
         return F.expr(_LISTED.format(values=f"collect_set(`{column}`)"))
     return listed(F.collect_set(column))
 
 
 def number(value: Column | str) -> Column:
-    """As people read it, without zeros behind the point: 1.5 is "1.5" and 45.0 is "45"."""
+    """Return a number as text, without trailing zeros: 1.5 is "1.5" and 45.0 is "45"."""
     return F.regexp_replace(F.format_string("%.1f", _column(value).cast("double")), r"\.0$", "")
 
 
 def client() -> Column:
-    """A client.id as people read it: of a client that has none there is a dash."""
+    """Return the client.id for a sentence; a dash for a client without one."""
     return F.when(F.coalesce("client_id", F.lit("")) == "", F.lit("–")).otherwise(F.col("client_id"))
 
 

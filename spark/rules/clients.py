@@ -1,4 +1,4 @@
-"""Rules about what clients are, and how they are set."""
+"""Rules about clients and their configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark.rules.prepared import CLIENT
 from spark.rules.risky import KEYS, hit, key_columns, one_of, release
 from spark.rules.sides import sides
 
-#: What decides how many replicas have to be in sync; on a broker it is the default of its Topics.
+#: The config for the number of replicas that have to be in sync; on a broker it is the default of its Topics.
 _MIN_IN_SYNC = "min.insync.replicas"
 
 
@@ -25,7 +25,7 @@ def _clients(facts: DataFrame, **evidence: Column) -> DataFrame:
 
 
 def _replicated(inputs: Inputs) -> DataFrame:
-    """cluster, resource, ``replicas``: the Topics with more than one replica."""
+    """Return the Topics with more than one replica: cluster, resource, ``replicas``."""
     replicas = inputs.partitions.groupBy("cluster", F.col("topic").alias("resource")).agg(
         F.min(F.size("replicas")).alias("replicas")
     )
@@ -52,12 +52,12 @@ def min_in_sync_unknown(inputs: Inputs) -> DataFrame:
 
 
 def _waiting_for(inputs: Inputs, holds: Column) -> DataFrame:
-    """Of the Topics whose writers ask for acks of all replicas those for which something ``holds`` of
-    ``least``: how many have to be in sync, and null where nobody can tell.
+    """Return the Topics with acks=all writers where ``holds`` is true of ``least``, the number of replicas that
+    have to be in sync (null where it is not known).
 
-    (A Topic's own configs are those that were set on it. Whichever broker leads a partition decides for all
-    others. A broker that can be read says what is in effect, Kafka's default too, so one that says nothing
-    could not be read.)
+    (A Topic's own configs are those that were set on it. The leader of a partition decides for all its
+    replicas. A readable broker reports the value in effect, also Kafka's default, so a missing value means that
+    it could not be read.)
     """
     said = F.col("configs")[_MIN_IN_SYNC].cast("int")
     known = (F.min(said) == 1) | F.every(said.isNotNull())
@@ -96,10 +96,10 @@ def idempotent(inputs: Inputs) -> DataFrame:
 
 @rule(Code.NO_RETRIES)
 def no_retries(inputs: Inputs) -> DataFrame:
-    """(Libraries tell what they are since KIP-511: Java since 2.4, when it retried already. So of Java only a
-    file can say that it is so old, and what a Gateway hears of such a client is that it says nothing; some
-    say it on their first connection only, so what the same client says on its host counts. Brokers and files
-    say nothing of many that retry.)
+    """(Libraries report their name since KIP-511: Java since 2.4, which already retried. So only a file can
+    name an older Java; to a Gateway such a client has no library. Some clients report it only on their first
+    connection, so a report of the same client and host counts for all. A missing library in reports of brokers
+    and files means nothing, because many of these clients retry.)
     """
     risk = RISKS[Code.NO_RETRIES]
     here = {"place": F.coalesce("host", F.lit(""))} | key_columns()
@@ -118,7 +118,7 @@ def no_retries(inputs: Inputs) -> DataFrame:
 
 @rule(Code.SELF_ASSIGNED)
 def self_assigned(inputs: Inputs) -> DataFrame:
-    # (Only a Gateway sees who joins a group: of whom brokers or files tell that they read, nothing follows.)
+    # (Only a Gateway sees who joins a group: reports of brokers and files prove nothing.)
     readers = hit(RISKS[Code.SELF_ASSIGNED], inputs.facts).where(F.col("source") == GATEWAY)
     found = _clients(readers, topics=names("resource"))
     return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
@@ -204,8 +204,8 @@ def session_bounds(inputs: Inputs) -> DataFrame:
 
 @rule(Code.SKEWED)
 def skewed(inputs: Inputs) -> DataFrame:
-    """(Who subscribes to more Topics has more partitions, and means to. Of whom it is not known, that is
-    compared among themselves.)
+    """(Members with more Topics have more partitions on purpose, so only members with the same Topics are
+    compared; those with an unknown subscription are compared with each other.)
     """
     by_range = inputs.groups.where("protocol = 'range'").select("cluster", "group")
     shares = inputs.members.select(
@@ -228,8 +228,8 @@ def skewed(inputs: Inputs) -> DataFrame:
         )
         .join(sides(inputs.pairs), "cluster")
     )
-    # (A group may be skewed among several sets of members, or on both sides for a moment when it has moved:
-    # it is one finding.)
+    # (A group may be skewed in several sets of members, or for a moment on both clusters when it has moved:
+    # that is one finding.)
     worst = F.max(F.struct(F.col("most") - F.col("least"), "members", "most", "least"))
     one = found.groupBy("pair", "group").agg(worst.alias("worst")).select("pair", "group", "worst.*")
     return finding(one, "group", group="group", members="members", most="most", least="least")

@@ -18,16 +18,18 @@ from spark.rules.sides import answered, mirrored_topics, sides
 
 _OFFSETS = "__consumer_offsets"
 
-#: The dialect of pairs whose own engine obeys: their Gateways redirect.
+#: The dialect of pairs whose Gateways redirect clients to the brokers.
 _REDIRECTED = "didi"
 
-#: Configs of a Topic that say something about the brokers it is on, and not about the Topic; and those that hadash
-#: itself keeps different on a standby.
+#: Configs that may differ: those that are about the brokers of a Topic, and those that hadash itself keeps
+#: different on a standby.
 _MAY_DIFFER = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas", *KEPT)
 
 
 def _both(inputs: Inputs, table: DataFrame) -> DataFrame:
-    """pair, first, second, and each other column of ``table`` (one row a cluster) as first_… and second_…."""
+    """Return pair, first, second, and each other column of ``table`` (one row for each cluster) as first_… and
+    second_….
+    """
     found = inputs.pairs.select("pair", "first", "second")
     for side in ("first", "second"):
         columns = [
@@ -54,7 +56,7 @@ def engine_versions(inputs: Inputs) -> DataFrame:
 
 @rule(Code.OFFSETS_PARTITIONS)
 def offsets_partitions(inputs: Inputs) -> DataFrame:
-    """(A cluster that has had no group yet has no such Topic.)"""
+    """(A cluster that has had no group yet does not have this Topic.)"""
     counts = (
         inputs.partitions.where(F.col("topic") == _OFFSETS)
         .groupBy("cluster")
@@ -73,7 +75,7 @@ def offsets_partitions(inputs: Inputs) -> DataFrame:
 
 @rule(Code.BROKER_IDS)
 def broker_ids(inputs: Inputs) -> DataFrame:
-    """(A Gateway that redirects names the brokers as they are; any other gives them numbers of its own:
+    """(A redirecting Gateway shows the brokers' own ids; any other gives them virtual ids:
     :mod:`hadash.gateway.virtual.nodes`.)
     """
     redirected = inputs.pairs.where(F.col("dialect") == _REDIRECTED).select("pair")
@@ -90,7 +92,7 @@ def broker_ids(inputs: Inputs) -> DataFrame:
 
 @rule(Code.CONTROLLER)
 def controller(inputs: Inputs) -> DataFrame:
-    """(A cluster that was made again counts from the beginning: what goes down is no change.)"""
+    """(A cluster that was made again counts from the beginning: a lower epoch is not a change.)"""
     before = F.lag("controller_epoch").over(Window.partitionBy("cluster").orderBy("at"))
     risen = inputs.controllers.withColumn("risen", F.greatest(F.col("controller_epoch") - before, F.lit(0)))
     changes = risen.groupBy("cluster").agg(F.sum("risen").alias("count"))
@@ -109,7 +111,7 @@ def leaderless(inputs: Inputs) -> DataFrame:
 
 
 def _on_target(inputs: Inputs, holds: Column) -> DataFrame:
-    """Of each mirror the partitions on its target for which something ``holds``."""
+    """Return the findings on partitions of each mirror's target for which ``holds`` is true."""
     each = inputs.partitions.where(holds).select(F.col("cluster").alias("target"), "topic", "partition")
     found = (
         mirrored_topics(inputs.mirrors)
@@ -157,7 +159,7 @@ def config_drift(inputs: Inputs) -> DataFrame:
         ),
     ).where(~F.col("config").isin(*_MAY_DIFFER))
     there = inputs.topics.select("cluster", "topic")
-    # Both have the Topic: one that is missing has a finding of its own.
+    # Only where both clusters have the Topic: a missing one is another finding.
     mirrored = (
         mirrored_topics(inputs.mirrors)
         .join(there.withColumnRenamed("cluster", "source"), ["source", "topic"])
@@ -180,7 +182,7 @@ def config_drift(inputs: Inputs) -> DataFrame:
 
 @rule(Code.OVER_RPO)
 def over_rpo(inputs: Inputs) -> DataFrame:
-    """(A sample that nobody could take is at least as bad as one that is late: what is lost then nobody can tell.)"""
+    """(An unknown sample counts like a late one: then it is not known how much would be lost.)"""
     late = F.coalesce(F.col("seconds") > F.col("rpo_seconds"), F.lit(True))
     share = F.sum(F.when(late, F.col("lasting")).otherwise(0.0)) / F.sum("lasting")
     found = (
@@ -201,8 +203,8 @@ def over_rpo(inputs: Inputs) -> DataFrame:
 
 
 def _lasting(lag: DataFrame) -> DataFrame:
-    """The samples with ``lasting``: the seconds until the next one. Of the last one they are those of the one
-    before it.
+    """Return the samples with ``lasting``: the seconds until the next one; for the last one, the seconds since
+    the one before.
 
     (While a cluster does not answer there are fewer samples, because each waits for it; before a switch there
     are more.)
@@ -240,8 +242,9 @@ def stalled(inputs: Inputs) -> DataFrame:
 
 
 def _later(inputs: Inputs) -> DataFrame:
-    """pair, mirror, ``later``: seconds by which it got later within the last minutes of its samples, ``over``
-    how many seconds.
+    """Return pair, mirror, ``later``: the seconds by which the lag grew within the last minutes of its samples,
+    and
+    ``over``: the seconds that these cover.
     """
     seen = _supposed(inputs.lag)
     last = seen.groupBy("pair", "mirror").agg(F.max("at").alias("last"))
@@ -255,8 +258,8 @@ def _later(inputs: Inputs) -> DataFrame:
 
 
 def _supposed(lag: DataFrame) -> DataFrame:
-    """The samples with ``seconds`` also where nobody could tell: as late as when it was last known (or 0 when
-    it never was), and later by all the time since.
+    """Return the samples with an assumed lag where it is unknown: the last known lag (or 0 if there is none),
+    plus the time since then.
     """
     before = Window.partitionBy("pair", "mirror").orderBy("at").rowsBetween(Window.unboundedPreceding, 0)
     known = F.when(F.col("seconds").isNotNull(), F.struct("seconds", "at"))

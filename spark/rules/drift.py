@@ -1,4 +1,4 @@
-"""Comparing the rights of one pair's AppIDs in one task: rows in, rows out. What rights give is
+"""Compares the rights of one pair's AppIDs in one task: takes rows, returns rows. The comparison itself is in
 :mod:`hadash.mirroring.effective_rights`.
 """
 
@@ -16,7 +16,7 @@ from hadash.kafka.values import Acl
 from hadash.mirroring.acls import Existing
 from hadash.mirroring.effective_rights import Rules, Side, beyond
 
-#: What a row of :data:`COMPARED` is.
+#: The kinds of rows of :data:`COMPARED`.
 RULE, USE, MIRRORED, PAIR = "rule", "use", "mirrored", "pair"
 
 _EVERYBODY = "*"
@@ -26,19 +26,19 @@ def _texts(*names: str) -> StructType:
     return StructType([StructField(name, StringType(), True) for name in names])
 
 
-#: ``what`` says which columns mean something: a ``rule`` of an AppID (``*``: of everybody) on a cluster, a
-#: ``use`` (AppID, type, name), a Topic that is ``mirrored``, and the ``pair`` itself with its two clusters.
+#: ``what`` says which columns are set: a ``rule`` of an AppID (``*``: of all users) on a cluster, a ``use``
+#: (AppID, type, name), a Topic that is ``mirrored``, and the ``pair`` itself with its two clusters.
 COMPARED = _texts(
     "pair", "what", "appid", "cluster", "resource_type", "resource", "pattern", "principal", "host", "operation",
     "permission", "first", "second",
 )  # fmt: skip
 
-#: What an AppID may do on one cluster only.
+#: The rights that an AppID has on one cluster only.
 BEYOND = _texts("pair", "appid", "cluster", "right")
 
 
 def of_pair(rows: pa.Table) -> pa.Table:
-    """:data:`COMPARED` of one pair as :data:`BEYOND`."""
+    """Return the differences (:data:`BEYOND`) of one pair's rows (:data:`COMPARED`)."""
     return pa.Table.from_pylist(list(_beyond(rows.to_pylist())), schema=to_arrow_schema(BEYOND))
 
 

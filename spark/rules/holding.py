@@ -1,4 +1,4 @@
-"""What several rules and jobs are made from, kept in memory: a small table at hand, a large one where Spark has it."""
+"""Keeps tables that several rules and jobs use in memory: small ones on the driver, large ones in Spark's cache."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from hadash.lake.snapshots import TABLES, Snapshot
 from hadash.lake.store import Store
 from spark.session import is_small
 
-#: Bytes of one table's files up to which it is looked at whether its rows are few; and bytes of these rows
-#: (names compress to a tenth and less) up to which they are sent along with each plan: then no task has to
+#: A table whose files have at most ``FILES_AT_HAND`` bytes is read by the driver. If its rows then have at most
+#: ``BYTES_AT_HAND`` (names compress to a tenth and less) they are sent with each plan, so that no task has to
 #: read them.
 FILES_AT_HAND, BYTES_AT_HAND = 4 << 20, 8 << 20
 
-#: Files that are read at once. An object store answers each after some hundredths of a second.
+#: Files that are read in parallel: an object store takes some hundredths of a second for each.
 FILES_AT_ONCE = 8
 
 
 class Held:
-    """Tables in memory, until :meth:`release`.
+    """The tables in memory, until :meth:`release`.
 
-    :param size: bytes of the facts that they are made of.
+    :param size: the bytes of the facts that they are made of.
     """
 
     def __init__(self, spark: SparkSession, size: int) -> None:
         self.spark = spark
-        #: Whether what is made of the facts fits into the driver, too.
+        #: Whether tables made of the facts fit into the driver.
         self.small = is_small(size)
         self._cached: list[DataFrame] = []
         self._for_job: list[DataFrame] | None = None
 
     @contextmanager
     def for_one_job(self) -> Iterator[None]:
-        """What is held meanwhile is one job's, and goes with it: the next one needs the memory."""
+        """Release the tables that are held in the block at its end, because the next job needs the memory."""
         self._for_job = []
         try:
             yield
@@ -51,7 +51,7 @@ class Held:
             self._for_job = None
 
     def hold(self, frame: DataFrame) -> DataFrame:
-        """The same rows. What is small is made now, and once; what is not when somebody first wants it."""
+        """Return the same rows from memory. A small table is computed now, a large one when it is first used."""
         if self.small:
             return self._at_hand(frame.toArrow(), frame.schema)
         cached = frame.cache()
@@ -59,8 +59,8 @@ class Held:
         return cached
 
     def hold_small(self, frame: DataFrame) -> DataFrame:
-        """The same rows, and in memory only if they are few: of a large table the rules that want it read
-        what they need.
+        """Return the same rows, from memory only if they are few: rules read the parts of a large table that
+        they need.
         """
         return self.hold(frame) if self.small else frame
 
@@ -78,10 +78,10 @@ class Held:
         often: bool = False,
         with_moment: bool = False,
     ) -> DataFrame:
-        """One table of some snapshots, with today's columns: what older ones did not have is null.
+        """Return one table of some snapshots, with the current columns; missing ones are null.
 
         :param often: whether several rules read it, so that a large one is worth its memory.
-        :param with_moment: with ``at`` besides, a text that sorts by when the snapshot was taken.
+        :param with_moment: add ``at``, a text that sorts by the time of the snapshot.
         """
         sizes = {each: store.files(each.place).get(each.table(name)) for each in of}
         there = {each: size for each, size in sizes.items() if size is not None}
@@ -99,7 +99,9 @@ class Held:
         return self.hold(read) if often else read
 
     def _at_hand(self, table: pa.Table, schema: StructType) -> DataFrame:
-        """(PySpark 4.2 loses all rows of a table whose first chunk is empty.)"""
+        """Return a table on the driver. (Combined, because PySpark 4.2 loses all rows if the first chunk is
+        empty.)
+        """
         return self.spark.createDataFrame(table.combine_chunks(), schema=schema)
 
 

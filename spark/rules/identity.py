@@ -1,4 +1,4 @@
-"""Rules about who is who: AppIDs, InstanceIDs, groups, bindings."""
+"""Rules about identities: AppIDs, InstanceIDs, groups and bindings."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def both_clusters(inputs: Inputs) -> DataFrame:
     bound = inputs.bindings.select(
         "pair", "appid", F.col("kind").alias("bound_kind"), F.col("name").alias("bound_name")
     )
-    # What has a binding of its own may well be elsewhere than the AppID.
+    # Clients with a binding of their own may be on another cluster than the AppID.
     by_itself = (F.col("f.pair") == F.col("b.pair")) & (F.col("f.appid") == F.col("b.appid"))
     by_itself &= (
         ((F.col("bound_kind") == "instance") & (F.col("client_id") == F.col("bound_name")))

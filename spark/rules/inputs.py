@@ -1,4 +1,4 @@
-"""What the rules are given, read from the lake."""
+"""Reads the rules' input from the lake."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ from spark.rules.holding import Held
 from spark.rules.sides import sides
 from spark.transform.topology import lately, listings
 
-#: What one looks back over for what changes quickly: controllers, and the lag of mirrors.
+#: The time that is covered for values that change quickly: controllers, and the lag of mirrors.
 HISTORY = timedelta(days=1)
 
 
 def read(
     held: Held, store: Store, facts: DataFrame, newest_day: str, snapshot: Snapshot, window_days: int
 ) -> Inputs:
-    """:param held: keeps what several rules are made from. :param facts: all of them (:data:`spark.schemas.FACTS`).
-    :param newest_day: the last one in them. :param window_days: what was seen within so many days counts as use.
+    """Return the rules' input.
+
+    :param held: keeps tables that several rules use.
+    :param facts: all facts (:data:`spark.schemas.FACTS`).
+    :param newest_day: the last day in them.
+    :param window_days: uses seen within these days count.
     """
     table = partial(held.snapshot_table, store, [snapshot])
     history = snapshots.whole(store, snapshot.at - HISTORY)
     history = [each for each in history if each.at <= snapshot.at]
-    # hadash's own users, and those of its mirrors, are no applications.
+    # The users of hadash itself and of its mirrors are not applications.
     own = table("own_users").select("cluster", F.col("user").alias("appid")).distinct()
-    # What a cluster has that its pair does not (somebody has mistyped one of them in a file) is nobody's.
+    # Facts whose cluster is not in their pair (as after a typing error in a file) do not count.
     pairs = table("pairs")
     facts = facts.join(F.broadcast(sides(pairs)), ["pair", "cluster"], "left_semi")
     facts = facts.join(F.broadcast(own), ["cluster", "appid"], "left_anti")

@@ -1,4 +1,4 @@
-"""Rules about what is known of uses: declared, seen, seen by whom."""
+"""Rules about declared and seen uses, and about the sources that have seen them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark.rules.prepared import CLIENT
 
 @rule(Code.NEVER_SEEN)
 def never_seen(inputs: Inputs) -> DataFrame:
-    """(It looks further back than the window in which use counts: what runs once a month is used, too.)"""
+    """(It looks further back than the access window, because a job may run once a month.)"""
     lately = F.lit((1 << UNSEEN_DAYS) - 1)
     reaching = inputs.remembered.where(F.col("days") >= 1 << (UNSEEN_DAYS - 1)).select("pair").distinct()
     declared = _declared(inputs).join(reaching, "pair", how="left_semi")
@@ -63,7 +63,7 @@ def _uses_of(facts: DataFrame) -> DataFrame:
 
 
 def _uses() -> Column:
-    """Each as ``web-1 produce orders``."""
+    """Return uses as a list of texts like ``web-1 produce orders``."""
     return listed(F.collect_set(F.concat_ws(" ", client(), "kind", "resource")))
 
 

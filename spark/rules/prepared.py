@@ -1,4 +1,4 @@
-"""What several rules need, made once: bindings out of their documents, and which clients are one application. Pure."""
+"""Computes data that several rules need: bindings from documents, and the applications of clients. Pure."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ CLIENT = ("pair", "appid", "client_id")
 
 
 def is_named() -> Column:
-    """Whether an application has named the client (``client_id``)."""
+    """Return whether the client.id was set by an application: it is not empty and no library's default."""
     name = F.coalesce("client_id", F.lit(""))
     return (name != "") & ~name.rlike(LIBRARY_NAME)
 
 
 def stem(name: Column) -> Column:
-    """As :func:`hadash.identity.habits.stem`."""
+    """Return the stem of a name, like :func:`hadash.identity.habits.stem`."""
     for pattern in CHANGING_PARTS:
         name = F.regexp_replace(name, pattern, ANY)
     return name
 
 
 def bindings(documents: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.BINDINGS`: a row for each name that has a binding of its own."""
+    """Return :data:`spark.schemas.BINDINGS`: a row for each name that has a binding of its own."""
     return documents.select("pair", "appid", "content").mapInArrow(_bindings, BINDINGS)
 
 
@@ -42,7 +42,7 @@ def _bindings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _binding_rows(pair: str, appid: str, content: str) -> Iterator[dict[str, str]]:
-    """(A document that cannot be read binds nothing here.)"""
+    """Yield the rows of a document; none if it cannot be read."""
     document = BindingDocument.from_bytes(appid, content.encode())
     if document is None:
         return
@@ -55,12 +55,12 @@ def _binding_rows(pair: str, appid: str, content: str) -> Iterator[dict[str, str
 
 
 def applications(facts: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.APPLICATIONS`: of the clients that somebody has named, which are one application.
+    """Return :data:`spark.schemas.APPLICATIONS`: the application of each named client.
 
-    Clients whose names differ only in what is made again for each process and in words for a role are one (a
-    Deployment that reads and one that writes), and so are those that run on one host, and those in one
-    consumer group, which share its work. A name that says nothing but a role is nobody's. AppIDs whose
-    clients all have the same name are left out: they are one application.
+    Clients are one application if their names differ only in parts that change with each process and in words
+    for a role (such as a Deployment that reads and one that writes), if they run on one host, or if they are in
+    one consumer group. A name that is only a role does not count. AppIDs whose clients all have the same stem
+    are left out: they are one application.
     """
     group = F.when(F.col("kind") == "group", F.col("resource"))
     named = facts.where(is_named()).withColumn("stem", stem(F.col("client_id")))
@@ -87,7 +87,7 @@ def _applications(rows: pa.Table) -> pa.Table:
 
 
 def _joined(places: Iterable[tuple[str, str | None, str | None]]) -> dict[str, str]:
-    """Each stem's application: the first, in order, of the stems that hang together by their words, hosts or
+    """Return each stem's application: the first, in order, of the stems that are connected by words, hosts or
     groups.
 
     >>> _joined([("web-*", "a", None), ("cart-*", "a", None), ("job-*", "b", None)])

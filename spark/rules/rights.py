@@ -1,4 +1,4 @@
-"""Rules about what AppIDs may do."""
+"""Rules about the rights of AppIDs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _EVERYBODY = "User:*"
 
 @rule(Code.SUPER_USER)
 def super_user(inputs: Inputs) -> DataFrame:
-    """(Brokers do not tell their super.users. But where others have rights to a Topic, nobody else uses it
-    without one.)
+    """(Brokers do not report their super.users. But where others have rights to a Topic, only a super user can
+    use it without one.)
     """
     operation = F.when(F.col("kind") == "produce", F.lit("WRITE")).otherwise(F.lit("READ"))
     used = (
@@ -49,8 +49,8 @@ def super_user(inputs: Inputs) -> DataFrame:
 
 
 def _exploded(acls: DataFrame) -> DataFrame:
-    """cluster, appid (``*``: everybody), resource, pattern, operation (READ or WRITE): what somebody may do
-    with Topics.
+    """Return the rights to Topics: cluster, appid (``*``: all users), resource, pattern, operation (READ or
+    WRITE).
     """
     both = F.array(F.lit("READ"), F.lit("WRITE"))
     operations = F.when(F.col("operation") == "ALL", both).otherwise(F.array("operation"))
@@ -84,9 +84,10 @@ def unused_rights(inputs: Inputs) -> DataFrame:
 
 
 def allowed_topics(inputs: Inputs, rights: DataFrame) -> DataFrame:
-    """pair, appid, cluster, topic, ``named``: what some may read or write, and whether a rule names it, or only all.
+    """Return the Topics that users may read or write: pair, appid, cluster, topic, and ``named``: whether a
+    rule names the Topic, or only all Topics.
 
-    :param rights: of AppIDs or of all users: :func:`of_users`.
+    :param rights: rights of AppIDs, or of all users (:func:`of_users`).
     """
     rights = (
         rights.where(
@@ -106,9 +107,10 @@ def allowed_topics(inputs: Inputs, rights: DataFrame) -> DataFrame:
 
 
 def of_topics(rights: DataFrame, topics: DataFrame) -> DataFrame:
-    """The rights with the Topics (cluster, topic) that each names, by name or by prefix."""
+    """Return the rights with the Topics (cluster, topic) that each names, by name or by prefix."""
     literal = rights.where("pattern = 'LITERAL'").withColumn("topic", F.col("resource"))
-    # A Topic is allowed by a prefix if its own beginning, of as many characters as some prefix has, is that prefix.
+    # A Topic matches a prefix if its beginning of that length equals it: joins beginnings of all lengths that
+    # occur.
     prefixes = rights.where("pattern = 'PREFIXED'")
     lengths = prefixes.select(F.length("resource").alias("length")).distinct()
     beginnings = topics.join(F.broadcast(lengths), F.length("topic") >= F.col("length")).select(
@@ -120,8 +122,8 @@ def of_topics(rights: DataFrame, topics: DataFrame) -> DataFrame:
 
 @rule(Code.ACL_DRIFT)
 def acl_drift(inputs: Inputs) -> DataFrame:
-    """One pair is worked off by one task: what an AppID may do hangs on the rules for everybody, and on what
-    is mirrored.
+    """(One task processes one pair, because the rights of an AppID depend on the rules for all users, and on
+    the mirrored Topics.)
     """
     found = (
         _compared(inputs)
@@ -136,11 +138,11 @@ def acl_drift(inputs: Inputs) -> DataFrame:
 
 
 def _compared(inputs: Inputs) -> DataFrame:
-    """:data:`spark.rules.drift.COMPARED`: the rules of each pair that has both its clusters, what its AppIDs
-        use, and what is mirrored.
+    """Return :data:`spark.rules.drift.COMPARED`: for each pair whose clusters both answered, the rules, the
+    uses of its AppIDs, and the mirrored Topics.
 
-    AppIDs whose rules are the same on both sides are left out, where those for everybody are, too: that is
-    nearly all of them.
+    AppIDs whose rules are the same on both clusters are left out if those for all users are, too: these are
+    nearly all.
     """
     both = _both_answered(inputs)
     rules = (
@@ -186,14 +188,14 @@ def _as(what: str, rows: DataFrame) -> DataFrame:
 
 
 def _one_sided(rules: DataFrame) -> DataFrame:
-    """pair, appid and the rule, of those that only one cluster has, word for word."""
+    """Return the rules (with pair and appid) that only one cluster has literally."""
     columns = ["pair", "appid", "resource_type", "resource", "pattern", "host", "operation", "permission"]
     return rules.groupBy(*columns).agg(F.count_distinct("cluster").alias("on")).where(F.col("on") == 1)
 
 
 def of_users(inputs: Inputs) -> DataFrame:
-    """The rights of all users on the clusters of each pair, without hadash's own users, and without what
-    hadash has made.
+    """Return the rights of all users on the clusters of each pair, without those of hadash's own users, and
+    without the rules that hadash has made.
     """
     return (
         inputs.acls.where(~F.coalesce("by_hadash", F.lit(False)) & F.col("principal").startswith(_USER))
@@ -209,8 +211,8 @@ def _of_appids(inputs: Inputs) -> DataFrame:
 
 
 def _both_answered(inputs: Inputs) -> DataFrame:
-    """The pairs of which both clusters were there and have rights: what is not seen on one that is away may
-    well be there, and where there is no authorizer nobody is refused.
+    """Return the pairs whose clusters both answered and have an authorizer: rights of a cluster that did not
+    answer are not known, and without an authorizer nothing is refused.
     """
     with_rights = inputs.clusters.where("coalesce(authorizer, true)")
     there = sides(inputs.pairs).join(answered(with_rights), "cluster")

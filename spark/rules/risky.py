@@ -1,4 +1,4 @@
-"""The table of client risks over columns: :mod:`hadash.governance.client_risks` says the same over rows."""
+"""Finds client risks in columns, as :mod:`hadash.governance.client_risks` does in rows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pyspark.sql import functions as F
 
 from hadash.governance.client_risks import RELEASE, Release, Risk, Versions, Who
 
-#: What one client is, with :func:`key_columns`.
+#: The columns that identify a client, with :func:`key_columns`.
 KEYS = ("pair", "appid", "client_key")
 
 
 def key_columns() -> dict[str, Column]:
-    """A client.id that compares: clients without one are one."""
+    """Return the column of a client.id without nulls: clients without one count as one."""
     return {"client_key": F.coalesce("client_id", F.lit(""))}
 
 
 def release(version: Column) -> Column:
-    """The numbers of a version, three of them: arrays compare as versions do. Null for what is none."""
-    # (A group that did not match is empty.)
+    """Return the three numbers of a version as an array, which compares as versions do; null for other texts."""
+    # (A group of the expression that did not match is empty.)
     three = [F.regexp_extract(version, RELEASE, place).try_cast("int") for place in (1, 2, 3)]
     return F.when(version.rlike(RELEASE), F.array(*(F.coalesce(number, F.lit(0)) for number in three)))
 
 
 def one_of(versions: Iterable[Versions]) -> Column:
-    """Whether a client's library and version are one of these; false where it has not said them."""
+    """Return whether a client's library and version are one of these; false where they are not known."""
     numbers, said = release(F.col("version")), F.lit(False)
     for each in versions:
         for first, fixed in each.spans:
@@ -36,10 +36,10 @@ def one_of(versions: Iterable[Versions]) -> Column:
 
 
 def hit(risk: Risk, facts: DataFrame) -> DataFrame:
-    """The uses that a risk is in, of all ``facts`` about the same clients."""
+    """Return the uses that a risk hits. ``facts`` has to contain all uses of its clients."""
     such = F.col("kind") == risk.kind
     for name, values in risk.values.items():
-        # (A table's logicals and numbers; null is what nobody has said.)
+        # (Values are booleans or numbers; null means not known.)
         known = F.col(name).isin([value for value in values if value is not None])
         said = known | F.col(name).isNull() if None in values else known
         such = such & F.coalesce(said, F.lit(False))
@@ -57,7 +57,7 @@ def hit(risk: Risk, facts: DataFrame) -> DataFrame:
             return _without(found, _members(facts), *KEYS)
 
 
-#: As :func:`hadash.governance.client_risks.has_joined`.
+#: The condition of :func:`hadash.governance.client_risks.has_joined`.
 _JOINED = "member = 1 OR session_timeout_ms IS NOT NULL"
 
 

@@ -7,15 +7,15 @@ from pyspark.sql import functions as F
 
 
 def sides(pairs: DataFrame) -> DataFrame:
-    """pair, cluster: a row for each side of a pair."""
+    """Return pair, cluster: a row for each side of a pair."""
     return pairs.select("pair", F.explode(F.array("first", "second")).alias("cluster"))
 
 
 def mirrored_topics(mirrors: DataFrame) -> DataFrame:
-    """pair, mirror, source, target, topic: a row for each Topic that a mirror carries."""
+    """Return pair, mirror, source, target, topic: a row for each Topic of a mirror."""
     return mirrors.select("pair", "mirror", "source", "target", F.explode("topics").alias("topic"))
 
 
 def answered(clusters: DataFrame) -> DataFrame:
-    """cluster: those that did answer."""
+    """Return cluster: those that answered."""
     return clusters.where("fault IS NULL OR fault = ''").select("cluster")

@@ -1,1 +1,1 @@
-"""From tables to tables: pure functions over named schemas (:mod:`spark.schemas`). They read and write nothing."""
+"""Pure functions from tables to tables with named schemas (:mod:`spark.schemas`). They do no I/O."""

@@ -1,8 +1,7 @@
-"""Which AppIDs' InstanceIDs to register first, so that less moves together. Pure.
+"""Finds the AppIDs whose InstanceIDs to register first, so that less moves together. Pure.
 
-Where AppIDs are shared, a few of them hold a fleet together; :mod:`spark.transform.cutting` finds them.
-What each step brings is then found as the plan of a switch would find it: with what is declared, allowed and
-bound.
+A few shared AppIDs hold a fleet together; :mod:`spark.transform.cutting` finds them. The effect of each step is
+then computed like the plan of a switch, with declarations, rights and bindings.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ Known = TypeVar("Known")
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Register the InstanceIDs of ``appid``, which are ``clients``: on its island ``before`` Topics and
-    groups move together at most, and ``after`` then, when what is advised before it is done.
-    ``critical_before`` and ``critical_after`` are the same of the radii that take a critical AppID's along;
-    ``None`` where there is none on the island.
+    """The advice to register the InstanceIDs (``clients``) of ``appid``: on its island at most ``before``
+    Topics and groups move together, and ``after`` when it is done together with all earlier advice.
+    ``critical_before`` and ``critical_after`` count only radii that contain those of a critical AppID; ``None``
+    where the island has none.
     """
 
     appid: str
@@ -49,14 +48,15 @@ def advise(
     cannot: Container[str] = (),
     critical: Set[str] = frozenset(),
 ) -> list[Advice]:
-    """What to register, the most urgent first: islands with critical AppIDs, then the largest; on each in the
-    order in which it is to be done, which begins with what shrinks the radii of the critical ones.
+    """Return what to register, the most urgent first: islands with critical AppIDs, then the largest; on each
+    island in the order of the steps, which begin with those that shrink the radii of critical AppIDs.
 
-    Whoever has no InstanceID moves with the whole AppID here ("widen"): nobody is left behind to make a radius small.
+    A client without an InstanceID moves with the whole AppID here ("widen"): no client is left behind to make a
+    radius smaller.
 
-    :param most: so many at most. Each takes as long as building the graph of its island.
+    :param most: the largest number of steps. Each takes as long as building the graph of its island.
     :param least_radius: where fewer Topics and groups move together, no advice is needed.
-    :param cannot: AppIDs whose clients cannot be registered, because their client.ids do not last.
+    :param cannot: AppIDs whose clients cannot be registered, because their client.ids change.
     :param critical: AppIDs whose radii matter most.
     """
     found: list[Advice] = []
@@ -69,7 +69,7 @@ def advise(
 
 @dataclass(slots=True)
 class _Part:
-    """What hangs together now: a fleet of its own. ``critical`` are the Topics and groups that critical
+    """A connected part of a fleet, as a fleet of its own. ``critical``: the Topics and groups that critical
     AppIDs use.
     """
 
@@ -79,7 +79,7 @@ class _Part:
 
 
 def _islands(fleet: Fleet, cannot: Container[str], critical: Set[str]) -> list[_Part]:
-    """Those that matter most first; only those in which there is something to register."""
+    """Return the islands with something to register, the most important first."""
     of_appid: dict[str, list[AccessEdge]] = defaultdict(list)
     for use in sorted(set(fleet.uses)):
         of_appid[use.appid].append(use)
@@ -105,7 +105,7 @@ def _of(by_appid: Mapping[str, Known], appids: Iterable[str]) -> dict[str, Known
 
 
 def _hanging_together(of_appid: Mapping[str, list[AccessEdge]]) -> list[list[str]]:
-    """The AppIDs of each island, sorted."""
+    """Return the AppIDs of each island, sorted."""
     appids = list(of_appid)
     numbers: dict[str, int] = {}
     ones, others = [], []
@@ -124,7 +124,9 @@ def _hanging_together(of_appid: Mapping[str, list[AccessEdge]]) -> list[list[str
 def _add(
     island: Island, appid: str, uses: list[AccessEdge], fleet: Fleet, cannot_be_registered: bool
 ) -> None:
-    """What ties the Topics and groups of one AppID together, and what of it registering its clients would loosen."""
+    """Add to an island what ties the Topics and groups of one AppID together, and what registering its clients
+    would untie.
+    """
     document, known = fleet.documents.get(appid), fleet.instances.get(appid, frozenset())
     tied: dict[Node, set[str]] = defaultdict(set)
     loose: dict[str, set[str]] = defaultdict(set)
@@ -141,7 +143,7 @@ def _add(
         if node.kind == BOUND_TOPICS:
             resources |= {_name(topic(name)) for name in node.names}
     island.fixed += tied.values()
-    # Where one client has no client.id, the whole AppID moves with it, whatever is registered.
+    # If one client has no client.id the whole AppID moves with it, whatever is registered.
     if loose and len(loose) + len(tied) > 1 and not whole and not cannot_be_registered:
         island.shared[appid] = dict(loose)
     elif loose or whole:
@@ -149,7 +151,7 @@ def _add(
 
 
 def _steps(part: _Part, most: int, least_radius: int) -> list[Advice]:
-    """The advice for one island, up to the last step that makes a difference."""
+    """Return the advice for one island, up to the last step that makes a difference."""
     now = part.fleet
     before, critical_before = _largest_radii(now, part.critical)
     if before < least_radius:
@@ -175,8 +177,8 @@ def _steps(part: _Part, most: int, least_radius: int) -> list[Advice]:
 
 
 def _largest_radii(fleet: Fleet, critical: Set[str]) -> tuple[int, int | None]:
-    """How many Topics and groups move together at most, whichever way; and how many when one of ``critical``
-    does. (InstanceIDs do not count: registering them makes more of them.)
+    """Return how many Topics and groups move together at most, in either direction; and how many when one of
+    ``critical`` moves. (InstanceIDs do not count, because registering adds some.)
     """
     graph = AccessGraph(fleet.uses, fleet.documents, fleet.instances, widen=True)
     counts = np.zeros(len(graph.nodes), bool)
@@ -203,5 +205,5 @@ def _resource(use: AccessEdge) -> str:
 
 
 def _name(node: Node) -> str:
-    """A Topic and a group of one name are two; an identity is none of them."""
+    """Return a unique name of a Topic or group; empty for an identity."""
     return f"{node.kind}:{node.names[0]}" if node.kind in (TOPIC, GROUP) else ""

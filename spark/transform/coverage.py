@@ -8,32 +8,31 @@ from pyspark.sql import functions as F
 from hadash.lake.access import GATEWAY, SURVIVE_USER
 from spark.schemas import COVERAGE, COVERAGE_CELLS
 
-#: Seconds that one client.id has to be seen on two hosts at once before it counts as two clients: a restart on another
-#: host overlaps by what a report and a clock are late.
+#: Seconds for which one client.id has to be seen on two hosts at once to count as two clients: after a restart
+#: on another host the times overlap by the delay of a report and a clock.
 OVERLAP_SECONDS = 120
 
-#: Days on which a client has to seem to be on two hosts at once that may have moved from one to the other and back.
+#: Days on which a client that may have moved to another host and back has to seem to be on both.
 SURE_DAYS = 2
 
 _CLIENT = ("pair", "appid", "client_id")
 
 
-#: AppIDs of a pair that the map of coverage has, those with the most unregistered clients, and Topics of
-#: each: more than anybody goes through, and few enough to be stored with each run of a pair with 100,000
-#: AppIDs.
+#: AppIDs of a pair in the map of coverage (those with the most unregistered clients), and Topics of each, at
+#: most: more than a user looks at, and few enough to be stored with each run of a pair with 100,000 AppIDs.
 CELL_APPIDS, CELL_TOPICS = 1000, 40
 
 
 def known_clients(
     facts: DataFrame, instances: DataFrame, daily: DataFrame | None = None, *, days: int
 ) -> DataFrame:
-    """One row a client, with how well it is known: pair, appid, client_id, ``days`` on which it was seen, and
-    the flags (0 or 1) ``registered``, ``nameless``, ``new``, ``twice``, ``bypassing``.
+    """Return one row for each client: pair, appid, client_id, ``days`` on which it was seen, and the flags (0
+    or 1) ``registered``, ``nameless``, ``new``, ``twice``, ``bypassing``.
 
-    :param facts: those that count as use.
+    :param facts: the facts that count as use.
     :param instances: the registered InstanceIDs: pair, appid, name.
-    :param daily: the rows of some days, of which two hosts at once are looked for; ``None``: they are not.
-    :param days: how many of the newest days new client.ids are counted in.
+    :param daily: the rows of the days in which clients on two hosts at once are searched; ``None``: not at all.
+    :param days: the number of newest days in which client.ids count as new.
     """
     clients = facts.groupBy(*_CLIENT).agg(
         F.bit_or("days").alias("days"),
@@ -60,9 +59,10 @@ def known_clients(
 
 
 def coverage(clients: DataFrame, facts: DataFrame, mirrors: DataFrame, *, days: int) -> DataFrame:
-    """:data:`spark.schemas.COVERAGE`: one row an AppID.
+    """Return :data:`spark.schemas.COVERAGE`: one row for each AppID.
 
-    :param clients: of :func:`known_clients`. :param mirrors: pair and ``topics`` that they copy.
+    :param clients: the result of :func:`known_clients`.
+    :param mirrors: pair, and the ``topics`` that each copies.
     """
     found = clients.groupBy("pair", "appid").agg(
         F.count(F.lit(1)).alias("clients"),
@@ -77,11 +77,11 @@ def coverage(clients: DataFrame, facts: DataFrame, mirrors: DataFrame, *, days: 
 
 
 def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.COVERAGE_CELLS`: how well the clients are known that use a Topic, of the AppIDs
-        that need it most.
+    """Return :data:`spark.schemas.COVERAGE_CELLS`: how well the clients that use a Topic are known, for the
+    AppIDs with the most unregistered clients.
 
-    :param clients: of :func:`known_clients`. :param changing: pair and appid of those whose client.ids are
-        made again at each start.
+    :param clients: the result of :func:`known_clients`.
+    :param changing: pair and appid of AppIDs whose client.ids change at each start.
     """
     unknown = clients.groupBy("pair", "appid").agg(F.sum(1 - F.col("registered")).alias("unknown"))
     worst = Window.partitionBy("pair").orderBy(F.desc("unknown"), "appid")
@@ -114,7 +114,7 @@ def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFram
 
 
 def _topics(facts: DataFrame, mirrors: DataFrame) -> DataFrame:
-    """pair, appid, ``topics`` that it uses, and how many of them are ``mirrored``."""
+    """Return pair, appid, the number of ``topics`` that it uses, and how many of them are ``mirrored``."""
     used = (
         facts.where(F.col("kind") != "group")
         .select("pair", "appid", F.col("resource").alias("topic"))
@@ -133,20 +133,20 @@ def _flag(holds: Column) -> Column:
 
 
 def _is_new(days: int) -> Column:
-    """Seen on exactly one day, and on one of the newest: a client.id that is made again at each start comes
-    and goes so.
+    """Return whether a client was seen on exactly one day, which is one of the newest. Names that change at
+    each start are seen like that.
     """
     recent = F.lit((1 << days) - 1)
     return (F.bit_count("days") == 1) & (F.col("days").bitwiseAND(recent) != 0)
 
 
 def twice_at_once(daily: DataFrame) -> DataFrame:
-    """The client.ids that ran on two hosts at once for longer than :data:`OVERLAP_SECONDS` on some day: pair, appid,
-    client_id, ``twice`` (1).
+    """Return the client.ids that ran on two hosts at once for longer than :data:`OVERLAP_SECONDS` on a day:
+    pair, appid, client_id, ``twice`` (1).
 
-    Of a day it is known when a host saw a client first and last, and not what was in between. So one that was
-    on a host before and after it was on another may have moved there and back: it counts when that is so on
-    :data:`SURE_DAYS`.
+    For each day only the first and the last time on each host are known. So a client that was on one host
+    before and after it was on another may have moved there and back: it counts only if that happens on
+    :data:`SURE_DAYS` days.
     """
     by_host = (
         daily.where(F.coalesce("client_id", F.lit("")) != "")
@@ -163,7 +163,7 @@ def twice_at_once(daily: DataFrame) -> DataFrame:
     return (
         by_host.withColumn(
             "shared", F.when(still_there.isNotNull(), shared)
-        )  # (the first has nobody before it)
+        )  # (the first row has none before it)
         .withColumn("within", F.col("end") <= still_there)
         .where(F.col("shared") > OVERLAP_SECONDS)
         .groupBy(*_CLIENT)

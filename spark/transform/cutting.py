@@ -1,11 +1,11 @@
-"""Which shared AppIDs hold an island together. Pure.
+"""Finds the shared AppIDs that hold an island together. Pure.
 
-Think of each AppID that can be registered as a hub to which its clients are tied, and of each client as tied
-to the Topics and groups that it uses. To register the clients is to take the hub away. The hubs to take are
-those through which most ways between Topics lead: they are taken one after the other until the island has
-fallen into halves; then those are put back that turn out not to have been needed, because without them the
-halves stay apart as well. What is left is the cut. (To look at hubs one by one is not enough: where two hold
-the same parts together, taking either changes nothing.)
+Each AppID that can be registered is a hub to which its clients are tied, and each client is tied to the Topics
+and groups that it uses. Registering the clients removes the hub. The hubs through which the most paths between
+Topics lead are removed one after the other until the island has fallen into halves. Then hubs that turn out not
+to be needed are put back, because the halves stay apart without removing them. The remaining hubs are the cut.
+(Looking at single hubs is not enough: where two of them hold the same parts together, removing either one
+changes nothing.)
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-#: Topics from which ways are followed, each time that a hub is chosen: the hubs that matter are on very many
-#: ways, so that some will do.
+#: Topics from which paths are followed, each time that a hub is chosen: important hubs are on very many paths,
+#: so a sample is enough.
 SAMPLES = 16
-#: Hubs that are taken at most, for each that may be advised, before an island is given up as one that does
-#: not fall apart.
+#: Hubs that are removed at most, for each that may be advised, before an island counts as one that does not
+#: fall apart.
 TRIES = 3
-#: Times that a cut is looked for, from other Topics: the smallest is kept.
+#: How often a cut is searched, from different Topics: the smallest is kept.
 ATTEMPTS = 3
-#: Ties between things up to which an island is looked at so closely. In a larger one fewer ways are followed,
-#: hubs are taken several at a time, and the first cut is kept: else the time would grow with its square, and
-#: a fleet of 100,000 AppIDs would take hours.
+#: Ties between things up to which an island is searched so closely. In a larger one fewer paths are followed,
+#: several hubs are removed at a time, and the first cut is kept: otherwise the time would grow with the square,
+#: and a fleet of 100,000 AppIDs would take hours.
 LARGE, SAMPLES_OF_LARGE, AT_ONCE_OF_LARGE, ATTEMPTS_OF_LARGE = 200_000, 4, 6, 1
 #: An island is cut until its largest part has at most this share of it.
 SHARE = 0.5
@@ -38,8 +38,8 @@ Numbers = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Island:
-    """Things by the resources (Topics and groups) that they use. ``fixed`` are those that stay as they are,
-    ``shared`` AppIDs whose clients can be registered.
+    """Things with the resources (Topics and groups) that they use. ``fixed``: things that stay as they are;
+    ``shared``: the clients of AppIDs that can be registered.
     """
 
     fixed: list[set[str]] = field(default_factory=list)
@@ -49,12 +49,12 @@ class Island:
 def cut(
     island: Island, most: int, least: int = 1, *, of: Set[str] = frozenset(), without: Iterable[str] = ()
 ) -> list[str]:
-    """The AppIDs to register, in order, ``most`` at most: what makes two of the island first, then what makes
-    two of each part.
+    """Return the AppIDs to register, in order, at most ``most``: first those that cut the island in two, then
+    those that cut each part in two.
 
-    :param least: parts with fewer resources are left whole.
-    :param of: only parts with one of these resources in them are cut; empty for all parts. :param without:
-        AppIDs that are taken already.
+    :param least: parts with fewer resources are not cut.
+    :param of: only parts with one of these resources are cut; empty for all parts.
+    :param without: AppIDs that are already removed.
     """
     graph = _Graph(island, of)
     for appid in without:
@@ -74,7 +74,9 @@ def cut(
 
 
 def _halved(graph: _Graph, goal: int, tries: int) -> list[str]:
-    """The hubs without which no part has more than ``goal`` resources; nothing when that cannot be had."""
+    """Return the hubs without which the largest part has about ``goal`` resources or fewer; empty when no hub
+    is needed or none helps.
+    """
     taken: list[str] = []
     while graph.largest() > goal:
         hubs = graph.busiest()[: tries - len(taken)]
@@ -96,9 +98,9 @@ def _halved(graph: _Graph, goal: int, tries: int) -> list[str]:
 
 
 class _Graph:
-    """Resources, clients and hubs, numbered in this order, with the hubs that have not been taken.
+    """The resources, clients and hubs, numbered in this order, without the removed hubs.
 
-    :param of: the resources whose parts are to be cut; empty for all of them.
+    :param of: the resources whose parts are to be cut; empty for all.
     """
 
     def __init__(self, island: Island, of: Set[str]) -> None:
@@ -130,7 +132,7 @@ class _Graph:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is looked at less closely."""
+        """Whether it is searched less closely."""
         return len(self._ones) > LARGE
 
     def take(self, appid: str) -> None:
@@ -140,20 +142,20 @@ class _Graph:
         self._there[self._hubs[appid]] = True
 
     def largest(self) -> int:
-        """Resources of the largest part that matters."""
+        """Return the number of resources of the largest part that matters."""
         return int(self._parts()[1].max(initial=0))
 
     def busiest(self) -> list[str]:
-        """The hub in the largest part that matters through which most ways from what matters there lead (in a
-        large island the first few of them); none when there is none.
+        """Return the hub of the largest part that matters through which the most paths from its important
+        resources lead (in a large island the first few such hubs); empty when there is none.
         """
         labels, sizes = self._parts()
         inside = np.flatnonzero((labels[: self._resources] == int(sizes.argmax())) & self._matter)
         ways = np.zeros(self._count, np.int64)
         samples = SAMPLES_OF_LARGE if self.is_large else SAMPLES
         for start in self._random.choice(inside, min(samples, len(inside)), replace=False):
-            # Where several ways are equally short, the one that is found first is followed: it must not be
-            # always the same.
+            # Of several equally short paths the first one found is followed: mixing prevents that it is always
+            # the same.
             mixed = self._random.permutation(self._count)
             ways += self._ways_from(int(mixed[start]), mixed)[mixed]
         hubs = ways[self._count - len(self._hubs) :]
@@ -161,13 +163,13 @@ class _Graph:
         return [self._names[int(number)] for number in most if hubs[number] > 0]
 
     def _ways_from(self, start: int, mixed: Numbers) -> Numbers:
-        """By mixed number, how many resources are reached from ``start`` through each."""
+        """Return, by mixed number, how many resources are reached from ``start`` through each node."""
         order, before = breadth_first_order(self._edges(mixed), start, directed=False)
         through = np.zeros(self._count, np.int64)
         through[mixed[: self._resources]] = 1
         place = np.empty(self._count, np.int64)
         place[order] = np.arange(len(order))
-        reached_from = place[before[order[1:]]]  # never falls: nearer ones come first
+        reached_from = place[before[order[1:]]]  # non-decreasing: nearer nodes come first
         ends = [1]
         while ends[-1] < len(order):
             ends.append(1 + int(np.searchsorted(reached_from, ends[-1], side="left")))
@@ -177,7 +179,9 @@ class _Graph:
         return through
 
     def _parts(self) -> tuple[Numbers, Numbers]:
-        """(the number of each node's part, how many resources each part has: none where nothing matters)."""
+        """Return the number of each node's part, and the number of resources of each part (0 if none of them
+        matters).
+        """
         count, labels = connected_components(self._edges(np.arange(self._count)), directed=False)
         of_resource = labels[: self._resources]
         matter = np.zeros(count, bool)

@@ -1,8 +1,8 @@
-"""What was seen: reports → one row a fact and day → one row a fact. Pure; over Arrow tables.
+"""Reports → one row for each fact and day → one row for each fact. Pure; over Arrow tables.
 
-A day's rows are made of that day's reports alone, and the facts of the rows that are new: what one more day
-costs does not depend on how many there are. Both lie in buckets by their key, so that each bucket can be
-worked off by itself, and none of them is an AppID that has half of everything.
+A day's rows are made only from that day's reports, and the facts are updated only from new rows: the cost of
+one more day does not depend on the number of days. Both are in buckets by their key, so that each bucket can be
+processed separately, and no bucket is as large as an AppID with half of all facts.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from spark.arrow import DAILY, FACT_KEY, FACTS, SUMS
 from spark.transform.grouping import BITS, FIRST, LAST, SUM, Fold, decoded, encoded, grouped
 from spark.transform.validity import reasons_of, wrong
 
-#: Characters of names in the tables (``hadash.inventory.models.Access``).
+#: The lengths of names in the tables (``hadash.inventory.models.Access``).
 LONGEST = {"appid": MAX_NAME_LENGTH, "client_id": MAX_NAME_LENGTH, "resource": MAX_RESOURCE_LENGTH}
 
-#: Days that a fact remembers to have been seen on: the bits of a number, without its sign.
+#: Days that a fact's bit mask covers: the bits of a number without its sign.
 REMEMBERED_DAYS = 63
 
 _DAILY_FOLDS: Mapping[str, Fold] = {
@@ -38,8 +38,8 @@ _FACT_FOLDS: Mapping[str, Fold] = {**_DAILY_FOLDS, "days": BITS}
 
 @dataclass(frozen=True)
 class Counted:
-    """Reports that were worked off: rows by bucket, and those that make no sense, with ``reason``, and how
-    many of each.
+    """Processed reports: the rows by bucket, the invalid reports with their ``reason``, and their numbers by
+    reason.
     """
 
     buckets: Sequence[pa.Table]
@@ -48,10 +48,11 @@ class Counted:
 
 
 def counted(reports: pa.Table, pairs: Mapping[str, str], came_by: datetime, buckets: int) -> Counted:
-    """Reports of one day (:data:`hadash.lake.access.SCHEMA`) as one row a fact (:data:`spark.arrow.DAILY`).
+    """Return one row for each fact (:data:`spark.arrow.DAILY`) from one day's reports
+    (:data:`hadash.lake.access.SCHEMA`).
 
-    :param pairs: the pair of each cluster: reports of the first version do not say it.
-    :param came_by: when the last of them was there.
+    :param pairs: the pair of each cluster, for reports of the first version, which do not have it.
+    :param came_by: the time by which all of them had arrived.
     """
     table = encoded(reports, FACT_KEY)
     found = wrong(table, came_by)
@@ -77,9 +78,9 @@ def counted(reports: pa.Table, pairs: Mapping[str, str], came_by: datetime, buck
 
 @dataclass(frozen=True)
 class Change:
-    """A day whose rows come to the facts, or are taken out of them because they were made again.
+    """A day whose rows are added to the facts, or taken out of them because they were made again.
 
-    ``age``: days before the newest.
+    ``age``: the number of days before the newest.
     """
 
     rows: pa.Table
@@ -88,12 +89,11 @@ class Change:
 
 
 def merged(facts: pa.Table | None, changes: Iterable[Change], days_later: int) -> pa.Table:
-    """The facts (:data:`spark.arrow.FACTS`) after some days have come.
+    """Return the facts (:data:`spark.arrow.FACTS`) after the changes.
 
-    A day that was made again, because reports came late, is taken out and comes again. It had fewer reports
-    before, so when it was seen (first, last, on which days) can only have grown. What was seen on none of the
-    days that are remembered is no fact any more: a client.id that is made again at each start would stay for
-    ever.
+    A day that was made again because of late reports is taken out and added again. It had fewer reports before,
+    so the times when facts were seen (first, last, days) can only have grown. A fact that was seen on none of
+    the covered days is dropped: otherwise client.ids that change at each start would stay for ever.
 
     :param days_later: how much newer the newest day is now.
     """
@@ -116,7 +116,7 @@ def _as_facts(change: Change) -> pa.Table:
 
 
 def _later(facts: pa.Table, days: int) -> pa.Table:
-    """``days`` days later: the oldest fall out of what is remembered."""
+    """Shift the facts' bit masks by ``days`` days; the oldest days are dropped."""
     seen = facts["days"].to_numpy()
     kept = (1 << max(0, REMEMBERED_DAYS - days)) - 1
     moved = (seen & kept) << min(days, REMEMBERED_DAYS - 1) if kept else np.zeros_like(seen)
@@ -124,7 +124,7 @@ def _later(facts: pa.Table, days: int) -> pa.Table:
 
 
 def _with_pair(table: pa.Table, pairs: Mapping[str, str]) -> pa.Table:
-    """What does not say its pair gets that of its cluster."""
+    """Set the pair of reports without one to that of their cluster."""
     if not table["pair"].null_count:
         return table
     clusters = table["cluster"].combine_chunks()
@@ -135,8 +135,8 @@ def _with_pair(table: pa.Table, pairs: Mapping[str, str]) -> pa.Table:
 
 
 def _fitted(table: pa.Table) -> pa.Table:
-    """With names that the tables can hold, as those that the Gateways tell directly: one client must not keep
-    all others out.
+    """Shorten names to the lengths of the tables, as for access that the Gateways report directly: one client's
+    long name must not block all others.
     """
     for name, limit in LONGEST.items():
         column = table[name]

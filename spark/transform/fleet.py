@@ -1,4 +1,4 @@
-"""From the rows of one pair to what the plan of a switch is made from (:class:`hadash.radius.fleet.Fleet`).
+"""Builds the input for the plan of a switch (:class:`hadash.radius.fleet.Fleet`) from the rows of one pair.
 Pure; no Spark.
 """
 
@@ -16,12 +16,14 @@ from hadash.switching.planning.access_edges import allowed_uses, declared_uses, 
 
 
 class NoPair(ValueError):
-    """The registry does not say which clusters a pair has."""
+    """The registry does not have a pair."""
 
 
 def fleet_of(pair: str, seen: Iterable[AccessEdge], registry: Iterable[Mapping[str, Any]]) -> Fleet:
-    """:param registry: rows of :data:`spark.schemas.REGISTRY`, of this pair.
-    :raises NoPair: they do not say which clusters it has.
+    """Return the fleet of one pair.
+
+    :param registry: the rows of :data:`spark.schemas.REGISTRY` of this pair.
+    :raises NoPair: the row of the pair itself is missing.
     """
     rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in registry:
@@ -54,7 +56,9 @@ def _relation(row: Mapping[str, Any]) -> Relation:
 
 
 def _documents(row: Mapping[str, Any]) -> Iterable[tuple[str, BindingDocument]]:
-    """One that cannot be read says nothing here; a plan is refused until it is repaired."""
+    """Yield the binding document of a row; none if it cannot be read (then plans are refused until it is
+    repaired).
+    """
     document = BindingDocument.from_bytes(row["appid"], row["content"].encode())
     if document is not None:
         yield row["appid"], document

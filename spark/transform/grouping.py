@@ -1,7 +1,7 @@
-"""Rows with the same key become one: sums, first, last. Pure; over Arrow tables.
+"""Groups rows by a key, with sums, minima and maxima. Pure; over Arrow tables.
 
-The texts of a lake are few and repeated very often, so rows are compared by the numbers of their texts. That
-is many times faster than comparing the texts, which is what a general engine has to do.
+A lake has few different texts, which are repeated very often, so rows are compared by the numbers of their
+texts. That is many times faster than comparing the texts, as a general engine has to.
 """
 
 from __future__ import annotations
@@ -15,26 +15,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-#: Between the parts of a list while it is a text.
+#: Separates the parts of a list while it is a text.
 _BETWEEN = "\x1f"
-#: Products of counts beyond this do not fit into a number of 64 bits.
+#: The largest product of counts that fits into 64 bits.
 _ROOM = 2**62
 
 Numbers = NDArray[np.int64]
 
-#: The largest whole number.
+#: The largest 64-bit number.
 _MOST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What becomes of the values of equal rows; ``nothing`` is what changes no value."""
+    """An aggregation of the values of equal rows. ``nothing``: its neutral element."""
 
     ufunc: np.ufunc
     nothing: int
 
     def of(self, values: Numbers, groups: NDArray[np.int32], count: int) -> Numbers:
-        """By group. :param groups: for each value the number of its group, from 0 to ``count``."""
+        """Return the aggregated values by group. :param groups: for each value the number of its group, below
+        ``count``.
+        """
         found = np.full(count, self.nothing, np.int64)
         self.ufunc.at(found, groups, values)
         return found
@@ -47,7 +49,7 @@ BITS = Fold(np.bitwise_or, 0)
 
 
 def encoded(table: pa.Table, key: Sequence[str]) -> pa.Table:
-    """With the columns of the key as dictionaries (lists as texts), each one chunk."""
+    """Return a table whose key columns are dictionaries (lists are texts) that all chunks share."""
     for name in key:
         column = table[name]
         if pa.types.is_list(column.type):
@@ -59,12 +61,12 @@ def encoded(table: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
-    """(for each row the number of its value, counted from 1, 0 for null; the values).
+    """Return for each row the number of its value (from 1; 0 for null), and the values.
 
-    Written where they stay, chunk by chunk: in the first seconds of a process the system takes longer to hand
-    out memory than all of the rest takes.
+    The numbers are written chunk by chunk to their final place: in the first seconds of a process allocating
+    memory takes longer than all the rest.
 
-    :param column: of what :func:`encoded` made: its chunks have the same dictionary.
+    :param column: a column from :func:`encoded`, whose chunks have the same dictionary.
     """
     codes = np.empty(len(column), np.int32)
     begin = 0
@@ -81,16 +83,17 @@ def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
 def grouped(
     table: pa.Table, key: Sequence[str], folds: Mapping[str, Fold], buckets: int = 1
 ) -> list[pa.Table]:
-    """One row for each key, with folded values, by bucket; which bucket depends on the key alone, here and everywhere.
+    """Return one row for each key, with aggregated values, by bucket. The bucket depends only on the key, on
+    every machine.
 
-    :param table: what :func:`encoded` made; null counts as 0 in what is folded.
-    :return: a table for each bucket, its key as dictionaries.
+    :param table: the result of :func:`encoded`; null counts as 0 in the aggregated columns.
+    :return: a table for each bucket, with the key as dictionaries.
     """
     if not table.num_rows:
         return [table.select([*key, *folds])] * buckets
     columns = [_Column(table[name]) for name in key]
     groups, count = _renumbered(_numbered(columns))
-    # (Of two that are written to one place the later one stays: from the back, the first row of each group.)
+    # (The last assignment to a place wins: in reverse order that is the first row of each group.)
     first_of_each = np.empty(count, np.int64)
     first_of_each[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
     arrays = {name: column.taken(first_of_each) for name, column in zip(key, columns, strict=True)}
@@ -105,21 +108,21 @@ def grouped(
 
 
 def decoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """As it is stored: dictionaries as what they stand for, lists as lists."""
+    """Return a table as it is stored: with dictionaries as values, and lists as lists."""
     columns = []
     for field in schema:
         column = table[field.name]
         if pa.types.is_list(field.type):
             texts = column.cast(pa.string())
             split = pc.split_pattern(texts, _BETWEEN)
-            # (No text at all between the separators is an empty list, not a list of one empty text.)
+            # (An empty text is an empty list, not a list with one empty text.)
             column = pc.if_else(pc.equal(texts, ""), pa.scalar([], pa.list_(pa.string())), split)
         columns.append(column.cast(field.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 class _Column:
-    """A column of a key: for each row the number of its value, 0 for null."""
+    """A column of a key, with the number of its value for each row; 0 for null."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self.codes, self._values = codes_of(column)
@@ -130,7 +133,7 @@ class _Column:
         return pa.DictionaryArray.from_arrays(pa.array(codes - 1, mask=codes == 0), self._values)
 
     def hashes(self) -> Numbers:
-        """By number, a number that depends on the value alone."""
+        """Return, by number of the value, a hash that depends only on the value."""
         values = self._values.cast(pa.string()).to_pylist()
         return np.array(
             [0, *(zlib.crc32(text.encode()) if text is not None else 0 for text in values)], np.int64
@@ -138,7 +141,7 @@ class _Column:
 
 
 def _numbered(columns: Sequence[_Column]) -> Numbers:
-    """For each row a number that rows with the same key have in common."""
+    """Return for each row a number that is equal for rows with the same key."""
     ids, count = columns[0].codes.astype(np.int64), columns[0].count
     for column in columns[1:]:
         if column.count == 1:
@@ -153,9 +156,9 @@ def _numbered(columns: Sequence[_Column]) -> Numbers:
 
 
 def _renumbered(ids: Numbers) -> tuple[NDArray[np.int32], int]:
-    """(the same rows have the same number, counted from 0 in the order in which they come; how many there are).
+    """Return dense numbers for ids, from 0 in the order of their first occurrence, and how many there are.
 
-    Arrow's hashing takes an eighth of the time that sorting would.
+    Arrow's hashing takes an eighth of the time of sorting.
     """
     found = pa.array(ids).dictionary_encode()
     return found.indices.to_numpy(), len(found.dictionary)
@@ -169,7 +172,7 @@ def _buckets(hashes: Sequence[Numbers], buckets: int) -> Numbers:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Numbers:
-    """Null as 0."""
+    """Return a column as 64-bit numbers, with null as 0."""
     values = np.empty(len(column), np.int64)
     begin = 0
     for chunk in column.chunks:

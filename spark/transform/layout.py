@@ -1,9 +1,9 @@
-"""Where each thing of an island is drawn on the map of the fleet: relative to the middle of its island,
-whose edge is at 1. Pure.
+"""Computes the positions of things on the map of the fleet, relative to the centre of their island, whose edge
+is at 1. Pure.
 
-Not every thing is drawn: of an island that has more than :data:`MOST_OF_ISLAND` only those that hang together
-with the most others, and of the whole map no more than :data:`MOST_DRAWN`, the largest islands first. While
-more than half of an island is what it was, that stays where it was, so that people find it again.
+Not every thing is drawn: of an island with more than :data:`MOST_OF_ISLAND` things only those with the most
+neighbours, and on the whole map at most :data:`MOST_DRAWN`, the largest islands first. While more than half of
+an island's things were drawn before, these stay in place, so that users find them again.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ import rustworkx as rx
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-#: Things of one island that are drawn, and of all islands: more than a few hundred points nobody can tell apart.
+#: Things that are drawn of one island, and of all islands, at most: users cannot distinguish more than a few
+#: hundred points.
 MOST_OF_ISLAND = 300
 MOST_DRAWN = 800
 
-#: Lines that begin at one thing: a Topic that everybody uses has thousands.
+#: Lines that begin at one thing, at most: a Topic with very many users would have thousands.
 MOST_LINES = 40
 
-#: How often all things are moved towards those that they hang together with, and what makes it the same each time.
+#: The number of iterations of the layout, and its random seed, which makes it reproducible.
 ROUNDS, SEED = 60, 17
 
-#: How far from the middle a thing is at most.
+#: The largest distance of a thing from the centre.
 EDGE = 0.88
 
-#: Turned by it again and again, nothing comes to lie behind anything else.
+#: Positions that are successively rotated by this angle spread evenly.
 GOLDEN_ANGLE = pi * (3 - sqrt(5))
 
 Numbers = NDArray[np.int64]
@@ -39,7 +40,7 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A thing that is drawn. ``lines``: the numbers of the drawn things that follow from it."""
+    """A thing that is drawn. ``lines``: the numbers of the drawn things that have to move with it."""
 
     number: int
     x: float
@@ -48,7 +49,7 @@ class Drawn:
 
 
 def neighbours_of(edges: csr_array) -> Numbers:
-    """How many others each thing hangs together with directly, whichever way."""
+    """Return the number of direct neighbours of each thing, in either direction."""
     either = (edges + edges.T).tocsr()
     return np.diff(either.indptr).astype(np.int64)
 
@@ -56,14 +57,17 @@ def neighbours_of(edges: csr_array) -> Numbers:
 def drawn_of(
     edges: csr_array, labels: Numbers, neighbours: Numbers, before: Mapping[int, Position]
 ) -> Iterator[Drawn]:
-    """:param edges: what follows from what, by the numbers of the things. :param labels: the island of each
-    thing. :param before: where things were drawn the last time.
+    """Yield the things that are drawn.
+
+    :param edges: which things have to move with which, by their numbers.
+    :param labels: the island of each thing.
+    :param before: the positions on the last map.
     """
     left = MOST_DRAWN
     for members in _by_size(labels):
         if left <= 0:
             return
-        # (Stable: of things with as many neighbours the first ones.)
+        # (Stable: of things with equally many neighbours the first ones.)
         most = members[np.argsort(-neighbours[members], kind="stable")][: min(MOST_OF_ISLAND, left)]
         chosen = np.sort(most)
         left -= len(chosen)
@@ -75,7 +79,7 @@ def drawn_of(
 
 
 def _by_size(labels: Numbers) -> Iterator[Numbers]:
-    """The things of each island, the largest island first; of islands of one size the one with the first thing."""
+    """Yield the things of each island, the largest island first; of equally large ones that with the first thing."""
     if not len(labels):
         return
     order = np.argsort(labels, kind="stable")
@@ -86,8 +90,8 @@ def _by_size(labels: Numbers) -> Iterator[Numbers]:
 
 
 def _within(inner: csr_array, before: Sequence[Position | None]) -> list[Position]:
-    """Positions within a circle around 0 with radius 1. What hangs together attracts each other, all others
-    keep their distance.
+    """Return positions within a circle around 0 with radius 1. Connected things attract each other, all others
+    repel each other.
     """
     count = len(before)
     if count == 1:
@@ -109,19 +113,19 @@ def _within(inner: csr_array, before: Sequence[Position | None]) -> list[Positio
 
 
 def _on_ring(at: int, count: int) -> Position:
-    """Where a thing begins that was not drawn before: each somewhere else, and always there."""
+    """Return the initial position of a thing that was not drawn before: different for each, and deterministic."""
     angle, far = GOLDEN_ANGLE * at, 0.9 * sqrt((at + 0.5) / count)
     return (far * cos(angle), far * sin(angle))
 
 
 def _inside(x: float, y: float) -> Position:
-    """The same, or the nearest place within the circle."""
+    """Return the position, moved into the circle if it is outside."""
     far = max(1.0, hypot(x, y) / EDGE)
     return round(x / far, 4), round(y / far, 4)
 
 
 def _fitted(places: list[Position]) -> list[Position]:
-    """The same within a circle of radius 1, with some room to its edge."""
+    """Scale positions to a circle of radius 1, with some room to its edge."""
     middle_x = sum(x for x, _ in places) / len(places)
     middle_y = sum(y for _, y in places) / len(places)
     far = max(hypot(x - middle_x, y - middle_y) for x, y in places) or 1.0

@@ -1,7 +1,8 @@
-"""Where the islands lie on the map of the fleet: circles beside each other, the largest ones in the middle. Pure.
+"""Computes the positions of the islands on the map of the fleet: circles beside each other, the largest ones in
+the middle. Pure.
 
-An island that was there before stays where it was, unless one that has grown needs the place: people look for
-what they know where it was.
+An island of the last map stays in place, unless one that has grown needs the place, so that users find it
+again.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-#: Islands that get a place of their own; smaller ones are counted together.
+#: Islands that get a place, at most; smaller ones are only counted.
 MOST_ISLANDS = 400
 
-#: Between two islands, in radii of an island of one thing. Half of it is room to grow: the other islands stay
-#: meanwhile.
+#: The gap between two islands, in radii of an island of one thing. Half of it is room to grow without moving
+#: others.
 BETWEEN = 0.8
 
-#: Places that are tried at once.
+#: Places that are tested at once.
 _TRIED = 512
 
-#: What tells a thing from others in its pair: its kind, its AppID and its names.
+#: The identity of a thing in its pair: its kind, its AppID and its names.
 Named = tuple[str, str, tuple[str, ...]]
 
 Points = NDArray[np.float64]
@@ -31,7 +32,7 @@ Points = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """A place on the map. The area is that of ``things`` islands of one thing, whose radius is 1."""
+    """A place on the map. Its area is proportional to the number of things; the radius for one thing is 1."""
 
     x: float
     y: float
@@ -40,8 +41,8 @@ class Circle:
 
 @dataclass(frozen=True)
 class Before:
-    """The map that was published last, by pair: where things were drawn on their islands, and the circles of
-    these by what is in their midst.
+    """The last published map, by pair: the positions of things on their islands, and the circles of islands by
+    the thing in their centre.
     """
 
     things: Mapping[str, Mapping[Named, tuple[float, float]]]
@@ -49,7 +50,8 @@ class Before:
 
 
 def radius_of(things: int) -> float:
-    """
+    """Return the radius of an island with so many things.
+
     >>> radius_of(1), radius_of(100)
     (1.0, 10.0)
     """
@@ -57,10 +59,10 @@ def radius_of(things: int) -> float:
 
 
 def packed(islands: Iterable[tuple[int, int]], before: Mapping[int, Circle]) -> dict[int, Circle]:
-    """The place of each island that gets one, by its number.
+    """Return the place of each island that gets one, by its number.
 
-    :param islands: (number, how many things it has), the largest first. :param before: where the island was,
-        by its number now.
+    :param islands: (number, number of things), the largest first.
+    :param before: the last place of islands, by their current number.
 
     >>> packed([(7, 4), (8, 1)], {})[7]
     Circle(x=0.0, y=0.0, r=2.0)
@@ -81,7 +83,8 @@ def packed(islands: Iterable[tuple[int, int]], before: Mapping[int, Circle]) -> 
         was = before.get(number)
         if was is not None and _free(np.array([[was.x, was.y]]), r, taken(), BETWEEN / 2)[0]:
             take(number, was.x, was.y, r)
-    # Where the search has ended for islands of a size: before it there is no room for others of that size either.
+    # Where the search for an island of each radius has ended: before it there is no room for others of that
+    # radius.
     ended: dict[float, int] = {}
     for number, r in largest:
         if number not in found:
@@ -91,7 +94,7 @@ def packed(islands: Iterable[tuple[int, int]], before: Mapping[int, Circle]) -> 
 
 
 def _nearest(r: float, taken: Sequence[Points], begin: int) -> tuple[float, float, int]:
-    """(x and y of the first free place of a spiral around the middle, its number there)."""
+    """Return x and y of the first free place on a spiral around the middle, and its number on the spiral."""
     step = max(0.5, r / 4)
     while True:
         numbers = np.arange(begin, begin + _TRIED)
@@ -105,7 +108,7 @@ def _nearest(r: float, taken: Sequence[Points], begin: int) -> tuple[float, floa
 
 
 def _free(places: Points, r: float, taken: Sequence[Points], between: float = BETWEEN) -> NDArray[np.bool_]:
-    """Whether a circle of radius ``r`` has room at each of some places."""
+    """Return whether a circle of radius ``r`` has room, for each of some places."""
     xs, ys, rs = taken
     if not len(xs):
         return np.ones(len(places), bool)

@@ -1,5 +1,5 @@
-"""What was seen of each pair together with what is known of it, as one table a pair: some things are no sum
-of parts. Pure.
+"""Combines the observed uses and the registry of each pair into one group of rows, for results that cannot be
+computed from parts of a pair. Pure.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from pyspark.sql import functions as F
 
 from spark.schemas import REGISTRY
 
-#: What stands in ``what`` of a use that was seen.
+#: The value of ``what`` for an observed use.
 SEEN = "seen"
 
 
 def by_pair(uses: DataFrame, registry: DataFrame) -> GroupedData:
-    """Rows of :data:`spark.schemas.REGISTRY`, also for uses: their client.id is the ``name``. What belongs to
-    no pair is left out.
+    """Return rows of :data:`spark.schemas.REGISTRY`, also for uses (their client.id is the ``name``), grouped
+    by pair. Rows without a pair are left out.
 
-    :param uses: with pair, appid, client_id, kind and resource.
+    :param uses: rows with pair, appid, client_id, kind and resource.
     """
     seen = uses.select(
         "pair", F.lit(SEEN).alias("what"), "appid", F.col("client_id").alias("name"), "kind", "resource"

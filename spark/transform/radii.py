@@ -1,4 +1,4 @@
-"""The blast radius of every node of a fleet, as the plan of a switch would find it. Pure; no Spark."""
+"""Computes the blast radius of every node of a fleet, as the plan of a switch would. Pure; no Spark."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from spark.transform.layout import Position, drawn_of, neighbours_of
 def node_rows(
     fleet: Fleet, before: Mapping[tuple[str, str, tuple[str, ...]], Position] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of :data:`spark.schemas.NODES_DRAWN`, in the order of the nodes.
+    """Yield rows of :data:`spark.schemas.NODES_DRAWN`, in the order of the nodes.
 
-    :param before: where nodes were drawn the last time, by kind, AppID and names.
+    :param before: the positions of nodes on the last map, by kind, AppID and names.
     """
     graphs = {d: AccessGraph(fleet.uses, fleet.documents, fleet.instances, d) for d in Dimension}
     sizes = {d: _sizes(graph, fleet) for d, graph in graphs.items()}
@@ -55,7 +55,7 @@ def node_rows(
 
 
 def _sizes(graph: AccessGraph, fleet: Fleet) -> dict[str, np.ndarray[Any, Any]]:
-    """By target, how many nodes move with each; who is there already pulls in nothing."""
+    """Return, by target, how many nodes move with each; nodes that are already there pull in none."""
     return {
         target: radius_sizes(
             graph.cut(partial(is_on, fleet, target), there_by_default=fleet.default == target)[0]
@@ -65,7 +65,7 @@ def _sizes(graph: AccessGraph, fleet: Fleet) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _clusters_of_groups(fleet: Fleet) -> dict[str, str]:
-    """Where the members of each group are, if all are on one cluster."""
+    """Return the cluster of each group whose members are all on one cluster."""
     found: dict[str, set[str]] = {}
     for use in fleet.uses:
         if use.kind == GROUP:
@@ -76,8 +76,8 @@ def _clusters_of_groups(fleet: Fleet) -> dict[str, str]:
 
 
 def _cluster_of(node: Node, fleet: Fleet, places: Mapping[tuple[str, str], str]) -> str:
-    """Where an identity is bound; a Topic is on the cluster that it is mirrored from, a group where its
-    members are; else the pair's default.
+    """Return a node's cluster: that of an identity's binding, that from which a Topic is mirrored, or that of a
+    group's members; else the pair's default.
     """
     found = places.get((node.kind, node.names[0])) if node.identity is None else fleet.cluster_of(node)
     return found if found in fleet.clusters else fleet.default

@@ -1,4 +1,4 @@
-"""What is known of a fleet besides what was seen, as the functions over whole fleets take it. Pure."""
+"""Builds the registry: the data about a fleet besides its observed uses, for functions over whole fleets. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from spark.schemas import CRITICAL, REGISTRY
 
 
 def registry(inputs: Inputs) -> DataFrame:
-    """:data:`spark.schemas.REGISTRY`.
+    """Return :data:`spark.schemas.REGISTRY`.
 
-    Rights are those of the pair's default cluster: a switch back, which asks the other one, meets the same
-    unless rights have drifted apart, which is a finding.
+    Rights are those of the pair's default cluster. A switch back, which asks the other one, finds the same
+    rights unless they have drifted apart, which is a finding.
     """
     parts = (
         _rows(inputs.pairs, "pair", names=F.array("first", "second", "default")),
@@ -32,7 +32,7 @@ def registry(inputs: Inputs) -> DataFrame:
 
 
 def _rights(inputs: Inputs) -> DataFrame:
-    """(A right to all Topics says nothing about what its user does.)"""
+    """Return the rights that name Topics. (A right to all Topics does not show what its user does.)"""
     default = inputs.pairs.select("pair", F.col("default").alias("cluster"))
     return (
         allowed_topics(inputs, of_users(inputs)).where("named").join(default, ["pair", "cluster"]).distinct()

@@ -1,4 +1,4 @@
-"""Who uses what, and what hangs together: facts → edges, nodes, sharing degrees. Pure."""
+"""Facts → edges (uses), nodes with their radii, islands, and sharing degrees. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from spark.transform.radii import node_rows
 
 
 def lately(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
-    """The facts that count as use: seen within the window before the end of the newest day."""
+    """Return the facts that count as use: those seen within the window that ends with the newest day."""
     return _within(facts, newest, window_days).where(F.col("kind").isin(*USES))
 
 
 def listings(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
-    """Who has asked for all Topics within the window."""
+    """Return the requests for all Topics within the window."""
     return _within(facts, newest, window_days).where(F.col("kind") == LISTING)
 
 
@@ -37,7 +37,7 @@ def _within(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
 
 
 def edges(facts: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.EDGES`: facts without host, library and settings."""
+    """Return :data:`spark.schemas.EDGES`: facts without host, library and settings."""
     return (
         facts.groupBy("pair", "appid", "client_id", "kind", "resource", "cluster")
         .agg(
@@ -51,10 +51,11 @@ def edges(facts: DataFrame) -> DataFrame:
 
 
 def sharing(facts: DataFrame, nodes: DataFrame, applications: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.SHARING`: how many use each AppID, and how many things move with it at most.
+    """Return :data:`spark.schemas.SHARING`: how many clients, hosts and applications use each AppID, and its
+    largest radii.
 
-    :param nodes: :data:`spark.schemas.NODES`. :param applications: :data:`spark.schemas.APPLICATIONS`; an
-        AppID that is not among them is one application's.
+    :param nodes: :data:`spark.schemas.NODES`.
+    :param applications: :data:`spark.schemas.APPLICATIONS`; a missing AppID has one application.
     """
     is_group = F.col("kind") == "group"
     used = facts.groupBy("pair", "appid").agg(
@@ -78,12 +79,12 @@ def sharing(facts: DataFrame, nodes: DataFrame, applications: DataFrame) -> Data
 
 
 def nodes(edges: DataFrame, registry: DataFrame, before: Before | None = None) -> DataFrame:
-    """:data:`spark.schemas.NODES_DRAWN`: what would move with each thing, and where it is drawn.
+    """Return :data:`spark.schemas.NODES_DRAWN`: the radii of each thing, and its position on the map.
 
-    One pair is worked off by one task, as one graph: a radius is no sum of parts. (A million edges take a
-    gigabyte.) What belongs to no pair that the registry knows is left out.
+    One task processes one pair as one graph, because a radius cannot be computed from parts. (A million edges
+    take a gigabyte.) Uses of pairs that are not in the registry are left out.
 
-    :param before: the map of the run before.
+    :param before: the map of the previous run.
     """
     were = before.things if before else {}
 
@@ -108,14 +109,12 @@ def _node_rows(rows: pa.Table, before: Mapping[str, Mapping[Named, Position]]) -
 
 
 def marks(nodes: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.MARKS`: those that are drawn."""
+    """Return :data:`spark.schemas.MARKS`: the things that are drawn."""
     return nodes.where("x IS NOT NULL").select(*MARKS.names)
 
 
 def islands(nodes: DataFrame, before: Before | None = None) -> DataFrame:
-    """:data:`spark.schemas.ISLANDS`. (They are laid out beside each other where all of them are known, at the
-    driver.)
-    """
+    """Return :data:`spark.schemas.ISLANDS`. (The driver computes their layout, because it needs all of them.)"""
     kind = F.col("kind")
     middle = F.max(F.struct("neighbours", (-F.col("number")).alias("first"), "kind", "appid", "names"))
     found = (
@@ -145,7 +144,7 @@ def islands(nodes: DataFrame, before: Before | None = None) -> DataFrame:
 
 
 def _place(rows: list[dict[str, Any]], circles: Mapping[Named, Circle]) -> None:
-    """Say of each island where its circle is. (What is in the midst of an island tells which one it was.)"""
+    """Set the circle of each island. (The thing in its centre identifies an island on the last map.)"""
     were = {row["island"]: circles[_name_of(row)] for row in rows if _name_of(row) in circles}
     found = packed(((row["island"], row["things"]) for row in rows), were)
     for row in rows:

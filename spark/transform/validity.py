@@ -1,4 +1,4 @@
-"""Which reports make no sense, and why. Pure; over Arrow tables whose texts are dictionaries."""
+"""Finds invalid reports, and the reasons. Pure; over Arrow tables whose texts are dictionaries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from hadash.lake.access import KINDS
 from spark.transform.grouping import codes_of
 
-#: A clock may be wrong by so much before what it says is not believed.
+#: How far a time may be in the future before it counts as wrong.
 CLOCK_TOLERANCE = timedelta(hours=24)
-#: More than anybody counts in one report: what is beyond would break the sums.
+#: The largest count in one report: larger ones would break the sums.
 MOST = 2**53
-#: Characters of a name. Kafka has shorter limits for Topics (249) and none for client.ids.
+#: Characters of a name, at most. Kafka has a lower limit for Topics (249) and none for client.ids.
 LONGEST_NAME = 4000
 
 NAMES = ("appid", "client_id", "kind", "resource", "cluster", "host", "library", "version")
@@ -27,9 +27,10 @@ Truths = NDArray[np.bool_]
 
 
 def wrong(reports: pa.Table, came_by: datetime) -> dict[str, Truths]:
-    """By reason, which rows have it. A row may have several: the first is the one to say.
+    """Return, by reason, which rows have it. A row may have several reasons: the first one is reported.
 
-    :param reports: its texts dictionary-encoded. :param came_by: when the last of them was there.
+    :param reports: the reports, with dictionary-encoded texts.
+    :param came_by: the time by which all of them had arrived.
     """
     first, last = reports["first_seen"], reports["last_seen"]
     latest = pa.scalar(came_by + CLOCK_TOLERANCE, pa.timestamp("ms", tz="UTC"))
@@ -49,7 +50,7 @@ def wrong(reports: pa.Table, came_by: datetime) -> dict[str, Truths]:
 
 
 def reasons_of(found: dict[str, Truths], rows: int) -> pa.Array:
-    """For each row the first reason, or null."""
+    """Return the first reason of each row, or null."""
     places = np.full(rows, -1, np.int32)
     for number, holds in reversed(list(enumerate(found.values()))):
         places[holds] = number
@@ -66,14 +67,14 @@ def _is_too_long(text: str) -> bool:
 
 
 def _texts(column: pa.ChunkedArray, holds: Callable[[str], bool], of_null: bool) -> Truths:
-    """Asked of each text once, however many rows have it."""
+    """Return for each row whether ``holds`` is true of its text; it is called once for each different text."""
     codes, values = codes_of(column)
     answers = np.array([of_null, *(holds(text) for text in values.to_pylist())], bool)
     return answers[codes] if answers.any() else np.zeros(len(codes), bool)
 
 
 def _truths(column: pa.ChunkedArray) -> Truths:
-    """(Where one of the two that were compared is missing, it does not hold.)"""
+    """Return a comparison's results, with null (a compared value is missing) as ``False``."""
     return pc.fill_null(column, False).to_numpy()
 
 

@@ -1,6 +1,4 @@
-"""What to register first, for each pair: facts and what is known → advice, with the hosts on which the
-clients run. Pure.
-"""
+"""Facts and registry → advice what to register first, for each pair, with the hosts of the clients. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ from spark.transform.advice import advise
 from spark.transform.fleet import NoPair, fleet_of
 from spark.transform.pairwise import SEEN, by_pair
 
-#: Steps for each pair at most: more than anybody does before the next run.
+#: Steps for each pair, at most: more than users do before the next run.
 MOST = 20
-#: Where fewer Topics and groups than this move together, nobody has to be advised.
+#: Where fewer Topics and groups than this move together, no advice is needed.
 LEAST_RADIUS = 10
 
-#: What stands in ``what`` of an AppID whose client.ids do not last.
+#: The value of ``what`` for an AppID whose client.ids change.
 CHANGING = "changing"
 
 
@@ -35,10 +33,11 @@ def advice(
     most: int = MOST,
     least_radius: int = LEAST_RADIUS,
 ) -> DataFrame:
-    """:data:`spark.schemas.ADVICE`.
+    """Return :data:`spark.schemas.ADVICE`.
 
-    :param facts: those that count as use.
-    :param lasting: pair and appid of those whose client.ids last; ``None`` for all. The others cannot be registered.
+    :param facts: the facts that count as use.
+    :param lasting: pair and appid of AppIDs whose client.ids do not change; ``None`` for all. Others cannot be
+        registered.
     """
     known = registry
     if lasting is not None:
@@ -93,6 +92,6 @@ def _with_hosts(steps: DataFrame, facts: DataFrame) -> DataFrame:
         .groupBy("pair", "place")
         .agg(F.array_sort(F.collect_set("host")).alias("hosts"))
     )
-    # What was declared and never seen runs nowhere that is known.
+    # For clients that were only declared, no host is known.
     found = steps.join(hosts, ["pair", "place"], "left").withColumn("hosts", F.coalesce("hosts", F.array()))
     return found.select(*ADVICE.names).orderBy("pair", "place")

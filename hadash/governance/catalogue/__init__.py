@@ -1,8 +1,8 @@
-"""The rules of governance: what each is called, how bad what it finds is, how that is said, what to do, and
-where it comes from. Pure.
+"""The rules of governance: each one's name, severity, sentences, remedy and source. Pure.
 
-What a rule looks at stands elsewhere: over a whole fleet in the module of the same name in ``spark/rules/``, over the
-clients of one switch in :mod:`hadash.governance.findings`. The page of all rules is made of this.
+The checks themselves are elsewhere: over a whole fleet in the module of the same name in ``spark/rules/``, over
+the clients of one switch in :mod:`hadash.governance.findings`. The page of all rules is built from this
+package.
 """
 
 from __future__ import annotations

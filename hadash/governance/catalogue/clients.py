@@ -1,4 +1,4 @@
-"""Rules about what clients are, and how they are set."""
+"""Rules about clients and their configuration."""
 
 from __future__ import annotations
 

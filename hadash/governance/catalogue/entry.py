@@ -1,4 +1,4 @@
-"""What is said of a rule, and the names of all of them."""
+"""The description of a rule, and the names of all rules."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from hadash.sentences import Sentence
 
 
 class Severity(StrEnum):
-    """How bad it is if nothing is done."""
+    """How bad a finding is if nothing is done."""
 
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
 
 
-#: What a finding adds to the score of its AppID and of its pair: two of a kind are as bad as one and a bit of the next.
+#: Points that a finding adds to the score of its AppID and of its pair: high 10, medium 4, low 1.
 WEIGHTS = {Severity.HIGH: 10, Severity.MEDIUM: 4, Severity.LOW: 1}
 
 
 class About(StrEnum):
-    """What a finding is about: ``name`` of a finding is one of these. (What is the AppID's has an AppID besides.)"""
+    """What a finding is about: its ``name`` is the name of one of these. (A finding of an AppID has that, too.)"""
 
     PAIR = "pair"
     CLUSTER = "cluster"
@@ -35,7 +35,7 @@ class About(StrEnum):
 class Code(StrEnum):
     """The name of a rule, in pages, the API and tables."""
 
-    # who is who
+    # identity
     SHARED_APPID = "appid-shared"
     NAMELESS = "client-without-instanceid"
     CHANGING = "instanceid-changes"
@@ -66,7 +66,7 @@ class Code(StrEnum):
     SESSION_BOUNDS = "session-timeout-out-of-bounds"
     SKEWED = "skewed-assignment"
     CLIENT_VERSION = "client-far-behind-engine"
-    # what is known
+    # declared and seen uses
     NEVER_SEEN = "declared-never-seen"
     NOT_DECLARED = "seen-not-declared"
     BYPASS = "gateway-bypassed"
@@ -86,12 +86,12 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One rule. ``evidence`` is a template with the values that the rule has found.
+    """One rule. ``evidence`` is a template that is filled with the values of a finding.
 
-    ``holds`` says when there is a finding, with the figures that decide, so that a person can check one.
-    ``measure`` is the value of the evidence that says how much of it there is, for a rule whose findings can
-    get worse; empty for one whose findings cannot. ``of_switch`` is what is said of all clients together that
-    one switch moves; ``None`` for rules that do not look at these.
+    ``holds`` says when there is a finding, with the deciding figures, so that a person can check it.
+    ``measure`` names the value of the evidence that says how large the finding is; it is empty for a rule
+    whose findings cannot get worse. ``of_switch`` is the template for all clients that one switch moves;
+    ``None`` for rules that do not look at these.
     """
 
     code: Code
@@ -111,16 +111,16 @@ class Entry:
 
     @property
     def looks_at_clusters(self) -> bool:
-        """Whether it can say nothing about a pair of which a cluster did not answer."""
+        """Whether the rule cannot judge a pair when one of its clusters did not answer."""
         return self.code in _OF_CLUSTERS
 
     @property
     def looks_at_mirrors(self) -> bool:
-        """Whether it can say nothing about a mirror of which nobody knows how it is."""
+        """Whether the rule cannot judge a mirror whose state is not known."""
         return self.code in _OF_MIRRORS
 
 
-#: The rules that look at what clusters say of themselves, besides at what was seen.
+#: The rules that need data from the clusters themselves, besides the uses that were seen.
 _OF_CLUSTERS = frozenset(
     {
         Code.SUPER_USER,
@@ -143,5 +143,5 @@ _OF_CLUSTERS = frozenset(
     }
 )
 
-#: The rules about how a mirror is, which its Connect and both clusters say.
+#: The rules about the state of a mirror, which its Connect and both clusters report.
 _OF_MIRRORS = frozenset({Code.OVER_RPO, Code.STALLED})

@@ -1,27 +1,32 @@
-"""The figures that decide whether there is a finding. The page of all rules shows them."""
+"""The thresholds that decide whether there is a finding. The page of all rules shows them."""
 
-#: How many times as much of it there has to be as there was when it came up (or was last said to be worse),
-#: for a finding to have got worse. ``WORSE_BY``: how much more at least, in what its rule counts: two
-#: partitions instead of one are not much.
+#: A finding has got worse when its measure is at least ``WORSE_TIMES`` as large as when it was opened (or last
+#: reported as worse), and at least ``WORSE_BY`` larger, in the unit that its rule counts: two partitions
+#: instead of one are not much worse.
 WORSE_TIMES, WORSE_BY = 1.5, 2
-#: Topics of one InstanceID, beyond which it drags along too many others.
+#: Topics of one InstanceID, at most: with more, too many others have to move with it.
 MANY_TOPICS = 10
-#: Names of one application that each came and went on one of so many days.
+#: Fewest client.ids of one application that were each seen on a single day only, of the newest
+#: ``CHANGING_DAYS`` days.
 CHANGING_NAMES, CHANGING_DAYS = 5, 7
-#: Days of the newest ones on which an AppID has to be seen on both clusters: a switch leaves it on both for one.
+#: An AppID has to be seen on both clusters on ``BOTH_DAYS`` of the newest ``BOTH_OF_DAYS`` days: a switch
+#: leaves it on both for one day.
 BOTH_DAYS, BOTH_OF_DAYS = 2, 3
-#: Topics that an AppID may use and does not, beyond which its rights are too wide: one may be for a release to come.
+#: Topics that an AppID may use and does not, at most: with more its rights are too wide. (Some may be for a
+#: coming release.)
 UNUSED_TOPICS = 3
-#: Days on none of which a declared use was seen: a month, and some for a job that is late or does not run on holidays.
+#: Days after which a declared use counts as never seen: a month, and a few more for a job that is late or does
+#: not run on holidays.
 UNSEEN_DAYS = 35
-#: How much of a day a mirror may be over the RPO or unknown, in percent.
+#: Percent of a day for which a mirror may be over the RPO or unknown.
 OVER_RPO_PERCENT = 1.0
-#: Minutes for which a mirror may get later and later, and how much of that time it has to have got later by,
-#: in percent.
+#: A mirror is stalled when within ``STALLED_MINUTES`` its lag grows by at least ``STALLED_PERCENT`` percent of
+#: that time.
 STALLED_MINUTES, STALLED_PERCENT = 10, 90
-#: Changes of the controller within a day.
+#: Changes of the controller within a day that are a finding.
 CONTROLLER_CHANGES = 3
-#: How many partitions one member has more than another, and how many times as many.
+#: An assignment is skewed when one member has at least ``SKEW_PARTITIONS`` more partitions than another, and at
+#: least ``SKEW_TIMES`` as many.
 SKEW_PARTITIONS, SKEW_TIMES = 2, 2
-#: Major versions that a Java client may be behind its engine.
+#: Major versions that a Java client may be behind its engine, at most.
 MAJORS_BEHIND = 1

@@ -1,4 +1,4 @@
-"""Rules about who is who."""
+"""Rules about identities: AppIDs, InstanceIDs and groups."""
 
 from __future__ import annotations
 

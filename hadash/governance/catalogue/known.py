@@ -1,4 +1,4 @@
-"""Rules about what is known of clients, and how."""
+"""Rules about the difference between declared and seen uses, and about clients that bypass the Gateway."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Where rules come from: pages of ours, and what others have published."""
+"""The sources of the rules: hadash's own documentation, and publications of others."""
 
 SWITCHING, GATEWAY, PIPELINE = "docs/switching.md", "docs/gateway.md", "docs/pipeline.md"
 OWN_CLUSTERS = "docs/own-clusters.md"
 IDENTITY = "docs/architecture.md"
-#: What DiDi, whose engine ours is compatible with, asks of users of its high availability, and of those who share one.
+#: The rules that DiDi, with whose engine hadash is compatible, sets for users of its high availability, and for
+#: shared users.
 RULES_OF_HA, SHARED_USERS = "DiDi Kafka HA: rules for its use", "DiDi Kafka HA: shared users"

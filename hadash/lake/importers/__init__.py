@@ -1,1 +1,1 @@
-"""Access reports of others, read into the lake."""
+"""Imports access reports of other sources into the lake."""

@@ -1,7 +1,8 @@
-"""Access reports as a CSV file: a head with the names of the columns, then a line for each. Pure.
+"""Reads access reports from a CSV file: a line with the names of the columns, then a line for each report.
+Pure.
 
-What a line must say is who used what, where and when (:data:`REQUIRED`); the other columns of a report may be
-there. A line that cannot be read is put aside with its reason, and the others count.
+The columns in :data:`REQUIRED` must be there (who used what, where and when); the other columns of a report are
+optional. A line that cannot be read is put aside with its reason, and the others count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hadash.lake.quarantine import Unreadable
 
 REQUIRED = ("appid", "kind", "resource", "cluster", "last_seen")
 
-#: What a file may say; who reports it is the file itself.
+#: The columns that a file may have; its reporter is the file itself.
 COLUMNS = tuple(name for name in SCHEMA.names if name not in ("gateway", "source"))
 
 _NUMBERS = ("acks", "session_timeout_ms", "requests", "records", "bytes")
@@ -25,15 +26,15 @@ _TRUTHS = ("idempotent", "transactional", "member")
 _TIMES = ("first_seen", "last_seen")
 _YES, _NO = ("true", "1", "yes", "是"), ("false", "0", "no", "否")
 
-#: What a cell may say instead of a number, as Kafka does.
+#: Words that Kafka allows instead of a number.
 _ACKS = {"all": -1}
 
 
 def parse(content: bytes, file_name: str) -> Imported:
-    """What a file says.
+    """Return the reports in a file.
 
-    :param file_name: it is named as who reports.
-    :raises ImportRefused: nothing of it can be read.
+    :param file_name: the name of the reporter.
+    :raises ImportRefused: the file as a whole cannot be read.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -87,7 +88,7 @@ def _read(found: Imported, head: list[str], cells: list[str], separator: str, fi
 
 
 def _value(name: str, cell: str) -> Any:
-    """:raises ValueError: with a sentence for the person."""
+    """Return the value of a cell. :raises ValueError: with a sentence for the user."""
     if not cell:
         if name in REQUIRED:
             raise ValueError(f"{name} is empty.")

@@ -1,4 +1,4 @@
-"""What an importer makes of something that came from outside."""
+"""The result of an importer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hadash.lake.store import Store
 
 
 class ImportRefused(ValueError):
-    """Nothing of it can be imported; the message says why, and what to do."""
+    """An input cannot be imported at all; the message says why, and what to do."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """Rows of :data:`hadash.lake.access.SCHEMA`, and what no row could be made of."""
+    """Rows of :data:`hadash.lake.access.SCHEMA`, and the parts that could not be read."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
@@ -30,11 +30,11 @@ class Imported:
 
 
 def put_imported(store: Store, reporter: str, content: bytes, imported: Imported) -> str:
-    """Into the lake, as one batch that is named after its content: the same content imported again is the same batch.
+    """Write an import to the lake, as one batch that is named after its content: importing the same content
+    again gives the same batch. Return the batch's name, without its folder.
 
-    What could not be read is put aside with the reasons. It lies in the hour of its newest report, or in this
-    one: of what says it is from the future nobody would look at the days before. The batch's name, without
-    its folder.
+    Unreadable parts are put aside with the reasons. The batch is in the folder of the hour of its newest
+    report, or of the current hour if that time is in the future: jobs would not read that folder in time.
 
     :raises OSError: the lake cannot be written to.
     """

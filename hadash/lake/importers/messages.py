@@ -1,10 +1,9 @@
-"""Access reports as records of a Kafka Topic: one record is one batch, as JSON. Pure.
+"""Reads access reports from records of a Kafka Topic: one record is one batch, as JSON. Pure.
 
 ``{"reporter": "gateway-1", "batch": 1763744400000, "reports": [{"appid": "shop", …}, …]}``. A report has the
-columns of
-:data:`hadash.lake.access.SCHEMA` by their names, its times in milliseconds. ``batch`` is when the batch was
-    made, in milliseconds; together with ``reporter`` it names the batch, which may come again (Kafka delivers
-    at least once) and counts once.
+columns of :data:`hadash.lake.access.SCHEMA` by their names, with times in milliseconds. ``batch`` is the time
+in milliseconds when the batch was made; together with ``reporter`` it names the batch, which may come again
+(Kafka delivers at least once) and counts once.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from hadash.lake.quarantine import Unreadable
 
 @dataclass(slots=True)
 class Message:
-    """One batch: what it is called, when it was made, and what is in it."""
+    """One batch: its name, the time when it was made, and its content."""
 
     name: str
     moment: datetime
@@ -31,9 +30,9 @@ class Message:
 
 
 def parse(value: bytes) -> Message:
-    """What one record says.
+    """Return the batch in one record.
 
-    :raises ImportRefused: it is no batch at all.
+    :raises ImportRefused: it is not a batch.
     """
     try:
         return _parse(value)
@@ -46,7 +45,7 @@ def _parse(value: bytes) -> Message:
         said = json.loads(value)
         reporter, batch, reports = said["reporter"], said["batch"], said["reports"]
         moment = _moment(batch)
-        reporter.encode()  # half a character names nobody
+        reporter.encode()  # refuses lone surrogates
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
         raise ImportRefused("It is no batch of access reports: reporter, batch, reports.") from None
     if not reporter or not isinstance(reports, list):
@@ -64,14 +63,14 @@ def _parse(value: bytes) -> Message:
 
 
 def _row(report: Any, reporter: str) -> dict[str, Any]:
-    """:raises ValueError: with a sentence for the person."""
+    """Return the row of a report. :raises ValueError: with a sentence for the user."""
     if not isinstance(report, dict):
         raise ValueError("A report is an object.")
     row: dict[str, Any] = {"gateway": reporter}
     for name, value in report.items():
         index = SCHEMA.get_field_index(name)
         if index < 0 or value is None:
-            continue  # a column of a later version
+            continue  # no value, or a column of a later version
         kind = SCHEMA.field(index).type
         try:
             row[name] = _moment(value) if pa.types.is_timestamp(kind) else pa.scalar(value, kind).as_py()

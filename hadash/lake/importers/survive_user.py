@@ -1,9 +1,9 @@
-"""The connection reports of DiDi's brokers: ``POST …/heartbeat/survive-user?clusterId=1&brokerId=3`` every
-five minutes. Pure.
+"""Reads the connection reports of DiDi's brokers: ``POST …/heartbeat/survive-user?clusterId=1&brokerId=3``
+every five minutes. Pure.
 
-The body names who is connected, by Topic: ``{"produce": {"<topic>":
-["<appId>#<ip>:<port>#<version>#<clientId>#<ms>"]}, "fetch": {…}}``. An AppID and a client.id may hold ``#``
-themselves, so an entry is read from its address, which cannot.
+The body has the connected clients by Topic: ``{"produce": {"<topic>":
+["<appId>#<ip>:<port>#<version>#<clientId>#<ms>"]}, "fetch": {…}}``. An AppID and a client.id may contain ``#``,
+so an entry is split at its address, which cannot.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _ENTRY = re.compile(
     re.DOTALL,
 )
 
-#: What the brokers write for somebody whom they do not know; there is nothing to be learnt from it.
+#: The brokers' AppID for a client that they do not know; such entries are ignored.
 UNKNOWN = "unknown"
 
 
 def parse(body: bytes, pair: str, cluster: str, broker: str) -> Imported:
-    """What one report says.
+    """Return the reports in one body.
 
-    :param cluster: the name of the cluster whose id the report has.
-    :raises ImportRefused: it is no such report at all.
+    :param cluster: the name of the cluster whose id the request has.
+    :raises ImportRefused: it is not such a body.
     """
     try:
         said = json.loads(body)

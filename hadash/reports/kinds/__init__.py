@@ -1,4 +1,4 @@
-"""What stands in each kind of report. Each builder asks once for all that it needs, and tells how old it is."""
+"""Builds each kind of report. A builder queries its data once, and says how old they are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hadash.reports.models import Kind
 from hadash.reports.recipients import View
 from hadash.reports.report import Report
 
-#: (what the reader sees, now, the report's own page, what it is about) → the report, in the language and zone
-#: that are active.
+#: (the reader's view, now, the URL of the report's page, the key that it is about) → the report in the active
+#: language and zone.
 Builder = Callable[[View, datetime, str, str], Report]
 
 BUILDERS: dict[Kind, Builder] = {
@@ -24,7 +24,7 @@ BUILDERS: dict[Kind, Builder] = {
     Kind.DUE: due.build,
 }
 
-#: The jobs of the pipeline whose figures a kind tells; none for one that tells of what hadash knows by itself.
+#: The jobs of the pipeline whose figures a kind contains; none for a kind with only hadash's own data.
 FIGURES: dict[Kind, tuple[Run.Job, ...]] = {
     Kind.POSTURE: posture.JOBS,
     Kind.RISKS: risks.JOBS,

@@ -1,5 +1,5 @@
-"""How many of the clients can be moved by themselves: for everybody by owner, and for each owner what is
-theirs and what to do about it.
+"""The report on InstanceID coverage: how many clients can be moved by themselves, in total and by owner, and
+for each owner their own clients and what to do about them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, 
 #: The jobs that make its figures.
 JOBS = (Run.Job.COVERAGE, Run.Job.TOPOLOGY)
 
-#: AppIDs and owners that stand in the mail; a click shows the others.
+#: AppIDs and owners in the mail, at most; a link shows the others.
 SHOWN = 15
-#: Names of clients in one cell.
+#: Names of clients in one cell, at most.
 NAMED = 5
 
 
@@ -59,7 +59,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
 
 
 def _owned(view: View) -> Q:
-    """The rows of the owner's AppIDs. (One of the same name in another pair may be somebody else's.)"""
+    """Return the filter for the owner's AppIDs. (The same name in another pair may have another owner.)"""
     by_pair: dict[str, list[str]] = defaultdict(list)
     found = AppID.objects.filter(pair__name__in=view.pairs, owner=view.owner)
     for pair, name in found.values_list("pair__name", "name"):
@@ -178,7 +178,7 @@ def _to_do(view: View, seen: int) -> Section:
         Heading(_("Not registered"), is_number=True),
         Heading(_("client.ids"), share=4),
     ]
-    # (Only the first AppIDs of the work list have been looked at that closely.)
+    # (Radii are computed only for the first AppIDs of the work list.)
     with_radius = any(each.before is not None for each in shown)
     if with_radius:
         columns.append(Heading(_("Moves together"), is_short=True))

@@ -1,5 +1,5 @@
-"""What somebody has to do soon: approvals that run out, old Topics that are about to be removed, accepted
-risks that count again, and declarations that nothing was seen of.
+"""The report on what is due: approvals that expire, old Topics that are about to be removed, accepted risks
+that will count again, and declarations that were not seen.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch
 
-#: How far ahead it looks.
+#: How far ahead the report looks.
 AHEAD = timedelta(days=14)
-#: What is due within that time is marked.
+#: Entries that are due within this time are marked.
 SOON = timedelta(days=2)
-#: Rows of each table.
+#: Rows of each table, at most.
 SHOWN = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One thing with the moment at which it is over. ``whose``: AppID, scope or pair."""
+    """One entry with the time when it ends. ``whose``: the AppID, scope or pair."""
 
     at: datetime
     what: str
@@ -83,7 +83,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         ),
         _unseen(pairs),
     ]
-    # Whether an accepted risk is still there is what the last run has found; all else is as it is now.
+    # Whether an accepted risk is still open was found by the last run; all other data are current.
     as_of = parts.published_at(Run.Job.RISK) if acceptances else now
     stale = parts.stale(as_of, now)
     return Report(
@@ -130,7 +130,7 @@ def _soonest(found: Iterator[Due]) -> list[Due]:
 
 
 def _section(title: str, every: Sequence[Due], now: datetime, url: str, csv_name: str, empty: str) -> Section:
-    """:param url: of the page that has all of them."""
+    """Return the section of some entries. :param url: the page that has all of them."""
     rows = [
         (
             Cell(parts.moment(due.at), tone=Tone.NOTICE if due.at <= now + SOON else Tone.PLAIN),
@@ -201,7 +201,7 @@ def _acceptances(pairs: Sequence[str], now: datetime) -> Iterator[Due]:
 
 
 def _unseen(pairs: Sequence[Pair]) -> Section:
-    """(Declarations have no end of their own: those that no client has borne out lately are told.)"""
+    """Return the section of declarations that no client was lately seen to use. (Declarations do not expire.)"""
     rows: list[Sequence[Cell]] = []
     total = 0
     for pair in pairs:

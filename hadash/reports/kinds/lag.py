@@ -1,4 +1,4 @@
-"""How far the mirrors were behind within a week, and how much of the time within the RPO."""
+"""The report on mirror lag: the lag of the mirrors within a week, and the share of time within the RPO."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ from hadash.switching.policy import rpos
 JOBS = (Run.Job.LAG,)
 
 DAYS = 7
-#: Mirrors that stand in the mail, the worst first.
+#: Mirrors in the mail, at most, the worst first.
 SHOWN = 15
-#: Mirrors that the verdict names.
+#: Mirrors that the verdict names, at most.
 NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A mirror's samples of a week: those within the RPO, over it, and those in which nobody could know the lag."""
+    """A mirror's week: the numbers of samples within the RPO, over it, and with an unknown lag, and the lag in
+    seconds.
+    """
 
     pair: str
     mirror: str
@@ -46,8 +48,8 @@ class Week:
 
     @property
     def attained(self) -> float | None:
-        """Percent of the time in which it is known to have been within the RPO. What is not known was not
-        within it; ``None`` when nothing is known at all.
+        """The percentage of samples within the RPO. Unknown samples count as not within it; ``None`` when all
+        are unknown.
         """
         return _attained([self])
 
@@ -82,7 +84,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
 
 
 def weeks_of(rows: Sequence[LagDay]) -> list[Week]:
-    """Each mirror's days together, the worst first; a mirror of which nothing is known is worse than any."""
+    """Return the weeks of the mirrors, the worst first; a mirror without known samples comes before all others."""
     by_mirror: dict[tuple[str, str], list[LagDay]] = defaultdict(list)
     for row in rows:
         by_mirror[row.pair, row.mirror].append(row)
@@ -104,7 +106,8 @@ def weeks_of(rows: Sequence[LagDay]) -> list[Week]:
 
 
 def _attained(weeks: Sequence[Week]) -> float | None:
-    """
+    """Return the percentage of all samples within the RPO; ``None`` when all are unknown.
+
     >>> weeks = [Week("main", "a", 3, 0, 1, 1.0, 2.0), Week("main", "b", 0, 0, 9, None, None)]
     >>> _attained(weeks[:1]), _attained(weeks[1:]), round(_attained(weeks) or 0, 1)
     (75.0, None, 23.1)
@@ -128,7 +131,7 @@ def _said(weeks: Sequence[Week], all_of_it: float | None) -> list[str]:
 
 
 def _share(percent: float) -> str:
-    """Never 100 when something is missing.
+    """Return a percentage as text; "100" only for exactly 100.
 
     >>> _share(100.0), _share(99.996), _share(81.25)
     ('100', '99.99', '81.25')

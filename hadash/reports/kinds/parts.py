@@ -1,6 +1,4 @@
-"""What several kinds of reports say in the same words: how old the figures are, whose they are, and how a
-figure has changed.
-"""
+"""The parts that several kinds of reports share: the age of figures, subjects, and figures with their change."""
 
 from __future__ import annotations
 
@@ -18,27 +16,28 @@ from hadash.inventory.models import Pair
 from hadash.presentation.posture import Trend
 from hadash.reports.report import Figure, Tone
 
-#: Findings of this weight and more are marked.
+#: Findings of at least this weight are marked.
 HIGH_WEIGHT = WEIGHTS[Severity.HIGH]
 
 
 def pairs_named(names: Iterable[str]) -> list[Pair]:
+    """Return the pairs with these names and their clusters, by name."""
     return list(
         Pair.objects.filter(name__in=names).select_related("first", "second", "default").order_by("name")
     )
 
 
 def published_at(*jobs: Run.Job) -> datetime | None:
-    """Of when the figures are: of the oldest of the runs that made them; ``None`` when one of them has never been."""
+    """Return the time of figures: that of the oldest of the jobs' last runs; ``None`` when one was never
+    published.
+    """
     moments = [_as_of(selectors.published(job)) for job in jobs]
     known = [moment for moment in moments if moment is not None]
     return min(known) if len(known) == len(moments) else None
 
 
 def _as_of(run: Run | None) -> datetime | None:
-    """Until when a run knows of anything: jobs publish hour by hour also when what they read has not come for
-    a week.
-    """
+    """Return the time of a run's input: jobs publish every hour even when no new input has come for a week."""
     if run is None or run.ended_at is None:
         return None
     moments = [run.ended_at]
@@ -50,7 +49,7 @@ def _as_of(run: Run | None) -> datetime | None:
 
 
 def stale(as_of: datetime | None, now: datetime) -> str:
-    """Why figures are not today's, in a sentence; empty when they are."""
+    """Return a sentence that says why figures are not current; empty when they are."""
     if as_of is None:
         return _("Not all jobs have published yet: what is missing here is not known.")
     hours = (now - as_of).total_seconds() / 3600
@@ -61,12 +60,13 @@ def stale(as_of: datetime | None, now: datetime) -> str:
 
 
 def subject(whose: Iterable[str], parts: Sequence[str], told_stale: str = "") -> str:
-    """The verdict in one line: "main: 3 new risks, coverage 81 % (+2)"."""
+    """Return the verdict in one line: "main: 3 new risks, coverage 81 % (+2)"."""
     said = f"{', '.join(whose)}: {', '.join(parts)}"
     return _("[old figures] %(subject)s") % {"subject": said} if told_stale else said
 
 
 def generated(pairs: Iterable[Pair]) -> str:
+    """Return a sentence that names the generated ones among some pairs; empty if there are none."""
     names = [pair.name for pair in pairs if pair.generated]
     return (
         _("Pair %(names)s is generated: its figures are made up.") % {"names": ", ".join(names)}
@@ -76,17 +76,20 @@ def generated(pairs: Iterable[Pair]) -> str:
 
 
 def day(at: datetime | None) -> str:
-    """In the reader's zone."""
+    """Return the date in the reader's zone."""
     return timezone.localtime(at).strftime("%Y-%m-%d") if at is not None else "–"
 
 
 def moment(at: datetime | None) -> str:
-    """To the minute, in the reader's zone."""
+    """Return the time in the reader's zone, to the minute."""
     return timezone.localtime(at).strftime("%Y-%m-%d %H:%M") if at is not None else "–"
 
 
 def figure(label: str, trend: Trend, unit: str, url: str, better: str) -> Figure:
-    """A figure with its change. :param better: whether a larger one is ``"up"``, or a smaller one ``"down"``."""
+    """Return a figure with its change.
+
+    :param better: ``"up"`` if a larger value is better, ``"down"`` if a smaller one is.
+    """
     if trend.now is None:
         return Figure(label, "?", says=_("not known"), url=url)
     change = trend.change or 0

@@ -1,5 +1,5 @@
-"""How the fleet stands today: whether each pair can be switched, the figures with their change, what is new
-and what is worst.
+"""The report on the posture of the fleet: whether each pair can be switched, figures with their change, and new
+findings.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from hadash.reports.report import Cell, Heading, Line, Picture, Report, Section,
 #: The jobs that make its figures.
 JOBS = (Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK, Run.Job.LAG)
 
-#: Reasons of a pair, and findings, that stand in the mail; a click shows the others.
+#: Reasons of a pair, and findings, in the mail, at most; a link shows the others.
 REASONS_SHOWN, FINDINGS_SHOWN = 3, 8
-#: What counts as new.
+#: Findings opened within this time count as new.
 NEW_WITHIN = timedelta(days=1)
 
 _TONES = {

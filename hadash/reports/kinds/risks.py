@@ -1,4 +1,6 @@
-"""What has become of the risks within a week: which are new, which have come up again or got worse, which are gone."""
+"""The report on risk changes within a week: new risks, those that were opened again, that got worse, and that
+were resolved.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from hadash.reports.report import Cell, Heading, Line, Picture, Report, Section,
 JOBS = (Run.Job.RISK,)
 
 WEEK = timedelta(days=7)
-#: Rows of each table; a click shows the others.
+#: Rows of each table, at most; a link shows the others.
 SHOWN = 12
 
 
@@ -158,7 +160,11 @@ def _listed(
     empty: str,
     show: str = "open",
 ) -> Section:
-    """:param at: the column that says when. :param show: what the page of all findings shows the rest by."""
+    """Return the section of some findings.
+
+    :param at: the column with the time.
+    :param show: the filter of the page of all findings that shows the rest.
+    """
     ordered = found.order_by(order, "pair", "code", "appid", "name")
     rows = [
         (

@@ -1,5 +1,5 @@
-"""The record of a switch that has ended: what came of it, how long its clients waited, and what proves that
-nothing was lost.
+"""The record of a switch that has ended: its outcome, how long its clients waited, and the proof that nothing
+was lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hadash.switching.execution.pauses import Pause, kept_pauses
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import StageRecord, Switch
 
-#: Rows of the proof, pauses and lines of the log in the mail; its page has all.
+#: Rows of the proof, pauses and lines of the log in the mail, at most; its page has all.
 PROOF_SHOWN, PAUSES_SHOWN, LOG_SHOWN = 12, 10, 12
 
 _TONES = {Status.SUCCEEDED: Tone.FINE, Status.ROLLED_BACK: Tone.NOTICE}
@@ -37,11 +37,15 @@ _RESULTS = {
 
 
 class NoSuchSwitch(LookupError):
-    """It is gone, or belongs to a pair that the reader may not see."""
+    """A switch does not exist, or belongs to a pair that the reader may not see."""
 
 
 def build(view: View, now: datetime, url: str, about: str = "") -> Report:
-    """:param about: key of the switch. :raises NoSuchSwitch: there is none for this reader."""
+    """Build the record of a switch.
+
+    :param about: the key of the switch.
+    :raises NoSuchSwitch: it does not exist for this reader.
+    """
     switch = (
         Switch.objects.filter(key=about, pair__name__in=view.pairs)
         .select_related("pair", "source", "target", "requested_by", "decided_by")
@@ -128,7 +132,7 @@ def _who(switch: Switch, approvals: Sequence[Any]) -> Section:
 
 
 def _pauses(pauses: Sequence[Pause], address: str) -> Section:
-    """:param address: of the page that has all of them."""
+    """Return the section of pauses. :param address: the page that has all of them."""
     shown = pauses[:PAUSES_SHOWN]
     title = _("Pauses of clients, the longest first")
     if not shown:

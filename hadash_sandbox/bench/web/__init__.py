@@ -1,1 +1,1 @@
-"""``make bench-web``: hadash's pages and API beside fleets of a thousand to a hundred thousand AppIDs."""
+"""``make bench-web``: measures hadash's pages and API with fleets of a thousand to a hundred thousand AppIDs."""

@@ -1,6 +1,7 @@
-"""``python -m hadash_sandbox.bench.web.addresses``: every page and list of the API with an address of this
-installation, and how many questions to the database each takes. Beside a demo with a generated fleet, in its
-environment; JSON, by name.
+"""``python -m hadash_sandbox.bench.web.addresses VIEWER ADMINISTRATOR``: lists every page and every list of the API.
+
+It runs beside a demo with a generated fleet, in its environment, and prints JSON: by name, the address, the user, the
+status, and the number of database queries.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from urllib.parse import urlencode
 
 import django
 
-#: Pages that have an address without more ado.
+#: Pages with a fixed address.
 PLAIN = {
     "overview": "",
     "AppIDs": "appids/",
@@ -40,7 +41,7 @@ LISTS = (
     "runs/", "people/", "audit/", "drafts/", "governance-rules/", "tables/coverage/over-time/",
 )  # fmt: skip
 
-#: How the names of pages begin that draw up a plan before they are shown.
+#: Prefix of the names of pages that build a plan before they are shown.
 PREVIEW = "request"
 
 
@@ -67,7 +68,7 @@ def _addresses() -> dict[str, str]:
     found = {**PLAIN, **{f"API {path}": f"api/v1/{path}" for path in LISTS}}
     found |= {f"table {name}": f"governance/tables/{name}/" for name in TABLES}
     found |= {f"API table {name}": f"api/v1/tables/{name}/" for name in TABLES}
-    # An AppID in the midst of what hangs together, and one with the most clients.
+    # An AppID that shares Topics, and the one with the most clients.
     run, before, *_older = Run.objects.filter(job="topology", state="published").order_by("-pk")
     island = Island.objects.filter(run=run, pair=pair.name).order_by("-things").first()
     assert island is not None
@@ -134,7 +135,7 @@ def _measured(username: str, addresses: dict[str, str]) -> dict[str, dict[str, A
     client.force_login(User.objects.get(username=username))
     found: dict[str, dict[str, Any]] = {}
     for name, path in addresses.items():
-        client.get(f"/{path}")  # (what is remembered for the next one is no question of a page)
+        client.get(f"/{path}")  # (fills caches, whose queries do not count)
         with CaptureQueriesContext(
             connection,
         ) as asked:

@@ -1,4 +1,4 @@
-"""Part ``browser``: when somebody can use a page in Chromium, and how smoothly the map of the fleet moves."""
+"""Part ``browser``: measures when a page can be used in Chromium, and how smoothly the map of the fleet moves."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hadash_sandbox.bench.web.pages import VIEWER
 from hadash_sandbox.demo import Demo
 from hadash_sandbox.errors import SandboxError
 
-#: Times that each page is opened. Scripts and styles are in the browser's cache from the second time on, as
-#: of who works with it.
+#: How often each page is opened. From the second time on, scripts and styles are in the browser's cache, as for a
+#: regular user.
 TURNS = 5
 #: Goals: milliseconds until a page can be used, and frames a second while the map is moved.
 GOAL_MS, GOAL_MAP_MS, GOAL_FRAMES = 1500.0, 3000.0, 30.0
 MAP = "island map"
-#: Milliseconds of moving the map, and how far.
+#: Milliseconds in which the map is moved, and pixels.
 PAN_MS, PAN_PIXELS = 2000, 300
 
-#: Chromium as on a server without a screen: everything is drawn by the processor.
+#: Options of Chromium on a machine without a screen: everything is drawn by the processor.
 _FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -31,8 +31,7 @@ _FLAGS = (
     "--disable-component-update",
 )
 
-#: Milliseconds since the page was asked for, when all of it has loaded, the charts that can be seen are
-#: drawn, and nothing is left to do.
+#: Milliseconds from the request of a page until it has loaded, the visible charts are drawn, and the browser is idle.
 _USABLE = """() => new Promise((done) => {
   const seen = (box) => { const at = box.getBoundingClientRect(); return at.top < innerHeight && at.bottom > 0 && at.height > 0; };
   const drawn = () => [...document.querySelectorAll("[data-chart]")].filter(seen).every((box) => box.querySelector(".main-svg"));
@@ -41,7 +40,7 @@ _USABLE = """() => new Promise((done) => {
   look();
 })"""
 
-#: Frames that are drawn within so many milliseconds, as one each second.
+#: Frames a second, counted within so many milliseconds.
 _FRAMES = """(ms) => new Promise((done) => {
   const begin = performance.now();
   let frames = 0;
@@ -52,7 +51,10 @@ _FRAMES = """(ms) => new Promise((done) => {
 
 @contextmanager
 def signed_in(demo: Demo, username: str = VIEWER) -> Iterator[Page]:
-    """:raises SandboxError: there is no Chromium."""
+    """A page of Chromium in which ``username`` is signed in.
+
+    :raises SandboxError: Chromium is not installed.
+    """
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         raise SandboxError("Chromium is not installed: make browser installs it.")
@@ -71,7 +73,10 @@ def signed_in(demo: Demo, username: str = VIEWER) -> Iterator[Page]:
 
 
 def measure(demo: Demo, report: Report, appids: int, paths: Mapping[str, str]) -> None:
-    """:param paths: addresses by the name of the page."""
+    """Measure pages, and the moving of the map, at one size of the fleet.
+
+    :param paths: addresses by the name of the page; one is :data:`MAP`.
+    """
     with signed_in(demo) as page:
         for name, path in paths.items():
             took = []
@@ -98,7 +103,7 @@ def measure(demo: Demo, report: Report, appids: int, paths: Mapping[str, str]) -
 
 
 def _pan(page: Page, address: str, report: Report, appids: int) -> None:
-    """Move the map with the mouse, and count what is drawn meanwhile."""
+    """Move the map with the mouse, and count the frames that are drawn meanwhile."""
     page.goto(address)
     page.evaluate(_USABLE)
     box = page.locator("[data-chart]").first.bounding_box()

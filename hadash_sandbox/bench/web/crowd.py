@@ -1,5 +1,7 @@
-"""``python -m hadash_sandbox.bench.web.crowd``: fills a real pair with AppIDs that exist in tables and rules
-only, so that whoever asks for a switch there asks in a large fleet. Beside a demo, in its environment.
+"""``python -m hadash_sandbox.bench.web.crowd``: makes a real pair large, with AppIDs that have no clients.
+
+They exist in tables and in rules only, so that a switch of the pair is planned in a large fleet. This program runs
+beside a demo, in its environment.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from typing import Any
 
 import django
 
-#: Rules in one request to a cluster: brokers with ZooKeeper need some milliseconds for each, and hadash waits
-#: for seconds.
+#: Rules in one request to a cluster: brokers with ZooKeeper need some milliseconds for each, and hadash waits for some
+#: seconds only.
 RULES_AT_ONCE = 200
-#: Times that one request is made.
+#: How often one request is made, at most.
 ATTEMPTS = 5
 
 
@@ -56,8 +58,9 @@ def main() -> int:
 
 
 def _patiently(act: Callable[[], object]) -> None:
-    """(A broker that has a hundred thousand rules pauses now and then for longer than hadash waits. The same
-    rules again are the same rules.)
+    """Call ``act``, again while the cluster is unavailable: it has to be idempotent.
+
+    A broker with a hundred thousand rules pauses at times for longer than hadash waits.
     """
     from hadash.kafka.errors import ClusterUnavailable
 
@@ -71,7 +74,7 @@ def _patiently(act: Callable[[], object]) -> None:
 
 
 def _rules(appids: list[str]) -> Iterator[list[object]]:
-    """Two for each AppID: it may read and write what begins with its name."""
+    """Rules that allow each AppID to read and write Topics with its name as prefix, in parts for one request each."""
     from hadash.kafka.values import Acl
 
     rules = [

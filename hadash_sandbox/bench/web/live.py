@@ -1,4 +1,4 @@
-"""Part ``live``: when somebody can use the page of a switch that runs, with its picture of real clients."""
+"""Part ``live``: measures when the page of a running switch, with its picture of real clients, can be used."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hadash_sandbox.demo import Demo
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 
-#: The switch that is looked at, there and back.
+#: The switches that are watched, there and back.
 APPID, INSTANCE, TARGETS = "shop", "shop-stock", ("west", "east")
-#: Times that its page has to have been opened while it runs. One switch takes some seconds.
+#: How often the page has to be opened while a switch runs, at least. One switch takes some seconds.
 NEEDED = 5
 
-#: Milliseconds since the page was asked for, when all of it has loaded, the picture is drawn, and nothing is
-#: left to do; or that it never was.
+#: Milliseconds from the request of the page until it has loaded, the picture is drawn, and the browser is idle; an
+#: error when the picture is not drawn.
 _USABLE = """(limit) => new Promise((done, fail) => {
   const look = () => {
     if (document.readyState === "complete" && document.querySelector("#picture svg *")) requestIdleCallback(() => done(performance.now()), { timeout: 1000 });
@@ -27,19 +27,19 @@ _USABLE = """(limit) => new Promise((done, fail) => {
   };
   look();
 })"""
-#: Milliseconds after which a page that is not drawn never will be.
+#: Milliseconds after which a page counts as not drawn.
 LIMIT_MS = 30_000
 
 
 def measure(demo: Demo, report: Report) -> None:
-    """Two real switches, opened again and again from the approval to the end."""
+    """Make two real switches, and open their page again and again from the approval to the end."""
     operator = Person(demo.url, "olga", demo.password)
     approver = Person(demo.url, "arne", demo.password)
     took: list[float] = []
     with signed_in(demo, "olga") as page, ThreadPoolExecutor(1) as aside:
         for target in TARGETS:
             key = operator.request(APPID, INSTANCE, target, "to be looked at")
-            _open(page, demo, key)  # (scripts and styles are in the cache of who works with it)
+            _open(page, demo, key)  # (puts scripts and styles into the cache, as for a regular user)
             approval = aside.submit(approver.approve, key)
             while (status := _status(operator, key)) in ("awaiting_approval", "approved", "running"):
                 ms = _open(page, demo, key)

@@ -1,6 +1,4 @@
-"""Part ``pages``: how long the server takes for each page and list, how many bytes it sends, and how often it
-asks the database.
-"""
+"""Part ``pages``: measures the server's time, the bytes, and the database queries of each page and list."""
 
 from __future__ import annotations
 
@@ -20,21 +18,21 @@ from hadash_sandbox.demo import ROOT, Demo
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 
-#: Who looks: somebody who works with most pages, and the one who may see the people.
+#: Users: one who may see most pages, and one who may see the people.
 VIEWER, ADMINISTRATOR = "olga", "ada"
-#: Times that each page is asked for; the first one is not counted.
+#: How often each page is requested, besides a first time that is not counted.
 TURNS = 40
 #: Goals at the largest size.
 GOAL_MS, GOAL_KIB = 200.0, 300.0
-#: The same of pages that draw up a plan: as of a preview.
+#: The time goal of pages that build a plan, as a preview does.
 GOAL_PREVIEW_MS = 1000.0
-#: Questions by which a page may differ between fleets: a table that is empty in one of them is not asked about.
+#: Queries by which a page may differ between fleets: some follow only if a table is not empty.
 GOAL_QUERIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One page. ``kib``: as they go over the network."""
+    """One page: milliseconds, KiB as they go over the network, and database queries."""
 
     p50: float
     p95: float
@@ -43,7 +41,10 @@ class Measured:
 
 
 def addresses(demo: Demo) -> dict[str, dict[str, Any]]:
-    """See :mod:`hadash_sandbox.bench.web.addresses`."""
+    """All addresses of a demo, see :mod:`hadash_sandbox.bench.web.addresses`.
+
+    :raises SandboxError: they could not be found.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "hadash_sandbox.bench.web.addresses", VIEWER, ADMINISTRATOR],
         env={**demo.environment()},
@@ -59,7 +60,10 @@ def addresses(demo: Demo) -> dict[str, dict[str, Any]]:
 
 
 def measure(demo: Demo, report: Report, appids: int) -> dict[str, Measured]:
-    """Every page of a running demo, once that has come to rest."""
+    """Measure every page of a running demo, once the machine has come to rest; return the figures by page.
+
+    :raises SandboxError: a page answers with an error.
+    """
     found: dict[str, Measured] = {}
     people = {name: Person(demo.url, name, demo.password) for name in (VIEWER, ADMINISTRATOR)}
     every = addresses(demo)
@@ -91,7 +95,7 @@ def measure(demo: Demo, report: Report, appids: int) -> dict[str, Measured]:
 
 
 def judge(report: Report, measured: dict[int, dict[str, Measured]]) -> None:
-    """The goals, at the largest size; and that questions do not grow with it."""
+    """Add the goals: times and bytes at the largest size, and queries, which must not grow with the size."""
     largest = measured[max(measured)]
     size = f"at {max(measured):,} AppIDs"
     pages = {name: page for name, page in largest.items() if not name.startswith(f"{PREVIEW} for")}

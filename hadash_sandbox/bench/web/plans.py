@@ -1,6 +1,4 @@
-"""Part ``plans``: from a click to the preview that is drawn, and to the request that is made, in a real pair
-with very many AppIDs.
-"""
+"""Part ``plans``: measures previews, from the click until they are drawn, and requests, in a large real pair."""
 
 from __future__ import annotations
 
@@ -19,20 +17,19 @@ from hadash_sandbox.demo import ROOT, Demo
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 
-#: AppIDs whose preview is asked for, by chance, each right after something of it has changed; and requests
-#: that are made.
+#: Number of previews, of random AppIDs, each right after a change of the AppID; and number of requests.
 PREVIEWS, REQUESTS = 60, 10
 GOAL_SECONDS, GOAL_GIB = 1.0, 1.0
-#: Milliseconds after which the checks of a preview count as not answered: they end themselves before that.
+#: Milliseconds after which the checks of a preview count as not answered: their own time limit is shorter.
 CHECKED_MS = 60_000
-#: What the demo's world has in the same pair, with clients: its request is made and withdrawn.
+#: The switch of the demo's world, with clients, that is requested and cancelled in the same pair.
 APPID, INSTANCE, TARGET = "shop", "shop-stock", "west"
 
-#: Milliseconds after which a preview that is not drawn never will be.
+#: Milliseconds after which a preview counts as not drawn.
 DRAWN_MS = 60_000
 
-#: When the preview stands on the page, with its picture, since it was asked for. What stands there instead is
-#: the error.
+#: Milliseconds from the request of the preview until it is on the page with its picture. An error has the text that is
+#: on the page instead.
 _DRAWN = """([path, limit]) => new Promise((done, failed) => {
   const begin = performance.now();
   const part = document.createElement("div");
@@ -50,7 +47,10 @@ _DRAWN = """([path, limit]) => new Promise((done, failed) => {
 
 
 def fill(demo: Demo, appids: int) -> None:
-    """:raises SandboxError: the pair could not be filled."""
+    """Make the demo's pair large, see :mod:`hadash_sandbox.bench.web.crowd`.
+
+    :raises SandboxError: it failed.
+    """
     command = [sys.executable, "-m", "hadash_sandbox.bench.web.crowd", "--appids", str(appids)]
     done = subprocess.run(
         command, env={**demo.environment()}, cwd=ROOT, capture_output=True, text=True, check=False
@@ -60,6 +60,10 @@ def fill(demo: Demo, appids: int) -> None:
 
 
 def measure(demo: Demo, report: Report, appids: int) -> None:
+    """Measure previews, their checks, requests, and the memory of the web process.
+
+    :param appids: the AppIDs of the pair, for the names of tables and goals.
+    """
     operator = Person(demo.url, "olga", demo.password)
     known = [each["id"] for each in _appids(operator)]
     chance = random.Random(5)
@@ -67,7 +71,7 @@ def measure(demo: Demo, report: Report, appids: int) -> None:
     with signed_in(demo, "olga") as page:
         took, checked, too_many = [], [], 0
         page.goto(f"{demo.url}switches/request/?{urlencode({'appid': operator.appid(APPID)})}")
-        # The web process reads every binding once, after its start; from then on only what has changed.
+        # After its start the web process reads every binding once; from then on, only changed ones.
         report.row(table, what="waited for rest", median_s=round(await_rest(), 1))
         began = time.perf_counter()
         page.evaluate(_DRAWN, [_preview(known[0]), DRAWN_MS])
@@ -109,7 +113,10 @@ def _preview(appid: int) -> str:
 
 
 def _judge(report: Report, appids: int, what: str, took: list[float], needed: int) -> None:
-    """:param took: seconds from the click to what was asked for."""
+    """Add a row and a goal.
+
+    :param took: seconds from the click to the result.
+    """
     p95 = quantile(took, 0.95)
     report.row(
         f"plans in a pair of {appids:,} AppIDs",
@@ -125,7 +132,7 @@ def _judge(report: Report, appids: int, what: str, took: list[float], needed: in
 
 
 def _appids(person: Person) -> list[dict[str, int]]:
-    """Some thousand AppIDs of the pair."""
+    """The first thousand AppIDs of the pair, at most."""
     found: list[dict[str, int]] = []
     for page in range(1, 11):
         answer = person.call("GET", f"appids/?{urlencode({'pair': 'main', 'page': page, 'page_size': 100})}")
@@ -134,5 +141,5 @@ def _appids(person: Person) -> list[dict[str, int]]:
 
 
 def _change(person: Person, appid: int, number: int) -> None:
-    """One more InstanceID: the graph is another one."""
+    """Register one more InstanceID, which changes the graph."""
     person.call("POST", f"appids/{appid}/instances/", {"name": f"measured-{number}"})

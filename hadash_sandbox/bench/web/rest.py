@@ -1,4 +1,4 @@
-"""When a demo has come to rest."""
+"""Waits until a demo has come to rest."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import time
 
 import psutil
 
-#: A demo is at rest when it needs no more than so many percent of the machine for so many seconds; how long
-#: that is waited for.
+#: A demo is at rest when the machine is no busier than so many percent for so many seconds; and seconds to wait for
+#: that.
 REST_PERCENT, REST_SECONDS, REST_LIMIT_SECONDS = 25.0, 10.0, 180.0
 
 
 def await_rest() -> float:
-    """Seconds until the machine was idle but for what a demo always does: what has just started is still
-    looking at everything for the first time. One that never rests is measured as it is, and the seconds say
-    so.
+    """Wait until a demo that has just started does only its regular work; return the seconds that took.
+
+    After :data:`REST_LIMIT_SECONDS` a demo that does not rest is measured all the same, and the seconds tell.
     """
     began = time.monotonic()
     while psutil.cpu_percent(interval=REST_SECONDS) > REST_PERCENT:

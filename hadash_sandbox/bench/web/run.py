@@ -1,4 +1,4 @@
-"""Runs the parts, size after size: each on a demo of its own with a generated fleet of that size."""
+"""Runs the parts of ``make bench-web``, for each size on a demo of its own."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ _log = partial(print, flush=True)
 
 
 def bench_web(parts: Sequence[str] = (), sizes: Sequence[int] = (), keep: Path | None = None) -> int:
-    """Measure, print, write ``var/bench/web.json``; the exit code: 1 when a goal is missed.
+    """Measure, print, and write ``var/bench/web.json``; return the exit code, 1 when a goal is missed.
 
-    :param keep: where the demos' data stay; a generated fleet that is there already is not generated again.
+    :param parts: of :data:`PARTS`; the default is all.
+    :param sizes: AppIDs; the default is :data:`SIZES`.
+    :param keep: a folder in which the demos' data stay; a fleet that is there already is not generated again.
     """
     wanted, chosen = parts or PARTS, sorted(sizes or SIZES)
     path = (
@@ -51,7 +53,7 @@ def bench_web(parts: Sequence[str] = (), sizes: Sequence[int] = (), keep: Path |
 
 
 def _look_at_pages(report: Report, parts: Sequence[str], sizes: Sequence[int], folder: Path) -> None:
-    """Nothing else runs beside: no clients, no jobs."""
+    """Measure the parts ``pages`` and ``browser`` with generated fleets, without clients and jobs beside them."""
     measured = {}
     for size in sizes:
         _log(f"A fleet of {size:,} AppIDs ...")
@@ -67,8 +69,9 @@ def _look_at_pages(report: Report, parts: Sequence[str], sizes: Sequence[int], f
 
 
 def _ask(report: Report, parts: Sequence[str], size: int, folder: Path) -> None:
-    """Beside the demo's clients, whose switches are real. They write as in ``make demo``: as fast as they can
-    they would need a core, which is the web process's here.
+    """Measure the parts with real switches, beside the demo's clients.
+
+    The clients write at the rate of ``make demo``. At full speed they would need a core, which the web process needs.
     """
     with Demo(folder / f"ask-{size}", rate=DEMO_RATE, pace=Pace.RATE, log=_log) as demo:
         Trial(demo, _log).await_traffic()

@@ -1,6 +1,4 @@
-"""Part ``viewers``: many people watch one switch that runs. What the web process needs for it, and how late
-the last of them hears.
-"""
+"""Part ``viewers``: measures the web process while many viewers watch one switch, and the delay of the last of them."""
 
 from __future__ import annotations
 
@@ -20,9 +18,9 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 
 VIEWERS = 200
-#: Goals: processors of the web process while they watch, and seconds until the last one has heard of a stage.
+#: Goals: processors of the web process while they watch, and seconds until the last viewer has heard of a stage.
 GOAL_CORES, GOAL_SECONDS = 1.0, 1.0
-#: Seconds for all to be there, of watching before the switch runs, and until it has ended.
+#: Seconds for all viewers to join, seconds of watching before the switch runs, and seconds for the switch to end.
 JOIN_SECONDS, QUIET_SECONDS, END_SECONDS = 60.0, 10.0, 120.0
 #: The switch that they watch.
 APPID, INSTANCE, TARGET = "shop", "shop-carts", "west"
@@ -30,7 +28,10 @@ APPID, INSTANCE, TARGET = "shop", "shop-carts", "west"
 
 @dataclass
 class Heard:
-    """What the viewers have heard: by stage, how many seconds after it began each of them has."""
+    """The viewers' results: by stage, the seconds after its beginning at which each viewer heard of it.
+
+    ``joined`` and ``ended`` are the numbers of viewers that have joined, and that have heard the end.
+    """
 
     joined: int = 0
     ended: int = 0
@@ -38,7 +39,7 @@ class Heard:
 
 
 def measure(demo: Demo, report: Report) -> None:
-    """A real switch of the demo's world, watched."""
+    """Make a real switch of the demo's world, watched by :data:`VIEWERS` viewers."""
     operator = Person(demo.url, "olga", demo.password)
     approver = Person(demo.url, "arne", demo.password)
     key = operator.request(APPID, INSTANCE, TARGET, "to be watched by many")
@@ -89,7 +90,7 @@ async def _watch(
                     await asyncio.sleep(0.1)
                     for viewer in viewers:
                         if viewer.done():
-                            viewer.result()  # why it could not stay
+                            viewer.result()  # raises the error that ended it
             heard.delays.clear()
             quiet = await _cores(web, asyncio.sleep(QUIET_SECONDS))
             await asyncio.to_thread(begin)  # type: ignore[arg-type]
@@ -103,14 +104,14 @@ async def _watch(
 
 
 async def _cores(web: psutil.Process, wait: object) -> float:
-    """Processors that the web process has used while something was awaited."""
+    """The average number of processors that the web process used while ``wait`` was awaited."""
     before, began = sum(web.cpu_times()[:2]), time.monotonic()
     await wait  # type: ignore[misc]
     return (sum(web.cpu_times()[:2]) - before) / (time.monotonic() - began)
 
 
 async def _view(client: httpx.AsyncClient, key: str, heard: Heard) -> None:
-    """One viewer, to the end."""
+    """Run one viewer until the switch's stream ends."""
     known: set[str] = set()
     async with client.stream("GET", f"switches/{key}/stream/") as answer:
         answer.raise_for_status()
@@ -121,8 +122,7 @@ async def _view(client: httpx.AsyncClient, key: str, heard: Heard) -> None:
             if name != b"state":
                 continue
             now = time.time()
-            # (Two hundred browsers would read it each for themselves; here it is one process, so it reads
-            # what it needs.)
+            # (Two hundred browsers would each parse the whole event; this one process parses only what it needs.)
             told_first = data.partition(b', "now": ')[0]
             stages = json.loads(told_first + b"}")["stages"]
             new = {stage["stage"]: stage for stage in stages if stage["stage"] not in known}
@@ -135,9 +135,7 @@ async def _view(client: httpx.AsyncClient, key: str, heard: Heard) -> None:
 
 
 async def _events(answer: httpx.Response) -> AsyncIterator[tuple[bytes, bytes]]:
-    """(name, data) of each event. Of bytes: to find the lines of two hundred streams as text would cost more
-    than to send them.
-    """
+    """(name, data) of each event, as bytes: to split two hundred streams as text would cost more than to send them."""
     waiting = b""
     async for chunk in answer.aiter_raw():
         *whole, waiting = (waiting + chunk).split(b"\n\n")

@@ -21,8 +21,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Several clients of one version of Kafka's own library, as they are configured, in one JVM until SIGTERM.
  *
  * The first argument is the bootstrap address, the second a file with one client a line: role, topic, group and then its
- * configuration (name=value), all separated by tabs. It is compiled when it is started (java Clients.java), against whichever version is in the
- * class path: so it keeps to what all of them from 2.0 on have.
+ * configuration (name=value), all separated by tabs. The source is compiled at its start (java Clients.java), against the
+ * version in the class path, so it uses only what all versions from 2.0 on have.
  */
 public class Clients {
     private static final Duration LOOK = Duration.ofMillis(200);

@@ -1,5 +1,5 @@
-// What the clients of both JavaScript libraries share: what they are asked to do, and how they say what they did. The
-// same as bridge.go beside it.
+// Shared by the clients of both JavaScript libraries: reads what they are asked to do, and prints what they did. It is
+// the counterpart of bridge.go.
 
 export const options = JSON.parse(process.argv[2])
 options.password = process.env.CLIENT_PASSWORD
@@ -12,18 +12,18 @@ export function stopped () { return stopping }
 
 function say (line) { process.stdout.write(JSON.stringify(line) + '\n') }
 
-// Ends the process, as an application ends that does not know how to go on.
+// Ends the process, as an application does after an error that it cannot handle.
 export function fail (error) {
   console.error(error)
   process.exit(1)
 }
 
-// Says which records were acknowledged, or given up with an error.
+// Prints which records were acknowledged, or failed with an error.
 export function sent (numbers, error) {
   for (const n of numbers) say(error ? { n, error: String(error.message ?? error) } : { n })
 }
 
-// The value of record n's header: bytes that are no text.
+// The value of record n's header: bytes that are not valid text.
 export function headerOf (n) { return Buffer.concat([Buffer.from([0x00, 0xff]), valueOf(n)]) }
 
 // The value of record n.
@@ -32,7 +32,7 @@ export function valueOf (n) { return Buffer.from(String(n)) }
 // The key of record n.
 export function keyOf (n) { return Buffer.from(`${options.topic}/${n % options.keys}`) }
 
-// Says which record was read.
+// Prints which record was read.
 export function got (value, header) {
   if (!/^\d+$/.test(String(value))) {
     say({ n: null, damaged: `value ${JSON.stringify(String(value))}` })

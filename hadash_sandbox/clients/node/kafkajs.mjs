@@ -31,7 +31,7 @@ async function produce () {
 
 async function consume () {
   const consumer = kafka.consumer({ groupId: options.group })
-  // It starts again by itself after what it can retry; an application that hears of the rest ends.
+  // It restarts by itself after errors that it can retry; an application ends after all others.
   consumer.on(consumer.events.CRASH, ({ payload }) => { if (!payload.restart) fail(payload.error) })
   await consumer.connect()
   await consumer.subscribe({ topic: options.topic, fromBeginning: true })

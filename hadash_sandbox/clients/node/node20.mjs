@@ -1,7 +1,7 @@
-// What @platformatic/kafka takes from Node 22, for Node 20: imported before it.
+// A function of Node 22 that @platformatic/kafka needs, for Node 20. It has to be imported first.
 //
-// (Its versions for Node 20, all of 1, know METADATA 9 and later only, which a Gateway does not offer: see kinds.py. So
-// do those of 2 up to 2.7.)
+// (The versions of @platformatic/kafka for Node 20, all of 1, and those of 2 up to 2.7, know only METADATA 9 and later,
+// which a Gateway does not offer: see kinds.py.)
 
 Promise.withResolvers ??= function () {
   let resolve, reject

@@ -1,6 +1,5 @@
-"""Faults seeded from the sentences of the catalogue alone: a held-out set, which nobody who wrote the rules
-has tuned them on.
+"""Faults seeded only from the sentences of the catalogue: a held-out set, on which the rules were not tuned.
 
-Whoever adds to it reads :mod:`hadash.governance.catalogue` and what is recorded
-(:mod:`spark.fleet.recorded`), and neither ``spark/rules/`` nor ``spark/fleet/seeded_faults/``.
+Authors of this set read :mod:`hadash.governance.catalogue` and the recordings (:mod:`spark.fleet.recorded`),
+and neither ``spark/rules/`` nor ``spark/fleet/seeded_faults/``.
 """

@@ -1,4 +1,4 @@
-"""A fleet made of recorded reports and of a recorded snapshot, under other names; and what is seeded into it."""
+"""Builds a fleet from recorded reports and a recorded snapshot, under other names, and seeds faults into it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from hadash.lake.access import GATEWAY, SURVIVE_USER
 from spark.fleet.model import EVERY_DAY, Answer, Fact, Fleet
 from spark.fleet.recorded.clients import Client, Recording
 
-#: Hours before the newest snapshot of those that are kept: each has the samples of lag since the one before.
+#: The ages of the earlier snapshots, in hours before the newest one: each has the samples of lag since the one
+#: before.
 EARLIER_HOURS = (23, 18, 12, 6)
-#: Seconds between two samples of lag (HADASH_LAG_SAMPLE_SECONDS), and of mirrors with whose lag nothing is to
-#: happen: there are many.
+#: Seconds between two samples of lag (HADASH_LAG_SAMPLE_SECONDS), and for the many mirrors whose lag is not
+#: tested.
 SAMPLE_SECONDS, SPARSE_SECONDS = 60, 1200
-#: How much later than the first cluster's broker ids those of the second begin.
+#: The offset of the second cluster's broker ids.
 SECOND_IDS = 100
 
-#: What applications are called: names that have nothing to do with each other.
+#: The names of applications, which have nothing in common.
 _WORDS = (
     "ledger", "orders", "pricing", "billing", "search", "catalog", "shipping", "returns", "loyalty", "fraud", "kyc", "payroll",
     "tickets", "stock", "media", "alerts", "audit", "risk", "quotes", "claims", "leads", "mailer", "maps", "rates",
@@ -33,12 +34,12 @@ _TASKS = (
     "batch", "stream", "watch",
 )  # fmt: skip
 
-#: As a client of Kafka's own library names itself.
+#: The name with which Kafka's own library reports itself.
 JAVA = "apache-kafka-java"
 HIT_BY_10793 = ("2.5.0", "2.5.1", "2.6.0", "2.6.1", "2.7.0")
 DO_NOT_RETRY = (("kafka-python", "2.1.5"),)
 
-#: Clients with which nothing is wrong: a writer and a reader of each library.
+#: Clients without faults: a writer and a reader of each library.
 SOUND = (
     ("librdkafka.writes-safely", "librdkafka.reads-named"),
     ("java-3.9.2.writes-safely", "java-3.9.2.reads-named"),
@@ -50,7 +51,7 @@ WRITER, READER = SOUND[0]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two clusters; the first is the default, and where everything is active."""
+    """Two clusters; the first is the default, and the active one."""
 
     name: str
     first: str
@@ -67,16 +68,16 @@ class App:
 
 
 class NearMiss(NamedTuple):
-    """What may not be found, and why somebody might think so."""
+    """A finding that must not be made, and why it seems to be one."""
 
     answer: Answer
     why: str
 
 
 class HoldoutBuilder:
-    """Makes parts of a fleet. What is made is sound, unless it is told otherwise.
+    """Makes parts of a fleet, without faults by default.
 
-    :param seed: the same makes the same fleet.
+    :param seed: the same seed makes the same fleet.
     """
 
     def __init__(self, recording: Recording, seed: int = 1, newest_day: str = "2026-11-20") -> None:
@@ -91,26 +92,26 @@ class HoldoutBuilder:
         self._rights: set[tuple[str, ...]] = set()
 
     def number(self, of: str) -> int:
-        """1, 2, 3, … of each kind of thing."""
+        """Return 1, 2, 3, … for each kind of thing."""
         self._numbers[of] = self._numbers.get(of, 0) + 1
         return self._numbers[of]
 
-    # -- what there is to find ---------------------------------------------------------------------------------------
+    # -- expected findings ---------------------------------------------------------------------------------------
 
     def wrong(self, code: Code, pair: Pair | None, name: str, appid: str = "") -> None:
-        """This has to be found."""
+        """Note a finding that has to be made."""
         self.fleet.answer(code, pair.name if pair else "", name, appid)
 
     def looks_wrong(self, code: Code, pair: Pair | None, name: str, appid: str = "", *, why: str) -> None:
-        """This may not be found. :param why: what it looks like, and what it is."""
+        """Note a finding that must not be made. :param why: what it looks like, and what it is."""
         self.near_misses.append(NearMiss(Answer(code, pair.name if pair else "", appid, name), why))
 
     # -- clusters ------------------------------------------------------------------------------------------------------
 
     def pair(self, dialect: str = "native", **second: Any) -> Pair:
-        """Two clusters as the recorded ones, whose brokers ask for two replicas in sync.
+        """Add two clusters like the recorded ones, with min.insync.replicas=2 on their brokers.
 
-        :param second: other values of the second one's row.
+        :param second: other values for the second one's row.
         """
         number = self.number("pair")
         made = Pair(f"pair-{number}", f"east-{number}", f"west-{number}")
@@ -148,7 +149,7 @@ class HoldoutBuilder:
         return sorted(row["broker"] for row in self._recorded("brokers", recorded))
 
     def brokers(self, cluster: str) -> list[int]:
-        """Their ids."""
+        """Return the ids of a cluster's brokers."""
         return sorted(row["broker"] for row in self.fleet.find("brokers", cluster=cluster))
 
     def _earlier(self, hours: int, table: str) -> list[dict[str, Any]]:
@@ -164,8 +165,8 @@ class HoldoutBuilder:
         replicas: int | None = None,
         like: tuple[str, str] | None = None,
     ) -> None:
-        """A Topic on one cluster, with the configs and as many partitions and replicas as the recorded one
-        that it is ``like``.
+        """Add a Topic on one cluster, with the configs and the numbers of partitions and replicas of the
+        recorded one that it is ``like``.
         """
         recorded, name = like or self._like(cluster)
         known = [row for row in self._recorded("partitions", recorded) if row["topic"] == name]
@@ -186,13 +187,13 @@ class HoldoutBuilder:
             )
 
     def _like(self, cluster: str) -> tuple[str, str]:
-        """The recorded Topic of a mirror, on the side that this cluster is of."""
+        """Return the recorded Topic of a mirror, on the same side as this cluster."""
         (known,) = self.recording.tables["pairs"]
         mirror = self.recording.tables["mirrors"][0]
         return known["first" if cluster.startswith("east") else "second"], mirror["topics"][0]
 
     def topics(self, pair: Pair, count: int = 1, *, mirrored: bool = True) -> list[str]:
-        """New ones on both clusters, in one mirror."""
+        """Add new Topics on both clusters, in one mirror."""
         names = [f"{pair.name}.topic-{self.number('topic'):04}" for _ in range(count)]
         for name in names:
             for cluster in (pair.first, pair.second):
@@ -207,9 +208,9 @@ class HoldoutBuilder:
     def mirror(
         self, pair: Pair, topics: Sequence[str], *, lag: Sequence[float | None] | None = None, **more: Any
     ) -> str:
-        """The mirror of Topics from the first cluster to the second.
+        """Add a mirror of Topics from the first cluster to the second.
 
-        :param lag: seconds of its samples, the newest last, of a day; ``None`` of one that could not be taken.
+        :param lag: the seconds of a day's samples, the newest last; ``None`` for a sample that is not known.
         """
         name = f"mirror-{self.number('mirror')}"
         row = {**self.recording.tables["mirrors"][0], "state": "running", "fault": ""}
@@ -228,13 +229,13 @@ class HoldoutBuilder:
         return name
 
     def _small_lag(self) -> list[float | None]:
-        """Samples of a day as the recorded ones."""
+        """Return samples of a day like the recorded ones."""
         known = [row.get("seconds") for row in self.recording.tables["lag"]]
         known = [seconds for seconds in known if seconds is not None and seconds < 5] or [0.0]
         return [self.random.choice(known) for _ in range(24 * 3600 // SPARSE_SECONDS)]
 
     def _add_samples(self, pair: Pair, mirror: str, lag: Sequence[float | None], seconds_apart: int) -> None:
-        """Each into the snapshot that came after it."""
+        """Add each sample to the snapshot after it."""
         for place, seconds in enumerate(reversed(lag)):
             at = self.fleet.at - timedelta(seconds=seconds_apart * place)
             row = {"pair": pair.name, "mirror": mirror, "at": at, "seconds": seconds}
@@ -244,18 +245,18 @@ class HoldoutBuilder:
 
     @property
     def rpo(self) -> float:
-        """Seconds: of every pair."""
+        """The RPO of every pair, in seconds."""
         return float(self.recording.tables["pairs"][0]["rpo_seconds"])
 
-    # -- AppIDs and what they may --------------------------------------------------------------------------------------
+    # -- AppIDs and rights --------------------------------------------------------------------------------------
 
     def host(self) -> str:
-        """One on which nothing else runs."""
+        """Return a host on which nothing else runs."""
         number = self.number("host")
         return f"10.8.{number // 250}.{number % 250 + 1}"
 
     def app(self, pair: Pair, name: str | None = None) -> App:
-        """A registered AppID."""
+        """Add a registered AppID."""
         made = App(pair, name or next(self._names), self.host())
         self.fleet.add("appids", pair=pair.name, appid=made.name, owner="Team", critical=False)
         return made
@@ -263,7 +264,7 @@ class HoldoutBuilder:
     def allow(
         self, app: App, kind: str, resource: str, *operations: str, on: Iterable[str] = (), **more: Any
     ) -> None:
-        """Rights, on both clusters unless it is said on which."""
+        """Add rights, on both clusters by default."""
         for cluster, operation in product(tuple(on) or (app.pair.first, app.pair.second), operations):
             row = {"pattern": "LITERAL", "host": "*", "permission": "ALLOW", "by_hadash": False, **more}
             key = (cluster, app.name, kind, resource, operation, *map(str, row.values()))
@@ -281,7 +282,7 @@ class HoldoutBuilder:
         groups: Iterable[str] = (),
         cluster: str = "",
     ) -> None:
-        """The AppID's document: it is bound, and these by themselves."""
+        """Add the AppID's document: it is bound, and these have bindings of their own."""
         bound = Binding(cluster or app.pair.first, epoch=1)
         document = BindingDocument(
             app.name,
@@ -321,10 +322,10 @@ class HoldoutBuilder:
         rights: bool = True,
         **more: Any,
     ) -> Client:
-        """A recorded client, as one of the AppID's.
+        """Add a recorded client as one of the AppID's.
 
-        :param client_id: named after the AppID if it is empty; ``None`` leaves the default of its library.
-        :param rights: whether it has them.
+        :param client_id: empty: named after the AppID; ``None``: the default of its library.
+        :param rights: whether it has the rights that it needs.
         """
         client = self.recording.client(way)
         does = "writer" if any(each["kind"] == "produce" for each in client.reports) else "reader"
@@ -351,9 +352,9 @@ class HoldoutBuilder:
         return client
 
     def _expect_of(self, app: App, fact: Fact, *, says_what_it_is: bool) -> None:
-        """What a report says by itself, whatever else it was seeded for.
+        """Note the findings that follow from a report itself, apart from the seeded fault.
 
-        :param says_what_it_is: on one of its connections at least.
+        :param says_what_it_is: whether its library is known from at least one of its connections.
         """
         if fact.kind == "produce":
             if fact.transactional:
@@ -390,11 +391,11 @@ class HoldoutBuilder:
             self.allow(app, "GROUP", fact.resource, "READ")
 
     def writer(self, app: App, topics: Sequence[str], way: str = WRITER, **more: Any) -> str:
-        """One that writes; its client.id."""
+        """Add a client that writes; return its client.id."""
         return self._named(app, way, topics, "writer", **more)
 
     def reader(self, app: App, topics: Sequence[str], way: str = READER, **more: Any) -> str:
-        """One that reads in a group; its client.id."""
+        """Add a client that reads in a group; return its client.id."""
         return self._named(app, way, topics, "reader", **more)
 
     def seen_by_brokers(
@@ -408,9 +409,8 @@ class HoldoutBuilder:
         rights: bool = True,
         ages: tuple[int, ...] = EVERY_DAY,
     ) -> None:
-        """What DiDi's brokers report of a client: that it is connected and writes or reads, and nothing of
-        how it is set. They have no word for its library, nor for groups
-        (:mod:`hadash.lake.importers.survive_user`).
+        """Add a report of DiDi's brokers: that a client is connected and writes or reads, without its settings,
+        library and groups (:mod:`hadash.lake.importers.survive_user`).
         """
         fact = Fact(
             app.pair.name,
@@ -435,7 +435,7 @@ class HoldoutBuilder:
         return str(name)
 
     def group(self, cluster: str, group: str, protocol: str = "range") -> None:
-        """A group as the cluster describes it. Its :meth:`members` besides."""
+        """Add a group as the cluster describes it; :meth:`members` adds its members."""
         coordinator = self.brokers(cluster)[0]
         self.fleet.add(
             "groups", cluster=cluster, group=group, state="Stable", protocol=protocol, coordinator=coordinator
@@ -451,7 +451,7 @@ class HoldoutBuilder:
         topics: Sequence[str],
         host: str = "",
     ) -> None:
-        """Members that subscribe to the same Topics: which partitions each has."""
+        """Add members with the same subscription. :param shares: the partitions of each."""
         for partitions in shares:
             number = self.number("member")
             self.fleet.add(
@@ -466,7 +466,7 @@ class HoldoutBuilder:
             )
 
     def background(self, count: int) -> None:
-        """Applications with which nothing is wrong, over all pairs."""
+        """Add applications without faults to all pairs."""
         pairs = [Pair(row["pair"], row["first"], row["second"]) for row in self.fleet.tables["pairs"]]
         shared = {pair: self.topics(pair, 8) for pair in pairs}
         for number in range(count):

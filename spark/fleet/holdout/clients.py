@@ -1,4 +1,6 @@
-"""Faults of clients and their settings, from the sentences of :mod:`hadash.governance.catalogue.clients`."""
+"""Faults of clients and their settings, from the sentences of :mod:`hadash.governance.catalogue.clients`, which
+the docstrings quote.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +209,9 @@ def no_retries(builder: HoldoutBuilder) -> None:
 
 
 def says_it_once(builder: HoldoutBuilder, kind: str) -> str:
-    """A recorded client that said on one connection what it is and not on the next: franz-go does so by chance."""
+    """Return a recorded client that named its library on one connection and not on the next, as franz-go does
+    by chance.
+    """
     return next(
         name
         for name, client in sorted(builder.recording.clients.items())
@@ -217,7 +221,7 @@ def says_it_once(builder: HoldoutBuilder, kind: str) -> str:
 
 
 def _from_a_file(version: str) -> dict[str, Any]:
-    """A CSV file of somebody who knows which library his applications have."""
+    """Return the values of a report from a CSV file whose author knows the library of the application."""
     return {"source": CSV, "library": JAVA, "version": version}
 
 
@@ -250,7 +254,7 @@ def self_assigned(builder: HoldoutBuilder) -> None:
 
 
 def _only_on(builder: HoldoutBuilder, app: App, kind: str, ages: tuple[int, ...]) -> None:
-    """Facts of this kind were reported on these days only: what has not changed is not reported again."""
+    """Keep only these days of an AppID's facts of one kind: facts that have not changed are not reported again."""
     builder.fleet.facts[:] = [
         fact._replace(ages=ages) if (fact.appid, fact.kind) == (app.name, kind) else fact
         for fact in builder.fleet.facts
@@ -377,12 +381,12 @@ def skewed(builder: HoldoutBuilder) -> None:
     pair = builder.pair()
 
     def made(way: str, protocol: str, *shares: int) -> str:
-        """Members on hosts of their own, with one client.id."""
+        """Add members on hosts of their own, with one client.id; return the group."""
         app = builder.app(pair)
         topics = builder.topics(pair, max(shares))
         group = f"{app.name}-group"
         name = builder.reader(app, topics, way, group=group)
-        # Of each Topic range gives the first members the first partitions.
+        # The range assignor gives the first partitions of each Topic to the first members.
         partitions = [
             [f"{topic}-{member}" for topic in topics[:share]] for member, share in enumerate(shares)
         ]

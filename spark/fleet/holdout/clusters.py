@@ -1,4 +1,6 @@
-"""Faults of clusters and of their mirrors, from the sentences of :mod:`hadash.governance.catalogue.clusters`."""
+"""Faults of clusters and of their mirrors, from the sentences of :mod:`hadash.governance.catalogue.clusters`,
+which the docstrings quote.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def engine_versions(builder: HoldoutBuilder) -> None:
 
 
 def _is_away(builder: HoldoutBuilder, cluster: str) -> None:
-    """It did not answer when the newest snapshot was taken: of such a cluster there is its fault, and nothing else."""
+    """Make a cluster one that did not answer when the newest snapshot was taken: only its fault is there."""
     tables = builder.fleet.tables
     for table in ("clusters", "brokers", "topics", "partitions", "acls", "users", "groups", "members"):
         tables[table] = [row for row in tables[table] if row["cluster"] != cluster]
@@ -107,7 +109,7 @@ def controller(builder: HoldoutBuilder) -> None:
     """The controller's epoch has gone up by 3 or more within a day."""
 
     def epochs(cluster: str, now: int | None = None, *earlier: int | None) -> None:
-        """:param earlier: of the snapshots before, the oldest first."""
+        """Set the controller's epoch in the newest snapshot and, with the oldest first, in the ``earlier`` ones."""
         for hours, epoch in zip(EARLIER_HOURS, earlier, strict=True):
             for row in builder.fleet.earlier[hours]["clusters"]:
                 if row["cluster"] == cluster:
@@ -199,7 +201,7 @@ def leaderless(builder: HoldoutBuilder) -> None:
         mirror, topics = _mirrored(builder, pair, count)
         for number in numbers:
             row = _partition(builder, pair.second, topics[0], number)
-            # As brokers tell it: the last one that was in sync is gone, and waited for.
+            # As brokers report it: the last replica in sync is down, and is awaited.
             row["leader"], row["in_sync"] = -1, row["replicas"][:1]
         builder.wrong(Code.LEADERLESS, pair, mirror)
         why = "one without a leader is another finding"
@@ -287,7 +289,9 @@ def over_rpo(builder: HoldoutBuilder) -> None:
     late, fine = builder.rpo + 10, [0.5] * SAMPLES
 
     def with_late(number: int, seconds: float | None = late) -> list[float | None]:
-        """(Spread over the day: a mirror that only gets later is another rule's.)"""
+        """Return a day's samples with ``number`` late ones, spread over the day: a mirror that keeps getting
+        later is for another rule.
+        """
         lag: list[float | None] = list(fine)
         for place in range(number):
             lag[place * (SAMPLES // number)] = seconds
@@ -336,7 +340,7 @@ def stalled(builder: HoldoutBuilder) -> None:
         return builder.mirror(pair, builder.topics(pair, mirrored=False), lag=lag, **more)
 
     def growing(by: float, begin: float = 0.5) -> tuple[float, ...]:
-        """Seconds of eleven samples: of ten minutes."""
+        """Return the seconds of eleven samples, over ten minutes."""
         return tuple(begin + by * minute for minute in range(11))
 
     builder.wrong(Code.STALLED, pair, made(state="stopped"))

@@ -1,4 +1,4 @@
-"""The whole held-out fleet: every rule's faults and near misses, among applications with which nothing is wrong."""
+"""Generates the whole held-out fleet: every rule's faults and near misses, among applications without faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark.fleet.holdout import clients, clusters, identity, known, rights
 from spark.fleet.holdout.builder import HoldoutBuilder
 from spark.fleet.recorded.clients import Recording
 
-#: What is seeded for each rule.
+#: The function that seeds the cases of each rule.
 CASES: dict[Code, Callable[[HoldoutBuilder], None]] = {
     **identity.CASES,
     **rights.CASES,
@@ -18,12 +18,12 @@ CASES: dict[Code, Callable[[HoldoutBuilder], None]] = {
     **clusters.CASES,
 }
 
-#: Applications with which nothing is wrong.
+#: The number of applications without faults.
 BACKGROUND = 40
 
 
 def generate(recording: Recording, seed: int = 1) -> HoldoutBuilder:
-    """The fleet, with what there is to find in it and what is not."""
+    """Return the builder with the fleet, its answers and its near misses."""
     builder = HoldoutBuilder(recording, seed)
     for _ in range(3):
         builder.pair()

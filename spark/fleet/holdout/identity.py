@@ -1,4 +1,6 @@
-"""Faults of who is who, from the sentences of :mod:`hadash.governance.catalogue.identity`."""
+"""Faults of identities, from the sentences of :mod:`hadash.governance.catalogue.identity`, which the docstrings
+quote.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from hadash.governance.catalogue import Code
 from spark.fleet.holdout.builder import App, HoldoutBuilder, Pair
 from spark.fleet.holdout.clients import says_it_once
 
-#: What changes in names, as it really does: a pod's suffixes, UUIDs, times, process numbers.
+#: Realistic changing parts of names: pods' suffixes, UUIDs, times.
 PODS = (
     "7d9f8b6c5d-x2x9z",
     "7d9f8b6c5d-k8qwl",
@@ -44,7 +46,7 @@ def shared_appid(builder: HoldoutBuilder) -> None:
     builder.wrong(Code.SHARED_APPID, pair, app.name, app.name)
 
     def apart(why: str, *names: str) -> None:
-        """Each on a host of its own."""
+        """Add a near miss with clients of these names, each on a host of its own."""
         app = builder.app(pair)
         for name in names:
             named = name.replace("intake", app.name)
@@ -79,7 +81,9 @@ def shared_appid(builder: HoldoutBuilder) -> None:
 
 
 def _applications(builder: HoldoutBuilder, app: App, others: int, topics: Sequence[str] = ()) -> list[str]:
-    """One application and others beside it, under one AppID: each with a name and a host of its own."""
+    """Add one application and ``others`` under one AppID, each with a name and a host of its own; return their
+    names.
+    """
     words = ("checkout", "warehouse", "invoicing", "newsletter")[: others + 1]
     names = [f"{word}-{app.name}" for word in words]
     for name in names:
@@ -112,7 +116,7 @@ def nameless(builder: HoldoutBuilder) -> None:
         builder.looks_wrong(Code.NAMELESS, pair, app.name, app.name, why=f"{name} is a name of its own")
 
 
-#: It gives nobody a name: whoever uses it has to say one.
+#: Clients of a library without a default client.id: applications have to set one.
 WITHOUT_DEFAULT = ("platformatic.writes-stock", "platformatic.reads-stock")
 
 

@@ -1,4 +1,6 @@
-"""Faults of what is known of clients, from the sentences of :mod:`hadash.governance.catalogue.known`."""
+"""Faults of declarations and of bypassed Gateways, from the sentences of
+:mod:`hadash.governance.catalogue.known`, which the docstrings quote.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ def never_seen(builder: HoldoutBuilder) -> None:
         builder.writer(builder.app(pair), [builder.topic(pair)], ages=(*EVERY_DAY, days))
 
     def declared(pair: Pair, kind: str, resource: str, *, by_client: bool) -> App:
-        """With another use, which it makes."""
+        """Add an AppID with a declared use that was seen, and with this one, which was not."""
         app = builder.app(pair)
         topic = builder.topic(pair)
         name = builder.writer(app, [topic])

@@ -1,4 +1,4 @@
-"""Faults of rights, from the sentences of :mod:`hadash.governance.catalogue.rights`."""
+"""Faults of rights, from the sentences of :mod:`hadash.governance.catalogue.rights`, which the docstrings quote."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def acl_drift(builder: HoldoutBuilder) -> None:
         return app, topic
 
     def wrong(app: App, cluster: str) -> None:
-        """:param cluster: where it may do something that it may not on the other."""
+        """Note the finding on ``cluster``, where the AppID has a right that it lacks on the other."""
         builder.wrong(Code.ACL_DRIFT, app.pair, cluster, app.name)
 
     def looks_wrong(app: App, why: str) -> None:
@@ -136,9 +136,7 @@ def acl_drift(builder: HoldoutBuilder) -> None:
     builder.allow(app, "TOPIC", topic, "READ", on=[pair.first], pattern="PREFIXED")
     wrong(app, pair.first)
     app, topic = using()
-    builder.allow(
-        app, "TOPIC", topic, "WRITE", on=[pair.second], permission="DENY"
-    )  # somebody else's than hadash's
+    builder.allow(app, "TOPIC", topic, "WRITE", on=[pair.second], permission="DENY")  # not made by hadash
     wrong(app, pair.first)
     app, _ = using()
     builder.allow(app, "TRANSACTIONAL_ID", f"{app.name}-", "WRITE", on=[pair.first], pattern="PREFIXED")

@@ -1,9 +1,9 @@
-"""``python -m spark.fleet.recorded --lake FOLDER --out FOLDER --where TEXT``: the reports and the newest
-snapshot of any lake as a fixture.
+"""``python -m spark.fleet.recorded --lake FOLDER --out FOLDER --where TEXT``: writes the reports and the newest
+snapshot of a lake as a fixture.
 
-Names and addresses of hosts are replaced, and configs that could say more of a site are left out. Names of
-AppIDs, clients, Topics and groups stay: look whether they may be shown before you commit them. Of the demo's
-own clients ``python -m hadash_sandbox record`` makes one.
+Names and addresses of hosts are replaced, and configs that could reveal a site are left out. Names of AppIDs,
+clients, Topics and groups stay: check that they may be published before you commit them.
+``python -m hadash_sandbox record`` makes a fixture of the demo's own clients.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from spark.fleet.recorded.recording import MOST_FACTS, NothingToRecord, record
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 when it was written, 2 when there is nothing to record or what was told cannot be used."""
+    """Write a fixture. Return 0 when it was written, 2 when there is nothing to record or an argument is not
+    valid.
+    """
     parser = argparse.ArgumentParser(prog="python -m spark.fleet.recorded", description=__doc__)
     parser.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…")
     parser.add_argument("--out", type=Path, required=True, help="the fixture's folder")

@@ -1,5 +1,5 @@
-"""The recorded clients, to be put into fleets under other names: what they are and how they are set stays as
-it was reported.
+"""The recorded clients, for adding them to fleets under other names. Their libraries and settings stay as
+reported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark.fleet.model import EVERY_DAY, Fact
 from spark.fleet.recorded import FOLDER
 from spark.fleet.recorded.recording import ABOUT, REPORTS, SNAPSHOT
 
-#: What a fleet does not change of a report.
+#: The fields of a report that a fleet does not change.
 _AS_REPORTED = tuple(
     name
     for name in Fact._fields
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One recorded client: every fact that was reported of it. ``about`` is what it is, as its recording says."""
+    """One recorded client with every fact that was reported of it. ``about``: its description in the recording."""
 
     appid: str
     client_id: str
@@ -42,9 +42,7 @@ class Client:
         return next((str(each["resource"]) for each in self.reports if each["kind"] == "group"), "")
 
     def settings(self, kind: str) -> dict[str, Any]:
-        """What was reported of how it writes, reads, or is in a group, as :class:`~spark.fleet.model.Fact`
-        names it.
-        """
+        """Return its reported settings for one kind of use, with the names of :class:`~spark.fleet.model.Fact`."""
         report = next(each for each in self.reports if each["kind"] == kind)
         return _UNKNOWN | {name: _value(report[name]) for name in _AS_REPORTED if name in report}
 
@@ -60,9 +58,10 @@ class Client:
         group: str = "",
         ages: tuple[int, ...] = EVERY_DAY,
     ) -> Iterator[Fact]:
-        """What would be reported of it in a fleet: each once.
+        """Yield the facts that would be reported of it in a fleet, each once.
 
-        :param client_id: ``None`` leaves the name that its library has made, with the group in it (if it was) replaced.
+        :param client_id: ``None`` keeps the name that its library has made, with its group replaced if it is in
+            it.
         """
         recorded, name = self.group, client_id
         if name is None:
@@ -86,7 +85,7 @@ class Client:
         yield from found
 
 
-#: What a report does not say is not known; it is nothing that somebody made up.
+#: The values of fields that a report lacks: they are unknown, not invented.
 _UNKNOWN: dict[str, Any] = {**dict.fromkeys(_AS_REPORTED), "library": "", "version": "", "source": "gateway"}
 
 
@@ -109,28 +108,28 @@ class Recording:
     tables: Mapping[str, Sequence[Row]]
 
     def client(self, name: str) -> Client:
-        """One of those that a recording was made for, by its AppID there: ``java-3.9.2.writes-stock``.
+        """Return a client by its AppID in the recording, such as ``java-3.9.2.writes-stock``.
 
-        :raises KeyError: nothing was seen of it.
+        :raises KeyError: it was not seen.
         """
         return self.clients[name]
 
     @property
     def combinations(self) -> frozenset[tuple[Any, ...]]:
-        """Everything that a report says of a client's library and settings, together: of each kind of use."""
+        """All combinations of library and settings in reports, for each kind of use."""
         return frozenset(combination(each) for client in self.clients.values() for each in client.reports)
 
 
 def combination(report: Row) -> tuple[Any, ...]:
-    """What :attr:`Recording.combinations` has, of a report or of a fact's values."""
+    """Return the combination of a report, or of a fact's values, as in :attr:`Recording.combinations`."""
     return (report["kind"], *(_value(report.get(name, _UNKNOWN[name])) for name in _AS_REPORTED))
 
 
 @cache
 def recorded(folder: Path = FOLDER) -> Recording:
-    """The fixture that is committed, or the one in another folder.
+    """Return the committed fixture, or that in another folder.
 
-    :raises OSError: it is not there.
+    :raises OSError: it does not exist.
     """
     about = json.loads((folder / ABOUT).read_text())
     told = {each["appid"]: each for each in about.get("clients", ())}

@@ -1,5 +1,5 @@
-"""Takes out of recorded rows what would tell where they come from: addresses and names of hosts, and what
-configs may hold. Pure.
+"""Removes from recorded rows what would reveal their origin: addresses and names of hosts, and values of
+configs. Pure.
 """
 
 from __future__ import annotations
@@ -8,27 +8,28 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: Configs whose values say how a cluster works and nothing of where it stands. Others (listeners, paths,
-#: users) are left out.
+#: Values of configs that describe how a cluster works, but not where it is. Others (listeners, paths, users)
+#: are left out.
 _PLAIN = re.compile(
     r"-?\d+(\.\d+)?|true|false|compact|delete|producer|none|gzip|snappy|lz4|zstd|CreateTime|LogAppendTime|"
 )
-#: Whatever its value.
+#: The names of configs that are left out whatever their value is.
 _SECRET = re.compile(r"password|secret|jaas|token|credential|keystore|truststore", re.IGNORECASE)
-#: kafka-go names a client that nobody has named after its host.
+#: kafka-go's default client.id contains the host.
 _NAMED_AFTER_HOST = re.compile(r"(?<=^kafka-go@)[\w.-]+(?= \()")
-#: What else Kafka says of a host: before its address, or as the rack.
+#: The columns that name a host or a rack.
 _COLUMNS = ("host", "rack")
 
 
 class Hosts:
-    """Other names for hosts: the same for the same one."""
+    """Replacements for hosts: always the same one for the same host."""
 
     def __init__(self) -> None:
         self._others: dict[str, str] = {}
 
     def other(self, host: str) -> str:
-        """
+        """Return the replacement of a host.
+
         >>> hosts = Hosts()
         >>> hosts.other("db7.bank.example"), hosts.other("/10.1.2.3"), hosts.other("db7.bank.example"), hosts.other("")
         ('192.0.2.1', '/192.0.2.2', '192.0.2.1', '')
@@ -37,12 +38,12 @@ class Hosts:
         if not name:
             return host
         number = len(self._others) + 1
-        # Addresses of RFC 5737, which are nobody's; more of them than it has are of RFC 2544.
+        # Reserved addresses of RFC 5737; when these are used up, those of RFC 2544.
         made = f"192.0.2.{number}" if number < 255 else f"198.18.{number // 250}.{number % 250 + 1}"
         return slash + self._others.setdefault(name, made)
 
     def out_of(self, text: str) -> str:
-        """A text that may name some of those that were seen so far.
+        """Replace the hosts that were seen so far in a text.
 
         >>> hosts = Hosts()
         >>> _ = hosts.other("db7.bank.example")
@@ -54,7 +55,7 @@ class Hosts:
         return text
 
     def learn(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Hosts that rows name: texts elsewhere may name them, too."""
+        """Learn the hosts that rows name, because texts of other rows may name them, too."""
         for row in rows:
             for column, value in row.items():
                 if _is_host(column, value):
@@ -62,7 +63,7 @@ class Hosts:
 
 
 def harmless(rows: Iterable[Mapping[str, Any]], hosts: Hosts) -> list[dict[str, Any]]:
-    """The rows, without anything that names a host, and without configs that may.
+    """Return the rows with hosts replaced, and without configs that may name one.
 
     >>> rows = [{"host": "db7", "client_id": "till-db7", "configs": {"log.dirs": "/data/7", "num.io.threads": "8"}}]
     >>> harmless(rows, Hosts())
@@ -80,7 +81,7 @@ def harmless(rows: Iterable[Mapping[str, Any]], hosts: Hosts) -> list[dict[str, 
 
 
 def _is_host(column: str, value: Any) -> bool:
-    """(An ACL may be for any host.)"""
+    """Return whether a value is a host. (An ACL may be for any host, ``*``.)"""
     return column in _COLUMNS and isinstance(value, str) and value != "*"
 
 

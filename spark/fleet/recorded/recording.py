@@ -1,4 +1,4 @@
-"""Makes the fixture from a lake: every report in it, a line each, and the newest snapshot."""
+"""Makes the fixture from a lake: all its reports, one on each line, and the newest snapshot."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from hadash.lake.batches import look_at
 from hadash.lake.store import Store
 from spark.fleet.recorded.harmless import Hosts, harmless
 
-#: What grows from report to report of a fact; everything else says which fact it is.
+#: The counts and times of a report; all other columns identify the fact.
 _COUNTS = ("requests", "records", "bytes")
 _TIMES = ("first_seen", "last_seen")
 
-#: Facts of the largest fixture that is committed: a few hundred kB.
+#: Facts of a fixture, at most: a few hundred kB.
 MOST_FACTS = 2_000
 
-#: Rows of tables that are long, and alike.
+#: Rows that are kept of long tables with similar rows.
 MOST_ROWS = {"lag": 200, "users": 20}
 
 REPORTS, SNAPSHOT, ABOUT = "reports.jsonl", "snapshot.jsonl", "about.json"
 
 
 class NothingToRecord(Exception):
-    """The lake has no reports, or no snapshot. The message is for people."""
+    """The lake has no reports, or no snapshot. The message is for users."""
 
 
 def record(store: Store, out: Path, about: Mapping[str, Any], most: int = MOST_FACTS) -> dict[str, int]:
-    """Write the fixture into the folder ``out``; the numbers of its rows.
+    """Write the fixture into the folder ``out``; return the numbers of its rows.
 
-    JSON lines, because people read what changes when it is recorded again, and git shows it by the line.
+    It consists of JSON lines, so that git shows the changes of a new recording by line.
 
-    :param about: where, when and with what it was recorded. :param most: of more facts than so many the first
-        ones are kept.
-    :raises NothingToRecord: see there. :raises OSError: the lake cannot be read, or the folder cannot be
-        written.
+    :param about: where, when and with what it was recorded.
+    :param most: the largest number of facts; only the first ones are kept.
+    :raises NothingToRecord: the lake has no reports, or no snapshot.
+    :raises OSError: the lake cannot be read, or the folder cannot be written.
     """
     facts = merged(_reports(store))[:most]
     newest = snapshots.newest(store)
@@ -60,7 +60,7 @@ def record(store: Store, out: Path, about: Mapping[str, Any], most: int = MOST_F
 
 
 def _rows(store: Store, snapshot: snapshots.Snapshot, name: str) -> list[dict[str, Any]]:
-    """The last ones of a table, or all."""
+    """Return the rows of a table, of long ones only the last."""
     rows: list[dict[str, Any]] = snapshots.read(store, snapshot, name).to_pylist()
     return rows[-MOST_ROWS[name] :] if name in MOST_ROWS else rows
 
@@ -75,7 +75,7 @@ def _reports(store: Store) -> Iterator[dict[str, Any]]:
 
 
 def merged(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row a fact: its counts added up, from the first time to the last; in order."""
+    """Return one row for each fact, with its counts added up, and its first and last time; in order."""
     facts: dict[str, dict[str, Any]] = {}
     for report in reports:
         key = json.dumps([v for name, v in report.items() if name not in (*_COUNTS, *_TIMES)])
@@ -91,7 +91,7 @@ def merged(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What JSON can say; nothing of what is not known."""
+    """Return a row as JSON values, without unknown ones."""
     return {name: _value(name, value) for name, value in row.items() if value is not None}
 
 

@@ -1,6 +1,5 @@
-"""What is wrong in a made-up fleet, for each rule: as often as it is wanted, each beside something that only
-looks like it.
+"""The faults of generated fleets, for each rule, each beside a near miss that only looks like it.
 
-A seeded fault says what there is to find because it has put it there; it knows nothing of how the rules look for it.
-It stands in the module that has the name of its rule's module in ``spark/rules/``.
+A seeded fault notes the findings that it causes; it does not depend on how the rules search. It is in the
+module with the name of its rule's module in ``spark/rules/``.
 """

@@ -1,4 +1,4 @@
-"""What a seeded fault is, and all of them by the rule that has to find them."""
+"""The type of seeded faults, and the registry of all by the rule that has to find them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEDED_FAULTS: dict[Code, SeededFault] = {}
 
 
 def seeds(code: Code) -> Callable[[SeededFault], SeededFault]:
-    """The decorated function puts into a fleet what the rule ``code`` has to find."""
+    """Register the decorated function as the one that seeds the fault which the rule ``code`` has to find."""
 
     def register(fault: SeededFault) -> SeededFault:
         SEEDED_FAULTS[code] = fault

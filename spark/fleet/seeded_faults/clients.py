@@ -1,4 +1,4 @@
-"""Clients that are set wrongly, or too old."""
+"""Faults of clients: wrong settings, and old versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark.fleet.seeded_faults.base import seeds
 def _one_client(
     b: Builder, code: Code, kind: str, how: dict[str, Any], nearly: dict[str, Any]
 ) -> tuple[str, str]:
-    """An AppID with a client that is wrong and one that nearly is; its pair and name."""
+    """Add an AppID with a faulty client and a near miss; return its pair and name."""
     pair = b.any_pair()
     word = code.value.split("-")[0]
     appid, host, topic = b.appid(pair, word), b.host(), b.any_topic(pair)
@@ -51,7 +51,7 @@ def _min_in_sync(b: Builder) -> None:
 
 @seeds(Code.MIN_IN_SYNC_UNKNOWN)
 def _min_in_sync_unknown(b: Builder) -> None:
-    """(In a pair of its own: it is so of all Topics of a cluster.)"""
+    """(It needs a pair of its own, because the fault affects all Topics of a cluster.)"""
     number = 100 + len(b.fleet.tables["pairs"])
     pair = f"unread-{number}"
     b.add_pair(pair, number, topics=0)
@@ -80,21 +80,21 @@ def _idempotent(b: Builder) -> None:
 
 @seeds(Code.NO_RETRIES)
 def _no_retries(b: Builder) -> None:
-    """(Those that do not retry do not say what they are, either: a Gateway hears nothing of Java before 2.4,
-    nor of KafkaJS.)
+    """(Libraries that do not retry do not name themselves, either: Java before 2.4 and KafkaJS send no name to
+    a Gateway.)
     """
     silent = {"library": "", "version": ""}
     pair, appid = _one_client(b, Code.NO_RETRIES, "produce", silent, {"version": "2.4.0"})
-    # Some say it on their first connection, and not on the next.
+    # Some clients name their library on their first connection, and not on the next.
     host, topic = b.host(), b.any_topic(pair)
     once = b.appid(pair, "once")
     for how in (silent, {"library": "kgo", "version": "v1.22.2"}):
         b.writes(pair, once, f"{once}-writer", topic, host=host, **how)
-    # An idempotent producer retries, whatever it says or does not say.
+    # An idempotent producer retries, whether its library is known or not.
     safe = b.appid(pair, "safe")
     b.writes(pair, safe, f"{safe}-writer", topic, host=b.host(), idempotent=True, **silent)
     b.fleet.answer(Code.IDEMPOTENT, pair, f"{safe}-writer", safe)
-    # A file says what somebody knows; and what it does not say means nothing.
+    # A file may have versions that no Gateway sees; a missing library in a file means nothing.
     old, new = ({"library": "kafka-python", "version": v, "source": CSV} for v in ("2.1.5", "2.2.0"))
     _one_client(b, Code.NO_RETRIES, "produce", old, new)
     version = b.random.choice(["2.0.1", "1.1.0", "0.11.0.3"])
@@ -128,10 +128,10 @@ def _session_bounds(b: Builder) -> None:
 
 @seeds(Code.CLIENT_VERSION)
 def _client_version(b: Builder) -> None:
-    """(Two major versions behind 3.9 is older than what clients tell of themselves: files know it.)"""
+    """(Two major versions behind 3.9 is older than clients that report their version, so it comes from files.)"""
     wrong, right = {"version": "1.1.1", "source": CSV}, {"version": "2.0.0", "source": CSV}
     pair, _ = _one_client(b, Code.CLIENT_VERSION, "consume", wrong, right)
-    # Builds of one's own are named as people like: they are no release, and stop nobody else from being looked at.
+    # Private builds have arbitrary names: they are not releases, and must not disturb other clients' results.
     for version in ("20231108103000.1", "1.20231108103000", "3.9.0.20231108103000", "购物", ""):
         own, topic = b.appid(pair, "built"), b.any_topic(pair)
         how = {"host": b.host(), "version": version, "source": CSV}
@@ -159,7 +159,7 @@ def _kafka_13563(b: Builder) -> None:
         b.use(pair, appid, client_id, "group", f"{appid}-{name}", **how)
         b.fleet.answer(Code.SELF_ASSIGNED, pair, client_id, appid)
     b.fleet.answer(Code.KAFKA_13563, pair, f"{appid}-hit", appid)
-    # A member that commits on a connection on which it has not joined.
+    # A member that commits on another connection than that on which it joined.
     b.reads(pair, appid, f"{appid}-member", b.any_topic(pair), f"{appid}-group", host=host, version=hit)
     b.use(pair, appid, f"{appid}-member", "group", f"{appid}-group", host=b.host(), version=hit)
 
@@ -173,11 +173,10 @@ def _skewed(b: Builder) -> None:
     b.add_group(cluster, name, [others, others])
     b.add_group(cluster, f"{name}-even", [others] * 3)
     b.add_group(cluster, f"{name}-sticky", [others, others], protocol="cooperative-sticky")
-    # One that reads other Topics than its fellows has more to do, and means to; and two that each read what
-    # the other does not.
+    # Near misses: a member that subscribes to more Topics than the others, and two with different Topics.
     b.add_group(cluster, f"{name}-more", [[one], [one], [one, *others]])
     b.add_group(cluster, f"{name}-apart", [[one], others])
     b.fleet.answer(Code.SKEWED, pair, name)
-    # It is so among those that read the same, whatever others do.
+    # Members with the same Topics are skewed, whatever the others have.
     b.add_group(cluster, f"{name}-among", [others, others, [one]])
     b.fleet.answer(Code.SKEWED, pair, f"{name}-among")

@@ -1,4 +1,4 @@
-"""Clusters of a pair that differ, and mirrors that are not well."""
+"""Faults of clusters and mirrors: clusters of a pair that differ, and mirrors that fail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark.fleet.seeded_faults.base import seeds
 
 
 def _untouched_pair(b: Builder, code: Code) -> str:
-    """A pair in which this is not wrong yet; else one in which it is: then nothing more is to be found."""
+    """Return a pair without this fault; if there is none, one with it, where no further finding is expected."""
     taken = {answer.pair for answer in b.fleet.answers if answer.code is code}
     free = [pair for pair in b.pairs[:-1] if pair not in taken]
     return b.random.choice(free or sorted(taken))
@@ -41,7 +41,9 @@ def _offsets_partitions(b: Builder) -> None:
 
 @seeds(Code.BROKER_IDS)
 def _broker_ids(b: Builder) -> None:
-    """(In a pair whose Gateways redirect. In the last pair, too, whose Gateways number brokers themselves.)"""
+    """(In a pair whose Gateways redirect; the last pair, whose Gateways number brokers themselves, is a near
+    miss.)
+    """
     pair = _untouched_pair(b, Code.BROKER_IDS)
     for each in (pair, b.pairs[-1]):
         for row in b.fleet.find("brokers", cluster=b.sides(each)[1], broker=103):
@@ -63,7 +65,7 @@ def _controller(b: Builder) -> None:
 
 
 def _mirror(b: Builder, word: str) -> tuple[dict[str, Any], str]:
-    """A new mirror of two Topics; the mirror, and the Topic of which something is wrong."""
+    """Add a new mirror of two Topics; return it, and the Topic for the fault."""
     pair = b.any_pair()
     stamp = f"{b.random.getrandbits(40):010x}"
     topics = [f"{word}-{stamp}", f"{word}-{stamp}-too"]
@@ -128,7 +130,7 @@ def _config_drift(b: Builder) -> None:
 
 
 def _unknown(samples: Iterable[dict[str, Any]]) -> None:
-    """A cluster or Connect did not answer when these were taken."""
+    """Make these samples unknown, as if a cluster or Connect had not answered."""
     for row in samples:
         row |= {"seconds": None, "records": None}
 
@@ -140,7 +142,7 @@ def _over_rpo(b: Builder) -> None:
     for row in samples[100:103]:
         row["seconds"] = 61.0
     b.fleet.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])
-    # An outage: nobody could tell. And a moment of it, as long as nearly every mirror is late once a day.
+    # An outage with unknown samples, and as a near miss a short one, as long as each mirror's daily incident.
     outage, _ = _mirror(b, "outage")
     moment, _ = _mirror(b, "moment")
     _unknown(b.fleet.find("lag", mirror=outage["mirror"])[200:220])
@@ -157,7 +159,7 @@ def _stalled(b: Builder) -> None:
     stuck, _ = _mirror(b, "stuck")
     slow, _ = _mirror(b, "slow")
     for mirror, pace in ((stuck, 1.0), (slow, 0.5)):
-        # Every half minute, for as long as counts: later by as much as time passes, and by half of it.
+        # A sample every half minute: one mirror gets later by as much as time passes, the other by half of it.
         begin = b.fleet.at - timedelta(minutes=STALLED_MINUTES)
         b.fleet.tables["lag"] = [
             row for row in b.fleet.tables["lag"] if row["mirror"] != mirror["mirror"] or row["at"] < begin
@@ -166,10 +168,10 @@ def _stalled(b: Builder) -> None:
             passed = 30 * number
             at, late = begin + timedelta(seconds=passed), 1 + passed * pace
             b.fleet.add("lag", pair=mirror["pair"], mirror=mirror["mirror"], at=at, records=1, seconds=late)
-        # With the incident that each mirror has a day, more than 1 % of the day is over the RPO, too.
+        # Together with each mirror's daily incident, more than 1 % of the day is over the RPO, too.
         b.fleet.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])
     b.fleet.answer(Code.STALLED, stuck["pair"], stuck["mirror"])
-    # Nobody can tell for a quarter of an hour, and just now; and it was so hours ago.
+    # Unknown for the last quarter of an hour; near misses: only the last sample, and some hours ago.
     dark, _ = _mirror(b, "dark")
     _unknown(b.fleet.find("lag", mirror=dark["mirror"])[-4:])
     b.fleet.answer(Code.STALLED, dark["pair"], dark["mirror"])

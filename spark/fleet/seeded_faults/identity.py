@@ -1,4 +1,4 @@
-"""Who is who, gone wrong."""
+"""Faults of identities: AppIDs, InstanceIDs, groups and bindings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _shared_appid(b: Builder) -> None:
     for name in ("cart", "stock"):
         b.writes(pair, together, f"{together}-{name}", b.any_topic(pair), host=host)
     b.fleet.answer(Code.SHARED_APPID, pair, shared, shared)
-    # A Deployment that reads and one that writes are one application, each pod on an address of its own.
+    # A Deployment that reads and one that writes are one application; each pod has an address of its own.
     split, topic = b.appid(pair, "split"), b.any_topic(pair)
     for number in range(2):
         b.writes(pair, split, f"{split}-cart-writer-7d9f8b6c5d-x2x4{number + 4}", topic, host=b.host())
         b.reads(pair, split, f"{split}-cart-reader-{number}", topic, f"{split}-group", host=b.host())
-    # And so are those that share the work of one group; a name that only says what a client does is nobody's.
+    # So are clients in one group; a name that is only a role does not count.
     fellows = b.appid(pair, "fellows")
     for name in ("cart", "stock"):
         b.reads(pair, fellows, f"{fellows}-{name}", topic, f"{fellows}-group", host=b.host())
@@ -56,7 +56,7 @@ def _changing(b: Builder) -> None:
         name = f"{appid}-job-{_made_anew(b, ending)}"
         b.writes(pair, appid, name, topic, host=host, ages=(age,))
     b.fleet.answer(Code.CHANGING, pair, f"{_no_digits(appid)}-job{'' if ending == 'pod' else '-'}*", appid)
-    # Too few of them; and a fleet that was started today, all at once.
+    # Near misses: too few names; and many clients that were all started today.
     few, fleet = b.appid(pair, "few"), b.appid(pair, "fleet")
     for age in range(CHANGING_NAMES - 1):
         b.writes(pair, few, f"{few}-job-{1000 + age}", topic, host=host, ages=(age,))
@@ -75,7 +75,7 @@ def _made_anew(b: Builder, how: str) -> str:
 
 
 def _no_digits(appid: str) -> str:
-    """What is left of a made-up AppID (a word and a number) when numbers do not count."""
+    """Return the stem of a generated AppID (a word and a number)."""
     return f"{appid.rpartition('-')[0]}-*"
 
 
@@ -165,7 +165,7 @@ def _regex(b: Builder) -> None:
         _lists(b, pair, appid, f"{appid}-reader", host)
         if appid == bound:
             b.bind(pair, appid, topics=[topic])
-            # Somebody who lists Topics without reading them in a group, as a console does.
+            # A client that lists Topics without reading them in a group, as a console does.
             b.writes(pair, appid, f"{appid}-writer", topic, host=host)
             _lists(b, pair, appid, f"{appid}-writer", host)
     b.fleet.answer(Code.REGEX, pair, f"{bound}-reader", bound)

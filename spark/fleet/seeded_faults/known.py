@@ -1,4 +1,4 @@
-"""Uses that nobody has declared, or nobody sees."""
+"""Faults of declarations: uses that are not declared, or not seen; and clients that bypass the Gateway."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _never_seen(b: Builder) -> None:
     for name, topic in (("", used), (f"{appid}-writer", unused)):
         b.fleet.add("declarations", pair=pair, appid=appid, name=name, kind="produce", resource=topic)
     b.fleet.answer(Code.NEVER_SEEN, pair, appid, appid)
-    # A job that runs once a month, and one that has not run for longer.
+    # A job that runs once a month (near miss), and one that has not run for longer.
     for word, age in (("monthly", UNSEEN_DAYS - 5), ("gone", LONG_AGO)):
         job = b.appid(pair, word)
         b.writes(pair, job, f"{job}-writer", used, host=host, ages=(age,))
@@ -48,7 +48,7 @@ def _bypass(b: Builder) -> None:
     for appid in (around, through, mirror):
         topic, host = b.any_topic(pair), b.host()
         b.survives(pair, appid, f"{appid}-writer", "produce", topic, host)
-        # (A reader, too: brokers do not tell who joined a group, so nothing follows from that.)
+        # (A reader, too: brokers do not report who joined a group, so it must not seem self-assigned.)
         b.survives(pair, appid, f"{appid}-reader", "consume", topic, host)
         if appid == through:
             b.writes(pair, appid, f"{appid}-writer", topic, host=host)

@@ -1,4 +1,4 @@
-"""Rights that are too wide, or on one side only."""
+"""Faults of rights: rights that are too wide, or on one cluster only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from spark.fleet.seeded_faults.base import seeds
 
 @seeds(Code.SUPER_USER)
 def _super_user(b: Builder) -> None:
-    """(Others may use what it uses. Near it: a right to a prefix, one of everybody, and a Topic to which
-    nobody has any.)
+    """(Others have rights to its Topic. Near misses: a right to a prefix, one for all users, and a Topic
+    without any rights.)
     """
     pair = b.any_pair()
     first = b.sides(pair)[0]
@@ -73,7 +73,7 @@ def _acl_drift(b: Builder) -> None:
     b.allow_on(second, elsewhere, "TRANSACTIONAL_ID", elsewhere, "ALL", host="10.0.0.1")
     b.fleet.answer(Code.ACL_DRIFT, pair, first, elsewhere)
     _same_in_other_words(b, pair)
-    # What hadash denies on the standby, and a Topic that only one cluster has.
+    # Near misses: hadash's denial on the standby, and a Topic that only one cluster has.
     b.fleet.add(
         "acls",
         cluster=second,
@@ -91,14 +91,14 @@ def _acl_drift(b: Builder) -> None:
 
 
 def _same_in_other_words(b: Builder, pair: str) -> None:
-    """Rights that are written differently and give the same."""
+    """Add rights that are written differently and give the same."""
     first, second = b.sides(pair)
     appid = b.appid(pair, "words")
     one, two = b.some_topics(pair, 2)
     b.allow_on(first, appid, "TOPIC", one, "ALL")
     for operation in ("READ", "WRITE"):
         b.allow_on(second, appid, "TOPIC", one, operation)
-    # A prefix that covers one mirrored Topic is its name; who may read may describe; any group is any group.
+    # A prefix that covers one mirrored Topic equals its name; READ implies DESCRIBE; ``*`` covers all groups.
     b.allow_on(first, appid, "TOPIC", two, "READ", "PREFIXED")
     b.allow_on(second, appid, "TOPIC", two, "READ")
     b.allow_on(second, appid, "TOPIC", two, "DESCRIBE")

@@ -1,4 +1,4 @@
-"""``hadash-manage backup FOLDER``: what both stores hold, as two files that belong together."""
+"""``hadash-manage backup FOLDER``: saves ZooKeeper and PostgreSQL as two files that belong together."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-#: What the files of one backup begin with, before its moment (UTC).
+#: The beginnings of the names of a backup's files, before its time (UTC).
 ZOOKEEPER, POSTGRESQL = "zookeeper-", "postgresql-"
 MOMENT = "%Y-%m-%dT%H%M%SZ"
 
-#: Django's names of what connects → the variable by which libpq's own programs are told: a command line can
-#: be read by everybody on the machine.
+#: Django's names of connection settings → libpq's environment variables. (A command line could be read by every
+#: user of the machine.)
 _TOLD = {
     "HOST": "PGHOST",
     "PORT": "PGPORT",
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise CommandError(f"{folder} cannot be made: {error.strerror}.") from None
-        # First: what ZooKeeper has by then, PostgreSQL knows too.
+        # ZooKeeper first: PostgreSQL then knows everything that this backup of ZooKeeper has.
         call_command("backup_zookeeper", folder / f"{ZOOKEEPER}{stamp}.json", stdout=self.stdout)
         target = folder / f"{POSTGRESQL}{stamp}.dump"
         dump(options["pg_dump"], settings.DATABASES["default"], target)
@@ -64,7 +64,10 @@ class Command(BaseCommand):
 
 
 def dump(program: str, database: Mapping[str, Any], target: Path) -> None:
-    """:raises CommandError: there is no such program, or it has failed; ``target`` is not there then."""
+    """Write a dump of the database to ``target``.
+
+    :raises CommandError: there is no such program, or it has failed; ``target`` does not exist then.
+    """
     part = target.with_name(f".{target.name}.part")
     try:
         done = subprocess.run(
@@ -88,7 +91,7 @@ def dump(program: str, database: Mapping[str, Any], target: Path) -> None:
 
 
 def libpq(database: Mapping[str, Any]) -> dict[str, str]:
-    """What Django connects with, as variables of PostgreSQL's own programs.
+    """Return Django's connection settings as environment variables for PostgreSQL's own programs.
 
     >>> libpq({"HOST": "db1", "NAME": "hadash", "USER": "", "OPTIONS": {"sslmode": "verify-full"}})
     {'PGHOST': 'db1', 'PGDATABASE': 'hadash', 'PGSSLMODE': 'verify-full'}
@@ -100,7 +103,7 @@ def libpq(database: Mapping[str, Any]) -> dict[str, str]:
 
 
 def remove_older(folder: Path, before: datetime) -> int:
-    """Files of backups made before a moment, by their names; how many. Nothing else in the folder is touched."""
+    """Delete files of backups made before a time, by their names; return how many. Other files are not touched."""
     gone = 0
     for prefix, suffix in ((ZOOKEEPER, ".json"), (POSTGRESQL, ".dump")):
         for path in folder.glob(f"{prefix}*{suffix}"):

@@ -1,4 +1,4 @@
-"""``hadash-manage backup_zookeeper FILE``: what ZooKeeper holds of hadash, as one file."""
+"""``hadash-manage backup_zookeeper FILE``: saves hadash's data in ZooKeeper to one file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Write a file atomically."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             file.write(text)

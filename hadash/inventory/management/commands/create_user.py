@@ -1,4 +1,4 @@
-"""``hadash-manage create_user PAIR APPID``: a Kafka user with the same SCRAM password on both clusters."""
+"""``hadash-manage create_user PAIR APPID``: creates a Kafka user with the same SCRAM password on both clusters."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hadash.inventory.services import NotRegistered
 from hadash.inventory.users import MECHANISMS, create_user
 from hadash.kafka.errors import KafkaError
 
-#: Random bytes of a password that is made up here.
+#: Random bytes of a generated password.
 SECRET_BYTES = 24
 
-#: Who did it, for the audit log: nobody is signed in at a command line.
+#: The actor for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage create_user"
 
 

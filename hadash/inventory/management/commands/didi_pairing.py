@@ -1,5 +1,5 @@
-"""``hadash-manage didi_pairing PAIR``: make the clusters of a pair known to each other and to DiDi's Gateway,
-or undo it.
+"""``hadash-manage didi_pairing PAIR``: makes the clusters of a pair known to each other and to DiDi's Gateway,
+or undoes that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hadash.inventory.models import Cluster, Pair
 
 
 def access_of(cluster: Cluster, stores_in_place: bool) -> Access:
-    """With the mirror's account, decrypted now: hadash keeps it nowhere else in clear."""
+    """Return the access to a cluster with the mirror's account. Its password is decrypted only here."""
     return Access(
         cluster.bootstrap_servers,
         cluster.security_protocol,
@@ -48,10 +48,10 @@ class Command(BaseCommand):
             raise CommandError(f"There is no pair {options['pair']!r}. Register it with register_pair.")
 
         def nobody_else(names: Sequence[str]) -> None:
-            """A person at a shell is not fenced."""
+            """Do nothing: a user at a shell is not fenced."""
 
         try:
-            # The entry first: what cannot be recorded is not done.
+            # The entry comes first: a change that cannot be recorded is not made.
             with transaction.atomic():
                 record(None, "unpair" if options["remove"] else "pair", f"Pair {pair} of DiDi's engine")
                 if options["remove"]:

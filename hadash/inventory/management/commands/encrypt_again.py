@@ -1,4 +1,4 @@
-"""``hadash-manage encrypt_again``: everything that is encrypted in the database, with today's ``HADASH_SECRET_KEY``."""
+"""``hadash-manage encrypt_again``: encrypts all secrets in the database with the current ``HADASH_SECRET_KEY``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from hadash.audit.models import record
 from hadash.inventory.secrets import encrypt_again
 
-#: Who did it, for the audit log: nobody is signed in at a command line.
+#: The actor for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage encrypt_again"
 
 

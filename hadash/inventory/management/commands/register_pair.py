@@ -1,4 +1,4 @@
-"""``hadash-manage register_pair FILE``: two clusters and their pair, from a JSON file."""
+"""``hadash-manage register_pair FILE``: registers two clusters and their pair from a JSON file."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hadash.inventory.models import Cluster
 from hadash.inventory.services import NotRegistered, register_cluster, register_pair
 
 FIELDS = ("name", "number", "bootstrap_servers", "security_protocol")
-#: And what has to be there with SASL; without it the usernames are those of hadash's principals.
+#: The fields that SASL requires; without SASL the usernames are the names of hadash's principals.
 SASL_FIELDS = ("sasl_mechanism", "admin_username", "admin_password", "mirror_username", "mirror_password")
-#: PEM, or {"file": "/path"}.
+#: The fields that are PEM text or {"file": "/path"}.
 TLS_FIELDS = ("tls_ca", "tls_certificate", "tls_key")
-#: What may be missing.
+#: The fields that may be missing.
 OPTIONAL_FIELDS = ("zookeeper_hosts", *TLS_FIELDS)
 
-#: What nobody reads anywhere: not in the audit log either.
+#: The fields whose values are never shown, nor written to the audit log.
 SECRETS = ("admin_password", "mirror_password", "tls_key")
 
-#: What a change is said of without its values: secrets, and PEM.
+#: The fields whose changes are reported without values: secrets, and PEM.
 HIDDEN = {*SECRETS, *TLS_FIELDS}
 
-#: What may change: ``name`` says which cluster it is, and ``number`` stays.
+#: The fields that may change: ``name`` identifies the cluster, and ``number`` never changes.
 CHANGEABLE = tuple(f for f in (*FIELDS, *SASL_FIELDS, *OPTIONAL_FIELDS) if f not in ("name", "number"))
 
-#: Who did it, for the audit log: nobody is signed in at a command line.
+#: The actor for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage register_pair"
 
 
@@ -41,7 +41,7 @@ def _needed(cluster: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _text(value: Any, path: Path) -> str:
-    """What is given as it is, or in a file: one of its own folder, unless its path is absolute."""
+    """Return the text itself, or that of the named file; its path is relative to the folder of ``path``."""
     if isinstance(value, dict):
         return (path.parent / str(value["file"])).read_text(encoding="utf-8")
     if not isinstance(value, str):
@@ -50,7 +50,7 @@ def _text(value: Any, path: Path) -> str:
 
 
 def _told(cluster: Cluster) -> dict[str, Any]:
-    """A cluster's fields, for the audit log."""
+    """Return a cluster's fields for the audit log, without secrets."""
     told = (*FIELDS, *SASL_FIELDS, *OPTIONAL_FIELDS)
     return {name: getattr(cluster, name) for name in told if name not in SECRETS}
 
@@ -91,8 +91,8 @@ class Command(BaseCommand):
         self.stdout.write(f"Pair {value['name']} is registered.")
 
     def _register(self, wanted: dict[str, Any]) -> Cluster:
-        """One cluster, and the entry of the audit log: what it was and is, and of its credentials whether
-        they changed.
+        """Register one cluster, with an entry in the audit log: its fields before and after, and of its
+        credentials only whether they changed.
         """
         before = Cluster.objects.filter(name=wanted["name"]).first()
         cluster = register_cluster(wanted["name"], wanted["number"], **self._fields(wanted))

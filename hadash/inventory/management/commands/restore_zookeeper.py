@@ -1,4 +1,4 @@
-"""``hadash-manage restore_zookeeper FILE``: a backup back into ZooKeeper."""
+"""``hadash-manage restore_zookeeper FILE``: restores a backup into ZooKeeper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hadash.inventory import workers
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import mark, note_epoch, seen_epoch
 
-#: Who did it, for the audit log: nobody is signed in at a command line.
+#: The actor for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage restore_zookeeper"
 
 
@@ -69,7 +69,10 @@ class Command(BaseCommand):
 
 
 def _check_nobody_works() -> None:
-    """:raises NotSaved: a worker is there. It would go on with a switch by what it has read before."""
+    """Check that no worker runs: it would continue a switch with data that it read before the restore.
+
+    :raises NotSaved: one does.
+    """
     now = timezone.now()
     there = [worker for worker in workers.known() if workers.is_there(worker, now)]
     if there:

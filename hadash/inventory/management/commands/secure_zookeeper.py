@@ -1,4 +1,4 @@
-"""``hadash-manage secure_zookeeper``: hadash's nodes in ZooKeeper become those of its user alone."""
+"""``hadash-manage secure_zookeeper``: restricts hadash's nodes in ZooKeeper to its own user."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.securing import secure
 from hadash.inventory.installation import adopt, claimed
 
-#: Who did it, for the audit log: nobody is signed in at a command line.
+#: The actor for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage secure_zookeeper"
 
-#: Paths that could not be changed and are named; beyond them only their number.
+#: Paths that could not be changed and are listed, at most; of further ones only the number is given.
 NAMED = 20
 
 

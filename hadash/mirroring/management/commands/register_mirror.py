@@ -1,4 +1,4 @@
-"""``hadash-manage register_mirror PAIR NAME TOPIC... --source CLUSTER``: mirror Topics that switch together."""
+"""``hadash-manage register_mirror PAIR NAME TOPIC... --source CLUSTER``: mirrors Topics that switch together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``hadash-manage set_aside_mail``: after PostgreSQL was restored, before workers start."""
+"""``hadash-manage set_aside_mail``: prevents sending mail twice after PostgreSQL was restored. Runs before
+workers start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hadash-manage note_bounce < MESSAGE``: for a mail server that hands what comes back to a program."""
+"""``hadash-manage note_bounce < MESSAGE``: for a mail server that passes returned mail to a program."""
 
 from __future__ import annotations
 

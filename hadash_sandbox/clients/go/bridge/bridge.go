@@ -1,8 +1,9 @@
-// Package bridge is what the clients of all Go libraries share: what they are asked to do, and how they say what they did.
+// Package bridge is shared by the clients of all Go libraries: it reads what they are asked to do, and prints what they
+// did.
 //
 // The first argument is JSON (Options). Each record that was acknowledged or read is one line of JSON on the standard
-// output, {"n": 12}, with "error" for one that the library gave up and "damaged" for one that did not arrive as it was
-// written. What else the application sees goes to the standard error.
+// output, {"n": 12}, with "error" for a record that the library failed to deliver and "damaged" for one that did not
+// arrive as it was written. Everything else that the application sees goes to the standard error.
 package bridge
 
 import (
@@ -55,8 +56,7 @@ func Until() context.Context {
 	return ctx
 }
 
-// Again makes a call over and over until ctx ends or the call returns end. A failure is noted, and the call made again
-// after a pause.
+// Again repeats a call until ctx ends or the call returns end. A failure is noted, and the call repeated after a pause.
 func Again(ctx context.Context, pause time.Duration, end error, call func() error) {
 	for ctx.Err() == nil {
 		err := call()
@@ -74,13 +74,13 @@ func Again(ctx context.Context, pause time.Duration, end error, call func() erro
 	}
 }
 
-// Fail ends the process, as an application ends that does not know how to go on.
+// Fail ends the process, as an application does after an error that it cannot handle.
 func Fail(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
 
-// Note says something that the application saw and went on after.
+// Note prints an error after which the application continues.
 func Note(err error) {
 	fmt.Fprintln(os.Stderr, err)
 }
@@ -101,7 +101,7 @@ func say(line map[string]any) {
 	output.Flush()
 }
 
-// Sent says that record n was acknowledged, or given up with err.
+// Sent prints that record n was acknowledged, or failed with err.
 func Sent(n int, err error) {
 	if err != nil {
 		say(map[string]any{"n": n, "error": err.Error()})
@@ -110,7 +110,7 @@ func Sent(n int, err error) {
 	say(map[string]any{"n": n})
 }
 
-// Got says which record was read.
+// Got prints which record was read.
 func Got(value, header []byte) {
 	n, err := strconv.Atoi(string(value))
 	if err != nil {
@@ -134,7 +134,7 @@ func ValueOf(n int) []byte {
 	return []byte(strconv.Itoa(n))
 }
 
-// HeaderOf is the value of record n's header: bytes that are no text.
+// HeaderOf is the value of record n's header: bytes that are not valid text.
 func HeaderOf(n int) []byte {
 	return append([]byte{0x00, 0xff}, ValueOf(n)...)
 }

@@ -1,5 +1,5 @@
-// A kafka-go client. Its Writer's stock configuration spreads records over partitions whatever their key and asks for no
-// acknowledgement, so the two are set: order and no loss are what is judged.
+// A kafka-go client. By default its Writer spreads records over partitions whatever their key, and asks for no
+// acknowledgement. Both are set here, because order and loss are judged.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"hadash/clients/bridge"
 )
 
-// What an address may take to answer, as in kafka-go's own default dialer.
+// Time for an address to answer, as in kafka-go's own default dialer.
 const dialTime = 10 * time.Second
 
 func main() {

@@ -1,5 +1,5 @@
-// A Sarama client with its stock configuration. Config "version" is what its Config.Version says; "ordered" has one request
-// under way at a time.
+// A Sarama client with its stock configuration. Config "version" sets its Config.Version; "ordered" allows one request in
+// flight at a time.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"hadash/clients/bridge"
 )
 
-// How long it waits before it calls Consume again after an error: as long as Sarama itself before it asks again.
+// Time before Consume is called again after an error: the same as Sarama's own retry backoff.
 const againTime = 250 * time.Millisecond
 
 func main() {
@@ -106,8 +106,8 @@ func consume(options bridge.Options, config *sarama.Config) {
 		bridge.Fail(err)
 	}
 	ctx := bridge.Until()
-	// As its documentation says: from a loop, because Consume returns at every rebalance. Its example ends when Consume
-	// fails, which it does when a connection ends at the wrong moment; a consumer that has to survive that calls it again.
+	// Called in a loop, as Sarama's documentation asks, because Consume returns at every rebalance. The example there ends
+	// when Consume fails, which happens when a connection ends at the wrong moment; this consumer calls it again.
 	bridge.Again(ctx, againTime, sarama.ErrClosedConsumerGroup, func() error {
 		return group.Consume(ctx, []string{options.Topic}, reader{options.Header})
 	})
