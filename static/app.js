@@ -37,7 +37,7 @@ document.addEventListener("click", (event) => {
 // What the page has shown is of other choices now; until the new preview is there, nothing was shown of these. Who
 // types a reason, a name to confirm or a time changes nothing of what would move: what was shown stays what was
 // looked at.
-const SAYS_NOTHING_OF_THE_PLAN = ["reason", "confirmed", "start", "start_at", "start_until", "ask_for_go", "note"];
+const SAYS_NOTHING_OF_THE_PLAN = ["reason", "confirmed", "start", "start_at", "start_until", "pause_after_precheck", "note"];
 for (const kind of ["input", "change"]) {
   document.addEventListener(kind, (event) => {
     const scope = event.target.closest("#scope");

@@ -67,7 +67,7 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         ],
         "approvals_needed": found.approvals_needed,
         "decision_note": found.decision_note,
-        "ask_for_go": found.ask_for_go,
+        "pause_after_precheck": found.pause_after_precheck,
         "to_be_reviewed": found.to_be_reviewed,
         "reviewed_by": found.reviewed_by.get_username() if found.reviewed_by else None,
         "review_note": found.review_note,

@@ -1,7 +1,7 @@
 """The ``hadash`` command.
 
 Its commands are plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list and
-show; for migrations put-off, keep and retire; for a lost cluster give-up and rebuild; for bindings by hand bind,
+show; for migrations postpone, keep and retire; for a lost cluster abandon and rebuild; for bindings by hand bind,
 unbind, changes, approve-change, decline-change and cancel-change. ``declarations``, and ``batch`` for many radii,
 have commands of their own.
 
@@ -114,7 +114,11 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="DAYS",
                 help="afterwards delete the mirror and the old Topics, after so many days",
             )
-            asked.add_argument("--ask-for-go", action="store_true", help="wait for a go when all checks hold")
+            asked.add_argument(
+                "--pause-after-precheck",
+                action="store_true",
+                help="pause when all checks hold, until somebody resumes it",
+            )
             asked.add_argument("--plan", default="", help="only if the plan still has this digest")
             asked.add_argument("--watch", action="store_true", help="stay and watch")
     restore = commands.add_parser("restore", help="ask for going back from a switch")
@@ -130,19 +134,19 @@ def _parser() -> argparse.ArgumentParser:
     approve.add_argument("--watch", action="store_true", help="stay and watch")
     for name, text in (
         ("keep", "let the old Topics of a migration stay for good"),
-        ("put-off", "let the old Topics of a migration stay for some days more"),
+        ("postpone", "let the old Topics of a migration stay for some days more"),
         ("decline", "decline a request"),
         ("cancel", "take a request back"),
         ("close", "end a switch that needs attention, as it is"),
         ("review", "say afterwards what is to be said of an emergency"),
-        ("give-up", "end a switch whose target was lost before its mirror was turned"),
+        ("abandon", "end a switch whose target was lost before its mirror was turned"),
     ):
         reasoned = commands.add_parser(name, help=text)
         reasoned.add_argument("key")
         reasoned.add_argument("--reason", required=True)
-        if name == "put-off":
+        if name == "postpone":
             reasoned.add_argument("--days", type=int, required=True)
-        if name == "give-up":
+        if name == "abandon":
             reasoned.add_argument(
                 "--confirm", required=True, metavar="CLUSTER", help="the lost target's name"
             )
@@ -158,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("show", "a switch as it stands now"),
         ("watch", "a switch until its end"),
-        ("go", "let a switch go on that waits for it"),
+        ("resume", "resume a switch that is paused"),
         ("abort", "let a running switch return to the start"),
         ("retry", "run the stage again in which a switch asked for a person"),
     ):
@@ -226,7 +230,7 @@ def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
         "reason": options.reason,
         "kind": kind,
         "confirm": options.emergency or options.force,
-        "ask_for_go": options.ask_for_go,
+        "pause_after_precheck": options.pause_after_precheck,
         "plan_digest": options.plan,
         **({"retire_after_days": options.migrate} if migrates else {}),
     }
@@ -314,7 +318,7 @@ def _one(api: Api, key: str) -> dict[str, Any]:
     return found
 
 
-_ACTS = ("decline", "cancel", "go", "abort", "retry", "close", "review")
+_ACTS = ("decline", "cancel", "resume", "abort", "retry", "close", "review")
 
 _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,
@@ -325,7 +329,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in (*_ACTS, "put-off", "keep", "retire", "give-up", "rebuild")},
+    **{name: _act(name) for name in (*_ACTS, "postpone", "keep", "retire", "abandon", "rebuild")},
     **bindings.COMMANDS,
     "batch": batches.run,
 }

@@ -1,4 +1,4 @@
-"""``hadash batch …``: plan, request, list, show, watch, approve, decline, cancel, stop, go-on, end."""
+"""``hadash batch …``: plan, request, list, show, watch, approve, decline, cancel, stop, resume, end."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def add_to(commands: Any) -> None:
     approve.add_argument("key")
     approve.add_argument("--digest", help="of what you have looked at; without it you are asked")
     approve.add_argument("--watch", action="store_true", help="stay and watch")
-    go_on = own.add_parser("go-on", help="let a stopped batch go on, with what failed again")
-    go_on.add_argument("key")
-    go_on.add_argument("--without", action="store_true", help="leave out what failed")
-    go_on.add_argument("--reason", default="")
+    resume = own.add_parser("resume", help="resume a stopped batch, with what failed again")
+    resume.add_argument("key")
+    resume.add_argument("--without", action="store_true", help="leave out what failed")
+    resume.add_argument("--reason", default="")
     for name, text in (
         ("decline", "decline a batch"),
         ("cancel", "take a batch back before it runs"),
-        ("end", "give up the rest of a stopped batch"),
+        ("end", "abandon the rest of a stopped batch"),
     ):
         reasoned = own.add_parser(name, help=text)
         reasoned.add_argument("key")
@@ -214,5 +214,5 @@ _ACTS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in ("decline", "cancel", "stop", "go-on", "end")},
+    **{name: _act(name) for name in ("decline", "cancel", "stop", "resume", "end")},
 }

@@ -208,8 +208,8 @@ class RequestForm(forms.Form):
     retire_after_days = forms.IntegerField(
         required=False, min_value=settings.RETIREMENT_MIN_DAYS, max_value=settings.RETIREMENT_MAX_DAYS
     )
-    #: Whether the switch waits for a go when all checks hold.
-    ask_for_go = forms.BooleanField(required=False)
+    #: Whether the switch pauses when all checks hold.
+    pause_after_precheck = forms.BooleanField(required=False)
     #: The digest of the plan that was shown, and what it moved: see :func:`hadash.presentation.radius.carried`.
     digest = forms.CharField(required=False)
     shown = forms.CharField(required=False)

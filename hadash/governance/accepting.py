@@ -47,7 +47,7 @@ def accept(user: Any, finding: Finding, until: date, reason: str, address: str |
             say("At most %(days)s days ahead: then somebody has to look at it again.", days=MOST_DAYS)
         )
     if not reason:
-        faults.append(say("Say why it is accepted: whoever looks at it next reads it."))
+        faults.append(say("Say why it is accepted: others read it later."))
     if len(reason) > MAX_REASON:
         faults.append(say("The reason is too long: at most %(most)s characters fit.", most=MAX_REASON))
     if faults:

@@ -71,9 +71,9 @@ def _switches() -> Families:
         ((*key, count) for key, count in counted.items()), "pair", "status",
     )  # fmt: skip
     now = timezone.now()
-    # (A switch that waited for a go has been running since the go was given.)
+    # (A switch that was paused has been running since it was resumed.)
     since: dict[Status, Any] = {
-        Status.RUNNING: Coalesce("go_at", "started_at"),
+        Status.RUNNING: Coalesce("resumed_at", "started_at"),
         Status.PAUSED: "paused_at",
         Status.NEEDS_ATTENTION: "ended_at",
     }

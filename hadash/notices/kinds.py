@@ -60,7 +60,7 @@ NOTICES: dict[NoticeKind, About] = {
         _("a request is about to expire"), Urgency.NOW, may=DECIDE, involved=True
     ),
     NoticeKind.SWITCH_BEGAN: About(_("a switch begins"), Urgency.SOON, involved=True),
-    NoticeKind.SWITCH_WAITS: About(_("a switch waits for a go"), Urgency.NOW, involved=True),
+    NoticeKind.SWITCH_WAITS: About(_("a switch is paused"), Urgency.NOW, involved=True),
     NoticeKind.SWITCH_SLOW: About(_("a switch is slower than usual"), Urgency.NOW, may=OPERATE),
     NoticeKind.SWITCH_ENDED: About(_("a switch has ended"), Urgency.SOON, involved=True),
     NoticeKind.SWITCH_NEEDS_SOMEBODY: About(

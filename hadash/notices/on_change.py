@@ -63,7 +63,9 @@ _OF_SWITCH: dict[Any, Made] = {
     ),
     Status.PAUSED: (
         NoticeKind.SWITCH_WAITS,
-        lambda switch: say("The switch of %(scope)s waits for a go: all is ready.", **_told(switch)),
+        lambda switch: say(
+            "The switch of %(scope)s is paused until somebody resumes it: all is ready.", **_told(switch)
+        ),
     ),
     Status.NEEDS_ATTENTION: (
         NoticeKind.SWITCH_NEEDS_SOMEBODY,
@@ -191,7 +193,7 @@ def _outcome(held: Any) -> Sentence | None:
 
 
 _ANNOUNCED: dict[Any, _Announced] = {
-    # (A switch begins once, however often it waits for a go and continues.)
+    # (A switch begins once, however often it is paused and resumed.)
     Switch: _Announced(
         _OF_SWITCH, times=lambda switch: "" if switch.current is Status.RUNNING else f":{switch.token}"
     ),

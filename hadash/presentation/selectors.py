@@ -75,7 +75,7 @@ def with_relations(found: Any) -> QuerySet[Switch]:
 
 
 def waiting_for(user: User) -> QuerySet[Switch]:
-    """Return the switches that wait for ``user``: to decide on, review, give a go, or run again."""
+    """Return the switches that wait for ``user``: to decide on, review, resume, or run again."""
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
     reviewed = [kind.value for kind in Kind if kind.spec.reviewed]

@@ -127,7 +127,7 @@ def add_blackout(
     """
     _may_change(user, pair)
     if not reason.strip():
-        raise Refused(say("Say why nothing may start then: whoever is refused reads it."))
+        raise Refused(say("Say why nothing may start then: those who are refused read it."))
     if len(reason.strip()) > MAX_REASON:
         raise Refused(say("The reason is too long: at most %(most)s characters fit.", most=MAX_REASON))
     if ends <= begins:

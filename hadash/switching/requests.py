@@ -105,7 +105,7 @@ def submit(
     digest: str = "",
     *,
     confirmed: str = "",
-    ask_for_go: bool = False,
+    pause_after_precheck: bool = False,
 ) -> Switch:
     """Request a switch. It waits for approvals, or runs at once if its kind does
     (:data:`~hadash.switching.machines.switches.KINDS`).
@@ -116,7 +116,7 @@ def submit(
     :param digest: of the plan that was shown; empty accepts the current plan.
     :param confirmed: the cluster's name, typed again, where the kind asks for it: the person confirms that the
         source is lost, or that this cannot wait for an approval.
-    :param ask_for_go: whether it waits for a person's go when all checks hold; ignored for kinds that never wait.
+    :param pause_after_precheck: whether it pauses when all checks hold, until somebody resumes it; ignored for kinds that never wait.
     :raises PermissionDenied: the user may not ask for a switch of this kind.
     :raises PlanChanged: the plan is no longer that of ``digest``. :raises Busy: another switch holds part of it.
     :raises Refused: the radius is not closed, a check fails, or the confirmation is missing.
@@ -134,7 +134,7 @@ def submit(
                 asked,
                 plan,
                 approvals_needed=policy_of(asked.pair).approvals + spec.more_approvals,
-                ask_for_go=ask_for_go and spec.may_wait_for_go,
+                pause_after_precheck=pause_after_precheck and spec.may_pause,
                 start_at=window[0] if window else None,
                 start_until=window[1] if window else None,
                 expires_at=window[1] if window else later,
@@ -181,9 +181,7 @@ def _check_confirmation(asked: SwitchRequest, confirmed: str) -> None:
 def _planned(asked: SwitchRequest, digest: str) -> Plan:
     """The plan of a request, after every check that can be made before anybody decides."""
     pair, scope, target = asked.pair, asked.scope, asked.target
-    reasons.given(
-        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
-    )
+    reasons.given(asked.reason, say("Say why: the approver reads it, and others read it later."))
     if asked.kind.spec.goes_back:
         restoring.check(asked.restores, pair, scope, target)
     if asked.kind.spec.removes_old_topics:

@@ -136,7 +136,9 @@ def test_a_read_split_is_planned_approved_and_scheduled_as_what_it_is(
         "start_at": (now + timedelta(hours=1)).isoformat(),
         "start_until": (now + timedelta(hours=2)).isoformat(),
     }
-    made = program("olga").post("switches/", {**wanted, **window, "kind": "read-split", "ask_for_go": True})
+    made = program("olga").post(
+        "switches/", {**wanted, **window, "kind": "read-split", "pause_after_precheck": True}
+    )
     assert (made.status_code, made.json()["kind"], made.json()["status"]) == (
         201,
         "read-split",
@@ -379,11 +381,11 @@ class TestMigration:
     def test_what_becomes_of_the_old_topics(self, program: Callable[..., Any], migrated: Switch) -> None:
         olga, key = program("olga"), migrated.key
         assert olga.get(f"switches/{key}/").json()["retirement"]["status"] == "waiting"
-        put_off = olga.post(
-            f"switches/{key}/put-off/", {"days": 5, "reason": "x"}, Idempotency_Key="a"
+        postpone = olga.post(
+            f"switches/{key}/postpone/", {"days": 5, "reason": "x"}, Idempotency_Key="a"
         ).json()
-        again = olga.post(f"switches/{key}/put-off/", {"days": 5, "reason": "x"}, Idempotency_Key="a").json()
-        assert put_off["retirement"]["postponed"] == again["retirement"]["postponed"] == 1
+        again = olga.post(f"switches/{key}/postpone/", {"days": 5, "reason": "x"}, Idempotency_Key="a").json()
+        assert postpone["retirement"]["postponed"] == again["retirement"]["postponed"] == 1
         assert olga.post(f"switches/{key}/retire/", {"confirm": "west"}).status_code == 409
         kept = olga.post(f"switches/{key}/keep/", {"reason": "The auditors want them"})
         assert kept.json()["retirement"]["status"] == "kept"

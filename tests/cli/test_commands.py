@@ -165,10 +165,12 @@ def test_a_read_split(
     code, text = run("vera", "plan", *WANTED, "--kind", "read-split")
     assert (code, "Readers wait for about 0.4 s." in text) == (0, True)
     assert "Writes wait" in run("vera", "plan", *WANTED)[1]
-    code, text = run("olga", "request", *WANTED, "--reason", "Load", "--kind", "read-split", "--ask-for-go")
+    code, text = run(
+        "olga", "request", *WANTED, "--reason", "Load", "--kind", "read-split", "--pause-after-precheck"
+    )
     switch = Switch.objects.get()
     assert f"Switch {switch.key} is requested. Somebody else has to approve it." in text
-    assert (switch.the_kind, switch.ask_for_go) == (Kind.READ_SPLIT, True)
+    assert (switch.the_kind, switch.pause_after_precheck) == (Kind.READ_SPLIT, True)
     code, text = run("arne", "approve", switch.key, typed="no")
     assert "Readers wait for about" in text, "the plan that is shown is one of the same kind"
 
@@ -290,7 +292,7 @@ def test_a_migration_and_what_becomes_of_the_old_topics(
     finished.save()
     switch_ended(finished)
     assert "Old Topics on east: waiting, deleted on " in run("olga", "show", finished.key)[1]
-    code, text = run("olga", "put-off", finished.key, "--days", "5", "--reason", "The quarter ends")
+    code, text = run("olga", "postpone", finished.key, "--days", "5", "--reason", "The quarter ends")
     assert (code, Retirement.objects.get().postponed) == (0, 1)
     code, text = run("olga", "retire", finished.key, "--confirm", "west")
     assert code == 1
@@ -376,8 +378,8 @@ class TestBatches:
         assert (
             "Topic topic-1 failed: Mirror shop is not running." in run("vera", "batch", "show", batch.key)[1]
         )
-        assert run("olga", "batch", "go-on", batch.key, "--without")[0] == 1, "it takes a reason"
-        assert run("olga", "batch", "go-on", batch.key, "--without", "--reason", "Retired")[0] == 0
+        assert run("olga", "batch", "resume", batch.key, "--without")[0] == 1, "it takes a reason"
+        assert run("olga", "batch", "resume", batch.key, "--without", "--reason", "Retired")[0] == 0
         batch.refresh_from_db()
         assert batch.status == "running"
 

@@ -853,7 +853,7 @@ class TestMigration:
         switch = Switch.objects.get(kind="migration")
         page = as_arne.get(reverse("switch", args=[switch.key])).content.decode()
         assert "1 Topic is deleted on east." in page
-        assert "Whoever approves the migration approves that." in page
+        assert "To approve the migration is to approve that." in page
 
     def test_a_term_out_of_its_limits_is_refused(
         self, as_olga: Client, fleet: SimpleNamespace, engines: Any, planned: None
@@ -885,7 +885,7 @@ class TestMigration:
         assert "Delete the old Topics" in as_olga.get(page).content.decode()
         refused = as_olga.post(reverse("retire", args=[migrated.key]), {"confirmed": "west"})
         assert "Type east to confirm" in refused.content.decode()
-        as_olga.post(reverse("put-off", args=[migrated.key]), {"days": "5", "reason": "The quarter ends"})
+        as_olga.post(reverse("postpone", args=[migrated.key]), {"days": "5", "reason": "The quarter ends"})
         assert "Put off 1 time." in as_olga.get(page).content.decode()
         as_olga.post(reverse("keep", args=[migrated.key]), {"reason": "The auditors want them"})
         text = as_olga.get(page).content.decode()

@@ -243,7 +243,7 @@ class TestActs:
         page = as_olga.get(f"/batches/{batch.key}/").content.decode()
         assert "Mirror shop is not running." in page
         with django_capture_on_commit_callbacks(execute=True):
-            as_olga.post(f"/batches/{batch.key}/go-on/", {"without": "on", "reason": "It is retired"})
+            as_olga.post(f"/batches/{batch.key}/resume/", {"without": "on", "reason": "It is retired"})
         batch.refresh_from_db()
         assert (batch.status, batch.items.get(position=1).status) == ("running", "dropped")
         assert woken == [batch.key]
@@ -258,15 +258,15 @@ class TestActs:
         batch = make_batch("stopped", outcome=say("Stopped.").to_json())
         rita = signed_in(ensure_user("rita", "secret-123", "rescuer"))
         page = rita.get(f"/batches/{batch.key}/").content.decode()
-        assert "How it goes on is said by one of: Olga Operator." in page
+        assert "One of these decides how it continues: Olga Operator." in page
         assert f'action="/batches/{batch.key}/end/"' in page
-        assert f'action="/batches/{batch.key}/go-on/"' not in page
+        assert f'action="/batches/{batch.key}/resume/"' not in page
         rita.post(f"/batches/{batch.key}/end/", {"reason": "East is lost"})
         batch.refresh_from_db()
         assert batch.status == "ended"
 
     def test_who_may_not_is_told_who_may(self, as_arne: Client, make_batch: Any) -> None:
-        answer = as_arne.post(f"/batches/{make_batch('stopped').key}/go-on/")
+        answer = as_arne.post(f"/batches/{make_batch('stopped').key}/resume/")
         assert answer.status_code == 403
         assert "Olga Operator" in answer.content.decode()
 

@@ -122,7 +122,7 @@ def test_the_first_failure_stops_it_and_then_it_goes_on(
     page = trial.operator.get(f"batches/{key}/").text
     assert "Mirror billing is not running" in page
     trial.operator.post(
-        f"batches/{key}/go-on/", without="on", reason="Billing has to wait"
+        f"batches/{key}/resume/", without="on", reason="Billing has to wait"
     ).raise_for_status()
     batch = at_rest(trial, key, SWITCH_SECONDS)
     assert (batch["status"], batch["outcome"]) == ("finished", "Moved: 1. Left out: 1.")

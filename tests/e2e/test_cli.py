@@ -1,4 +1,4 @@
-"""Operators at a terminal: a rehearsal, a switch that waits for a go, and an emergency, on the real stack.
+"""Operators at a terminal: a rehearsal, a switch that is paused, and an emergency, on the real stack.
 
 That nothing was lost, written twice or out of order says the last test of this folder, over all of them.
 """
@@ -90,17 +90,19 @@ def test_a_rehearsal_moves_nothing(olga: Terminal, bindings: BindingStore) -> No
     assert where(bindings) == before
 
 
-def test_a_switch_that_waits_for_a_go(olga: Terminal, arne: Terminal, bindings: BindingStore) -> None:
+def test_a_switch_that_is_paused(olga: Terminal, arne: Terminal, bindings: BindingStore) -> None:
     before = where(bindings)
-    code, text = olga.run("request", *wanted(other(before)), "--ask-for-go", "--reason", "With a go")
+    code, text = olga.run(
+        "request", *wanted(other(before)), "--pause-after-precheck", "--reason", "With a pause"
+    )
     assert code == 0, text
     key = key_in(text)
     digest = re.search(r"  ([0-9a-f]{32})", olga.run("plan", *wanted(other(before)))[1])
     assert digest is not None
     code, text = arne.run("approve", key, "--plan", digest.group(1), "--watch")
-    assert "All is ready. It waits for somebody's go" in text
+    assert "All is ready. It is paused: somebody has to resume it" in text
     assert where(bindings) == before, "no client has noticed anything"
-    assert olga.run("go", key)[0] == 0
+    assert olga.run("resume", key)[0] == 0
     code, text = arne.run("watch", key)
     assert code == 0, text
     assert where(bindings) == other(before)

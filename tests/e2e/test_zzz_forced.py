@@ -64,7 +64,7 @@ def test_a_target_that_is_lost_before_its_mirror_is_turned_round_is_given_up(
     with pytest.raises(SandboxError, match="copies from east"):
         rita.call("POST", "switches/", FORCED)
     given_up = {"confirm": LOST, "reason": "The data centre is under water"}
-    assert rita.call("POST", f"switches/{key}/give-up/", given_up)["status"] == "closed"
+    assert rita.call("POST", f"switches/{key}/abandon/", given_up)["status"] == "closed"
 
     forced = ask_to_go_without(trial, rita, bea)
     trial.await_progress(billing, time.time())

@@ -138,7 +138,7 @@ class TestHow:
         to("paused", switch)
         assert tell(now + timedelta(seconds=30)) == {}, "not before the gap is over"
         assert tell(now + timedelta(seconds=90)) == {
-            "olga": ["The switch of shop waits for a go: all is ready."]
+            "olga": ["The switch of shop is paused until somebody resumes it: all is ready."]
         }
 
     def test_nobody_is_told_twice(self, make_switch: Any) -> None:
@@ -169,7 +169,7 @@ class TestHow:
         to("running", switch, token=1)
         assert "olga" not in tell()
         to("paused", switch)
-        assert "olga" in tell(), "a switch that waits for a go is told at once, and the rest with it"
+        assert "olga" in tell(), "a switch that is paused is told at once, and the rest with it"
 
     def test_a_switch_that_goes_on_after_a_go_has_not_begun_again(self, make_switch: Any) -> None:
         switch = make_switch("running", token=1)

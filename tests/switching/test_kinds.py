@@ -1,4 +1,4 @@
-"""Rehearsals, emergencies, and switches that wait for a go: in PostgreSQL, without ZooKeeper and Kafka."""
+"""Rehearsals, emergencies, and switches that are paused: in PostgreSQL, without ZooKeeper and Kafka."""
 
 from __future__ import annotations
 
@@ -146,9 +146,9 @@ class TestReadSplit:
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
         assert "Year-end closing" in str(windows.may_begin(switch))
 
-    def test_it_can_wait_for_a_go(self, asked: Any, approve: Any) -> None:
+    def test_it_can_be_paused(self, asked: Any, approve: Any) -> None:
         switch = approve(
-            "arne", requests.submit(asked("olga", Kind.READ_SPLIT), nobody_starts, ask_for_go=True)
+            "arne", requests.submit(asked("olga", Kind.READ_SPLIT), nobody_starts, pause_after_precheck=True)
         )
         assert finish_precheck(switch).current is Status.PAUSED
 
@@ -164,22 +164,22 @@ class TestReadSplit:
 class TestGo:
     @pytest.fixture
     def paused(self, asked: Any, approve: Any, started: list[str]) -> Switch:
-        """A switch whose checks hold, and that waits for a go."""
-        made = requests.submit(asked("olga"), nobody_starts, ask_for_go=True)
+        """A switch whose checks hold, and that is paused."""
+        made = requests.submit(asked("olga"), nobody_starts, pause_after_precheck=True)
         switch = approve("arne", made)
         started.clear()
         return finish_precheck(switch)
 
     def test_it_waits_when_all_checks_hold(self, paused: Switch, people: Any) -> None:
         assert paused.current is Status.PAUSED
-        assert "All is ready. It waits for somebody's go until" in log(paused)[-1]
+        assert "All is ready. It is paused: somebody has to resume it until" in log(paused)[-1]
         assert list(selectors.waiting_for(people["olga"])) == [paused]
 
     def test_it_goes_on_with_its_checks(
         self, paused: Switch, people: Any, started: list[str], django_capture_on_commit_callbacks: Any
     ) -> None:
         with django_capture_on_commit_callbacks(execute=True):
-            held = operations.go(people["olga"], paused, lambda s: started.append(s.key))
+            held = operations.resume(people["olga"], paused, lambda s: started.append(s.key))
         assert (held.current, held.stage, started) == (Status.RUNNING, "precheck", [held.key])
         assert finish_precheck(held).stage == "quiesce", "it does not ask twice"
 
@@ -188,7 +188,7 @@ class TestGo:
         assert held.current is Status.CANCELLED
         assert str(held.outcome_sentence) == "olga cancelled it: Not today. Nothing was changed."
 
-    def test_it_is_dropped_when_nobody_says_go(self, paused: Switch, settings: Any) -> None:
+    def test_it_is_dropped_when_nobody_resumes_it(self, paused: Switch, settings: Any) -> None:
         assert SWITCHES.drop_paused() == 0
         settings.SWITCH_GO_SECONDS = -1
         assert SWITCHES.drop_paused() == 1
@@ -200,17 +200,17 @@ class TestGo:
     ) -> None:
         settings.SWITCH_GO_SECONDS = -1
         with pytest.raises(Refused, match="for as long as it may"):
-            operations.go(people["olga"], paused, lambda s: None)
+            operations.resume(people["olga"], paused, lambda s: None)
         paused.refresh_from_db()
         assert paused.current is Status.PAUSED
 
     def test_only_what_waits_goes_on(self, ask: Any, people: Any) -> None:
         with pytest.raises(Refused, match="cannot be changed that way"):
-            operations.go(people["olga"], ask(), lambda s: None)
+            operations.resume(people["olga"], ask(), lambda s: None)
 
     def test_not_by_everybody(self, paused: Switch, people: Any) -> None:
         with pytest.raises(PermissionDenied):
-            operations.go(people["vera"], paused, lambda s: None)
+            operations.resume(people["vera"], paused, lambda s: None)
 
 
 def finish_precheck(switch: Switch) -> Switch:
@@ -225,7 +225,9 @@ def finish_precheck(switch: Switch) -> Switch:
     return switch
 
 
-def test_a_forced_switch_waits_for_nobodys_go(asked: Any) -> None:
-    """Its source is lost, and others have agreed: what a form still says of a go does not count."""
-    made = requests.submit(asked("rita", Kind.FORCED), nobody_starts, confirmed="east", ask_for_go=True)
-    assert not made.ask_for_go
+def test_a_forced_switch_is_never_paused(asked: Any) -> None:
+    """Its source is lost, and others have agreed: what a form still says of a pause does not count."""
+    made = requests.submit(
+        asked("rita", Kind.FORCED), nobody_starts, confirmed="east", pause_after_precheck=True
+    )
+    assert not made.pause_after_precheck

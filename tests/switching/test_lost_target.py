@@ -66,15 +66,15 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
 
 
 @pytest.fixture
-def give_up(people: dict[str, User], stuck: Switch) -> Callable[..., Switch]:
+def abandon(people: dict[str, User], stuck: Switch) -> Callable[..., Switch]:
     def act(user: str = "rita", confirmed: str = "west", reason: str = "The site burns") -> Switch:
-        return lost_target.give_up(people[user], stuck, confirmed, reason)
+        return lost_target.abandon(people[user], stuck, confirmed, reason)
 
     return act
 
 
-def test_the_mirror_is_turned_on_record_and_copies_nothing(give_up: Any, mirror: Mirror, pair: Pair) -> None:
-    ended = give_up()
+def test_the_mirror_is_turned_on_record_and_copies_nothing(abandon: Any, mirror: Mirror, pair: Pair) -> None:
+    ended = abandon()
     mirror.refresh_from_db()
     assert ended.current is Status.CLOSED
     assert (mirror.source, mirror.turning, mirror.sighted) == (pair.second, True, [])
@@ -83,7 +83,7 @@ def test_the_mirror_is_turned_on_record_and_copies_nothing(give_up: Any, mirror:
     assert Entry.objects.filter(verb="give up").count() == 1
 
 
-def test_then_a_forced_switch_can_go_back(give_up: Any, mirror: Mirror) -> None:
+def test_then_a_forced_switch_can_go_back(abandon: Any, mirror: Mirror) -> None:
     """It goes from where the mirror copies from."""
     back = replace(WHOLE, source="west", target="east")
 
@@ -93,52 +93,52 @@ def test_then_a_forced_switch_can_go_back(give_up: Any, mirror: Mirror) -> None:
         return [str(reason) for reason in _mirrors(set(back.topics), back.source, [of])[1]]
 
     assert any("copies from east" in reason for reason in against())
-    give_up()
+    abandon()
     assert against() == []
 
 
 @pytest.mark.parametrize("user", ["olga", "arne", "ada", "vera"])
-def test_only_those_who_may_force(give_up: Any, user: str) -> None:
+def test_only_those_who_may_force(abandon: Any, user: str) -> None:
     with pytest.raises(PermissionDenied):
-        give_up(user)
+        abandon(user)
 
 
 @pytest.mark.parametrize("typed", ["", "east", "yes"])
-def test_the_target_is_typed(give_up: Any, typed: str) -> None:
+def test_the_target_is_typed(abandon: Any, typed: str) -> None:
     with pytest.raises(Refused, match="Type west to confirm that it is lost"):
-        give_up(confirmed=typed)
+        abandon(confirmed=typed)
 
 
-def test_there_is_a_reason(give_up: Any) -> None:
+def test_there_is_a_reason(abandon: Any) -> None:
     with pytest.raises(Refused, match="Say why"):
-        give_up(reason="  ")
+        abandon(reason="  ")
 
 
-def test_not_while_the_target_answers(give_up: Any, lost: dict[str, bool], mirror: Mirror) -> None:
+def test_not_while_the_target_answers(abandon: Any, lost: dict[str, bool], mirror: Mirror) -> None:
     lost["west"] = False
     with pytest.raises(Refused, match="west answers"):
-        give_up()
+        abandon()
     mirror.refresh_from_db()
     assert mirror.source.name == "east"
 
 
 @pytest.mark.parametrize("stage", [Stage.FORWARD, Stage.VERIFY, Stage.RETURN])
-def test_only_in_that_stage(give_up: Any, stuck: Switch, mirror: Mirror, stage: Stage) -> None:
+def test_only_in_that_stage(abandon: Any, stuck: Switch, mirror: Mirror, stage: Stage) -> None:
     Switch.objects.update(stage=stage.value)
     with pytest.raises(Refused, match="Only a switch whose mirror could not be turned"):
-        give_up()
+        abandon()
     assert Switch.objects.get().current is Status.NEEDS_ATTENTION
 
 
-def test_not_while_it_runs(give_up: Any) -> None:
+def test_not_while_it_runs(abandon: Any) -> None:
     Switch.objects.update(status=Status.RUNNING.value)
     with pytest.raises(Refused, match="cannot be changed that way"):
-        give_up()
+        abandon()
 
 
-def test_a_mirror_that_was_turned_already_stays_as_it_is(give_up: Any, mirror: Mirror, pair: Pair) -> None:
+def test_a_mirror_that_was_turned_already_stays_as_it_is(abandon: Any, mirror: Mirror, pair: Pair) -> None:
     """Of several, some were turned before the target was lost."""
     Mirror.objects.update(source=pair.second, turning=False)
-    give_up()
+    abandon()
     mirror.refresh_from_db()
     assert (mirror.source, mirror.turning) == (pair.second, False)

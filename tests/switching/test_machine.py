@@ -38,9 +38,9 @@ ALLOWED = {
     (Status.APPROVED, Event.EXPIRE): Status.EXPIRED,
     (Status.RUNNING, Event.SUCCEED): Status.SUCCEEDED,
     (Status.RUNNING, Event.ROLL_BACK): Status.ROLLED_BACK,
-    (Status.RUNNING, Event.GIVE_UP): Status.NEEDS_ATTENTION,
+    (Status.RUNNING, Event.NEED_A_PERSON): Status.NEEDS_ATTENTION,
     (Status.RUNNING, Event.PAUSE): Status.PAUSED,
-    (Status.PAUSED, Event.GO): Status.RUNNING,
+    (Status.PAUSED, Event.RESUME): Status.RUNNING,
     (Status.PAUSED, Event.CANCEL): Status.CANCELLED,
     (Status.PAUSED, Event.EXPIRE): Status.EXPIRED,
     (Status.NEEDS_ATTENTION, Event.RETRY): Status.RUNNING,
@@ -137,10 +137,10 @@ def test_success_leads_along_the_way_and_then_ends_the_switch() -> None:
         (Stage.DRAIN, Stage.RETURN),
         (Stage.TRANSLATE, Stage.RETURN),
         (Stage.FOLLOW, Stage.RETURN),
-        (Stage.FORWARD, Event.GIVE_UP),  # going back is a switch of its own
-        (Stage.REVERSE, Event.GIVE_UP),
-        (Stage.VERIFY, Event.GIVE_UP),
-        (Stage.RETURN, Event.GIVE_UP),
+        (Stage.FORWARD, Event.NEED_A_PERSON),  # going back is a switch of its own
+        (Stage.REVERSE, Event.NEED_A_PERSON),
+        (Stage.VERIFY, Event.NEED_A_PERSON),
+        (Stage.RETURN, Event.NEED_A_PERSON),
         (Stage.REHEARSE, Event.ROLL_BACK),
     ],
 )

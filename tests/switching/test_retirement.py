@@ -141,7 +141,7 @@ class TestItsEnd:
         assert held.due_at == migrated.ended_at + timedelta(days=DAYS)
         assert log(migrated)[-1].startswith("The old Topics on east are removed on ")
 
-    @pytest.mark.parametrize("event", [Event.ROLL_BACK, Event.GIVE_UP])
+    @pytest.mark.parametrize("event", [Event.ROLL_BACK, Event.NEED_A_PERSON])
     def test_anything_else_does_not(self, migrate: Any, approve: Any, event: Event) -> None:
         end(approve("arne", migrate()), event)
         assert not Retirement.objects.exists()
@@ -183,25 +183,25 @@ class TestDeciding:
     ) -> None:
         before = of(migrated).due_at
         for _ in range(2):
-            services.put_off(people["olga"], migrated, 5, "The quarter ends")
+            services.postpone(people["olga"], migrated, 5, "The quarter ends")
         held = of(migrated)
         assert (held.due_at, held.postponed, held.decided_by) == (
             before + timedelta(days=10),
             2,
             people["olga"],
         )
-        entry = Entry.objects.filter(verb="put off").latest("number")
+        entry = Entry.objects.filter(verb="postpone").latest("number")
         assert (entry.details["days"], entry.details["reason"]) == (5, "The quarter ends")
 
     def test_one_that_is_overdue_is_put_off_from_now(self, migrated: Switch, people: dict[str, User]) -> None:
         make_due(migrated)
-        held = services.put_off(people["olga"], migrated, 5, "x")
+        held = services.postpone(people["olga"], migrated, 5, "x")
         assert held.due_at > timezone.now() + timedelta(days=4, hours=23)
 
     @pytest.mark.parametrize("days", [0, 91])
     def test_only_within_limits(self, migrated: Switch, people: dict[str, User], days: int) -> None:
         with pytest.raises(Refused, match="put off by 1 to 90 days"):
-            services.put_off(people["olga"], migrated, days, "x")
+            services.postpone(people["olga"], migrated, days, "x")
 
     def test_keeping_ends_it(self, migrated: Switch, people: dict[str, User], retire: Any) -> None:
         held = services.keep(people["olga"], migrated, "The auditors want them")
@@ -209,7 +209,7 @@ class TestDeciding:
         assert str(held.outcome_sentence) == "olga keeps the old Topics on east: The auditors want them"
         for act in (
             lambda: services.keep(people["olga"], migrated, "x"),
-            lambda: services.put_off(people["olga"], migrated, 5, "x"),
+            lambda: services.postpone(people["olga"], migrated, 5, "x"),
             lambda: retire(migrated),
         ):
             with pytest.raises(Refused, match="is kept: that cannot be decided any more"):
@@ -217,7 +217,7 @@ class TestDeciding:
 
     def test_a_reason_is_needed(self, migrated: Switch, people: dict[str, User]) -> None:
         with pytest.raises(Refused, match="Say why"):
-            services.put_off(people["olga"], migrated, 5, " ")
+            services.postpone(people["olga"], migrated, 5, " ")
         with pytest.raises(Refused, match="Say why"):
             services.keep(people["olga"], migrated, " ")
         assert of(migrated).current is Status.WAITING
@@ -257,7 +257,7 @@ class TestDeciding:
     @pytest.mark.parametrize("user", ["arne", "ada", "vera"])
     def test_only_operators(self, migrated: Switch, people: dict[str, User], retire: Any, user: str) -> None:
         for act in (
-            lambda: services.put_off(people[user], migrated, 5, "x"),
+            lambda: services.postpone(people[user], migrated, 5, "x"),
             lambda: services.keep(people[user], migrated, "x"),
             lambda: retire(migrated, user=user),
         ):

@@ -129,8 +129,9 @@ class SwitchRequest(PlanRequest, WindowRequest):
         help_text="Of a migration: days from its success until the mirror and the old Topics are deleted; "
         f"{settings.RETIREMENT_DAYS} when nothing is said.",
     )
-    ask_for_go = s.BooleanField(
-        default=False, help_text="Wait for a go when all checks hold; not for what runs at once."
+    pause_after_precheck = s.BooleanField(
+        default=False,
+        help_text="Pause when all checks hold, until somebody resumes it; not for what runs at once.",
     )
     confirm = Text(
         max_length=40,
@@ -151,7 +152,7 @@ class SwitchRequest(PlanRequest, WindowRequest):
         attrs = super().validate(attrs)
         spec = Kind(attrs["kind"]).spec
         unfit = ["start_at"] if spec.at_once else []
-        unfit += [] if spec.may_wait_for_go else ["ask_for_go"]
+        unfit += [] if spec.may_pause else ["pause_after_precheck"]
         unfit += [] if spec.removes_old_topics else ["retire_after_days"]
         for name in unfit:
             if attrs.get(name):
@@ -298,7 +299,7 @@ class RetirementShape(s.Serializer):
 
     status = s.ChoiceField(words(RetirementStatus))
     due_at = s.DateTimeField(help_text="When they are deleted by themselves, while it is waiting.")
-    postponed = s.IntegerField(help_text="How often it was put off.")
+    postponed = s.IntegerField(help_text="How often it was postponed.")
     outcome = Text(allow_blank=True)
     removed = s.ListField(child=Text(), help_text="What is gone already: mirrors, groups, topics, denials.")
     decided_by = Text(allow_null=True)
@@ -311,7 +312,9 @@ class WholeSwitchShape(SwitchShape, DecisionShape):
         allow_null=True, help_text="Of a migration: days from its success until the old Topics are deleted."
     )
     retirement = RetirementShape(allow_null=True, help_text="Of a migration that has succeeded.")
-    ask_for_go = s.BooleanField(help_text="Whether it waits for a go when all checks hold.")
+    pause_after_precheck = s.BooleanField(
+        help_text="Whether it pauses when all checks hold, until somebody resumes it."
+    )
     to_be_reviewed = s.BooleanField(help_text="An emergency that nobody else has looked at yet.")
     reviewed_by = Text(allow_null=True)
     review_note = Text(allow_blank=True)

@@ -162,7 +162,7 @@ def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
 
 
 def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
-    return operations.go_on(
+    return operations.resume(
         request.user, batch, handing_over.wake, values["without"], values["reason"], address_of(request)
     )
 
@@ -199,8 +199,8 @@ ACTS: dict[str, type[View]] = {
         lambda request, batch, values: operations.stop(request.user, batch, address_of(request)),
         codes=(200,),
     ),
-    "go-on": acts.act(
-        "go-on",
+    "resume": acts.act(
+        "resume",
         "Let a stopped batch go on (202): with what failed again, or without it.",
         shapes.GoOnRequest,
         _go_on,

@@ -116,7 +116,7 @@ def _asked_for(asked: requests.SwitchRequest, values: dict[str, Any]) -> Switch:
         window_of(values),
         values["plan_digest"],
         confirmed=values["confirm"],
-        ask_for_go=values["ask_for_go"],
+        pause_after_precheck=values["pause_after_precheck"],
     )
 
 
@@ -163,8 +163,8 @@ def _retry(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     return operations.retry(request.user, switch, handing_over.start_switch, address_of(request))
 
 
-def _go(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
-    return operations.go(request.user, switch, handing_over.start_switch, address_of(request))
+def _resume(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
+    return operations.resume(request.user, switch, handing_over.start_switch, address_of(request))
 
 
 def _rebuild(request: Request, switch: Switch, values: dict[str, Any]) -> None:
@@ -179,12 +179,12 @@ def _retire(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     )
 
 
-def _give_up(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
-    return lost_target.give_up(request.user, switch, values["confirm"], values["reason"], address_of(request))
+def _abandon(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
+    return lost_target.abandon(request.user, switch, values["confirm"], values["reason"], address_of(request))
 
 
-def _put_off(request: Request, switch: Switch, values: dict[str, Any]) -> None:
-    retirement.put_off(request.user, switch, values["days"], values["reason"], address_of(request))
+def _postpone(request: Request, switch: Switch, values: dict[str, Any]) -> None:
+    retirement.postpone(request.user, switch, values["days"], values["reason"], address_of(request))
 
 
 def _keep(request: Request, switch: Switch, values: dict[str, Any]) -> None:
@@ -198,11 +198,11 @@ ACTS: dict[str, type[View]] = {
         shapes.ApprovalRequest,
         _approve,
     ),
-    "put-off": acts.act(
-        "put-off",
+    "postpone": acts.act(
+        "postpone",
         "Let the old Topics of a migration stay for some days more.",
         shapes.PutOffRequest,
-        _put_off,
+        _postpone,
         codes=(200,),
     ),
     "keep": acts.act(
@@ -237,11 +237,11 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "go": acts.act(
-        "go",
+    "resume": acts.act(
+        "resume",
         "Let a switch go on that waits for it (202).",
         NothingRequest,
-        _go,
+        _resume,
         codes=(202,),
     ),
     "review": acts.act(
@@ -276,12 +276,12 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200, 503),
     ),
-    "give-up": acts.act(
-        "give-up",
+    "abandon": acts.act(
+        "abandon",
         "End a switch whose target was lost before its mirror was turned: a forced switch can take the "
         "clients back then.",
         shapes.GiveUpRequest,
-        _give_up,
+        _abandon,
         codes=(200,),
     ),
     "rebuild": acts.act(

@@ -141,9 +141,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
             "yaxis": {"type": "category"},
             "margin": {"l": 120, "r": 56, "t": 8, "b": 40},
         },
-        says=_(
-            "Whoever moves one of these moves all of its clients at once, but for those with an InstanceID."
-        ),
+        says=_("A switch of one of these moves all of its clients at once, except those with an InstanceID."),
         empty=_("No AppID has been seen within the days that count."),
         height=height_of(len(rows)),
     )

@@ -239,12 +239,12 @@ def stop(request: HttpRequest, batch: Batch) -> str:
 
 
 @act(OPERATE)
-def go_on(request: HttpRequest, batch: Batch) -> str:
+def resume(request: HttpRequest, batch: Batch) -> str:
     """Fields ``without`` (leave out what has failed) and ``reason``."""
     without = bool(request.POST.get("without"))
     reason = typed(request, "reason")
-    operations.go_on(user_of(request), batch, handing_over.wake, without, reason, address_of(request))
-    return _("It goes on.")
+    operations.resume(user_of(request), batch, handing_over.wake, without, reason, address_of(request))
+    return _("It resumes.")
 
 
 @act(OPERATE)

@@ -213,7 +213,7 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
         form.window(),
         digest,
         confirmed=values["confirmed"],
-        ask_for_go=values["ask_for_go"],
+        pause_after_precheck=values["pause_after_precheck"],
     )
 
 

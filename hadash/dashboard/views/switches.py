@@ -91,13 +91,13 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "paused_until": switch.paused_at + timedelta(seconds=settings.SWITCH_GO_SECONDS)
         if switch.paused_at is not None
         else None,
-        "may_go": (may_request or may_decide) and switch.current is Status.PAUSED,
+        "may_resume": (may_request or may_decide) and switch.current is Status.PAUSED,
         "may_review": may_decide and not own and switch.to_be_reviewed,
         "may_abort": (may_request or may_decide) and live.abortable(switch),
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
         "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
-        "may_give_up": switch.current is Status.NEEDS_ATTENTION
+        "may_abandon": switch.current is Status.NEEDS_ATTENTION
         and switch.stage == Stage.REVERSE
         and may(user, FORCE, switch.pair),
         "may_switch_back": may_request
@@ -321,9 +321,9 @@ def cancel(request: HttpRequest, switch: Switch) -> str:
 
 
 @act(REQUEST)
-def go(request: HttpRequest, switch: Switch) -> str:
-    operations.go(user_of(request), switch, handing_over.start_switch, address_of(request))
-    return _("It goes on, with its checks first.")
+def resume(request: HttpRequest, switch: Switch) -> str:
+    operations.resume(user_of(request), switch, handing_over.start_switch, address_of(request))
+    return _("It resumes, with its checks first.")
 
 
 @act(DECIDE)
@@ -348,10 +348,10 @@ def retry(request: HttpRequest, switch: Switch) -> str:
 
 
 @act(FORCE)
-def give_up(request: HttpRequest, switch: Switch) -> str:
+def abandon(request: HttpRequest, switch: Switch) -> str:
     """Fields ``confirmed`` (the target's name) and ``reason``."""
     words = typed(request, "confirmed"), typed(request, "reason")
-    lost_target.give_up(user_of(request), switch, *words, address_of(request))
+    lost_target.abandon(user_of(request), switch, *words, address_of(request))
     return _("It has ended. Ask for a forced switch now.")
 
 
@@ -364,13 +364,13 @@ def rebuild(request: HttpRequest, switch: Switch) -> str:
 
 
 @act(OPERATE)
-def put_off(request: HttpRequest, switch: Switch) -> str:
+def postpone(request: HttpRequest, switch: Switch) -> str:
     """Fields ``days`` and ``reason``."""
     wanted = typed(request, "days")
     days = int(wanted) if wanted.isdecimal() and len(wanted) < 5 else 0
     reason = typed(request, "reason")
-    retirement.put_off(user_of(request), switch, days, reason, address_of(request))
-    return _("The removal of the old Topics is put off.")
+    retirement.postpone(user_of(request), switch, days, reason, address_of(request))
+    return _("The removal of the old Topics is postponed.")
 
 
 @act(OPERATE)

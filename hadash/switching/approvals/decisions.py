@@ -107,7 +107,7 @@ def review(user: User, switch: Switch, note: str, address: str | None = None, br
     """
     SWITCHES.check_may_decide(user, switch)
     if not note.strip():
-        raise Refused(say("Say what you found: whoever looks at this later reads it."))
+        raise Refused(say("Say what you found: others read it later."))
     with transaction.atomic():
         held = switch.locked()
         if not held.to_be_reviewed:

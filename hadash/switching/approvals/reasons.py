@@ -27,4 +27,4 @@ def given(reason: str, missing: Sentence) -> str:
 
 def for_cancelling(reason: str) -> str:
     """The reason for cancelling, as it is stored. :raises Refused: it is empty or too long."""
-    return given(reason, say("Say why you cancel it: whoever waits for it reads it."))
+    return given(reason, say("Say why you cancel it: those who wait for it read it."))

@@ -58,7 +58,7 @@ def may_begin(switch: Switch) -> Sentence | None:
     if switch.start_until is not None and switch.start_until < now:
         return say("Its window has passed before it could begin.")
     late = settings.SWITCH_BEGIN_SECONDS
-    began = switch.go_at or switch.started_at
+    began = switch.resumed_at or switch.started_at
     if began is not None and (now - began).total_seconds() > late:
         return say(
             "It could not begin within %(seconds)s s: what people agreed to then may be true no more. "

@@ -129,7 +129,7 @@ def _verdict(items: list[BatchItem]) -> Sentence:
 def _failure(items: list[BatchItem]) -> Sentence:
     first = next(item for item in items if item.current is ItemStatus.FAILED)
     return say(
-        "Stopped: %(scope)s (wave %(wave)s) failed. Nothing new starts until somebody says how it goes on.",
+        "Stopped: %(scope)s (wave %(wave)s) failed. Nothing new starts until somebody decides how to continue.",
         scope=first.scope,
         wave=first.wave,
     )
@@ -142,7 +142,7 @@ def _may_start(batch: Batch) -> bool:
         transitions.stop(
             batch,
             say(
-                "Stopped: its window has passed (%(until)s). Let it go on outside of it, or end it.",
+                "Stopped: its window has passed (%(until)s). Resume it outside of its window, or end it.",
                 until=utc(batch.start_until),
             ),
         )

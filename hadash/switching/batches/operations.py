@@ -38,7 +38,7 @@ def stop(user: User, batch: Batch, address: str | None = None) -> Batch:
     return held
 
 
-def go_on(
+def resume(
     user: User, batch: Batch, wake: Wake, without: bool, reason: str = "", address: str | None = None
 ) -> Batch:
     """Let a stopped batch continue: failed items are retried as approved, or left out.
@@ -49,17 +49,17 @@ def go_on(
         has passed, one of its switches needs a person first, or there is no reason.
     """
     if not may(user, OPERATE, batch.pair):
-        raise PermissionDenied("You may not let batches go on.")
+        raise PermissionDenied("You may not resume batches.")
     failed = list(batch.items.filter(status=ItemStatus.FAILED.value).select_related("switch"))
     if failed and without and not reason.strip():
-        raise Refused(say("Say why they are left out: whoever looks at this later reads it."))
+        raise Refused(say("Say why they are left out: others read it later."))
     _refuse_unsettled(failed)
     if not without:
         for item in failed:
             if plan_for(batch.pair, item.scope, batch.target).digest != item.plan_digest:
                 raise changed_since(item)
     with transaction.atomic():
-        held = batch.locked_and_moved(Event.GO_ON)
+        held = batch.locked_and_moved(Event.RESUME)
         if held.start_until is not None and held.start_until < timezone.now():
             raise Refused(
                 say(
@@ -76,20 +76,20 @@ def go_on(
         held.save()
         names = [str(item.scope) for item in failed]
         if not failed:
-            sentence = say("%(user)s lets it go on.", user=user.get_username())
+            sentence = say("%(user)s resumed it.", user=user.get_username())
         elif without:
             sentence = say(
-                "%(user)s lets it go on without %(names)s: %(reason)s",
+                "%(user)s resumed it without %(names)s: %(reason)s",
                 user=user.get_username(),
                 names=names,
                 reason=reason.strip(),
             )
         else:
             sentence = say(
-                "%(user)s lets it go on, with %(names)s again.", user=user.get_username(), names=names
+                "%(user)s resumed it, with %(names)s again.", user=user.get_username(), names=names
             )
         tell(held, sentence, user)
-        record(user, "go", held.subject, address, without=without, items=names, reason=reason.strip())
+        record(user, "resume", held.subject, address, without=without, items=names, reason=reason.strip())
         transaction.on_commit(lambda: wake(held))
     return held
 
@@ -139,7 +139,7 @@ def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Ba
     if not may_end(user, batch):
         raise PermissionDenied("You may not end batches.")
     if not reason.strip():
-        raise Refused(say("Say why you end it: whoever looks at this later reads it."))
+        raise Refused(say("Say why you end it: others read it later."))
     with transaction.atomic():
         held = batch.locked_and_moved(Event.END)
         sentence = say(

@@ -52,9 +52,7 @@ def request(asked: BatchRequest, window: tuple[datetime, datetime] | None = None
     pair = asked.wanted.pair
     if not may(asked.user, REQUEST, pair):
         raise PermissionDenied("You may not request switches.")
-    reasons.given(
-        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
-    )
+    reasons.given(asked.reason, say("Say why: the approver reads it, and others read it later."))
     if window is not None:
         check_window(*window)
     drawn = build_batch_plan(asked.wanted)
@@ -80,7 +78,7 @@ def _against(rows: list[Row], count: int) -> list[Sentence]:
     reasons = {str(reason): reason for row in rows for reason in row.blockers}
     return [
         say(
-            "%(some)s of %(all)s radii cannot move (%(names)s). Repair what stands against them, or leave them out.",
+            "%(some)s of %(all)s radii cannot move (%(names)s). Repair what blocks them, or leave them out.",
             some=len(rows),
             all=count,
             names=[*names, "…"] if len(rows) > _NAMED else names,

@@ -130,9 +130,7 @@ def request(asked: ChangeRequest, digest: str = "") -> BindingChange:
         raise PermissionDenied("You may not request changes of bindings.")
     if asked.register and not may(user, REGISTER, pair):
         raise PermissionDenied("You may not register InstanceIDs.")
-    reasons.given(
-        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
-    )
+    reasons.given(asked.reason, say("Say why: the approver reads it, and others read it later."))
     found = look(appid, asked.wanted, register=asked.register)
     refuse(found)
     shown = digest_of(pair.name, appid.name, found.edits)

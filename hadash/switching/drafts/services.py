@@ -33,7 +33,7 @@ FIELDS = (
     "kind_of_switch",
     "restores",
     "retire_after_days",
-    "ask_for_go",
+    "pause_after_precheck",
     "start",
     "start_at",
     "start_until",

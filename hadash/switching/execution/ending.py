@@ -17,13 +17,15 @@ from hadash.switching.signals import switch_ended
 
 
 def pause(held: Switch) -> None:
-    """Wait for a person's go: all checks hold, and no client has noticed anything. The caller has locked ``held``."""
+    """Pause the switch until somebody resumes it: all checks hold, and no client has noticed anything. The caller has locked ``held``."""
     held.move(Event.PAUSE)
     held.paused_at = timezone.now()
     held.save(update_fields=["status", "paused_at"])
     until = held.paused_at + timedelta(seconds=settings.SWITCH_GO_SECONDS)
     log_event(
-        held, say("All is ready. It waits for somebody's go until %(until)s.", until=utc(until)), held.stage
+        held,
+        say("All is ready. It is paused: somebody has to resume it until %(until)s.", until=utc(until)),
+        held.stage,
     )
 
 

@@ -70,7 +70,7 @@ BEGINNING = (Stage.PRECHECK, Stage.QUIESCE)
 RELEASING = (Stage.FORWARD, Stage.RETURN)
 
 #: Stages whose failure needs a person, and the seconds between two attempts at them.
-LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.GIVE_UP)
+LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.NEED_A_PERSON)
 AGAIN_SECONDS = 1.0
 
 #: The longest delay, in seconds, until an abort is noticed while clients wait: a query before each command would make
@@ -336,7 +336,7 @@ class _Execution:
 
     def _following(self, held: Switch, succeeded: bool) -> tuple[Stage | Event, bool]:
         """What comes next, and whether it has to begin at once."""
-        if succeeded and self.stage is Stage.PRECHECK and held.waits_for_go:
+        if succeeded and self.stage is Stage.PRECHECK and held.pauses_after_precheck:
             return Event.PAUSE, False
         following = after_success(self.stage, held.the_kind) if succeeded else after_failure(self.stage)
         at_once = isinstance(following, Stage) and (
@@ -385,7 +385,7 @@ class _Execution:
             else:
                 returned = self.stage is Stage.RETURN and succeeded
                 ending.end(held, following, held.outcome_sentence if returned else sentence)
-        if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
+        if isinstance(following, Event) and following not in (Event.NEED_A_PERSON, Event.PAUSE):
             keep_pauses(self.switch)
             keep_traffic(self.switch)
             # This comes last: it makes pages reload and the switch's report be written.

@@ -34,23 +34,23 @@ from hadash.switching.stages.commands import RecordSeen
 from hadash.switching.stages.context import StageContext
 
 
-def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
+def resume(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
     """Give a waiting switch its go. It begins with its checks again, because time has passed.
 
     :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: it does not wait
         (any more).
     """
     if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
-        raise PermissionDenied("You may not let switches go on.")
+        raise PermissionDenied("You may not resume switches.")
     with transaction.atomic():
-        held = switch.locked_and_moved(Event.GO)
+        held = switch.locked_and_moved(Event.RESUME)
         waited = timedelta(seconds=settings.SWITCH_GO_SECONDS)
         if held.paused_at is not None and held.paused_at + waited < timezone.now():
-            raise Refused(say("It waited for a go for as long as it may, and is dropped. Ask for it again."))
-        held.stage, held.go_at = FIRST.value, timezone.now()
+            raise Refused(say("It was paused for as long as it may be, and is dropped. Ask for it again."))
+        held.stage, held.resumed_at = FIRST.value, timezone.now()
         held.save()
-        log_event(held, say("%(user)s lets it go on.", user=user.get_username()), held.stage, user)
-        record(user, "go", held.subject, address)
+        log_event(held, say("%(user)s resumed it.", user=user.get_username()), held.stage, user)
+        record(user, "resume", held.subject, address)
         transaction.on_commit(lambda: start(held))
     return held
 
@@ -120,7 +120,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
     if not may(user, OPERATE, switch.pair):
         raise PermissionDenied("You may not close switches.")
     if not reason.strip():
-        raise Refused(say("Say why you close it: whoever looks at this later reads it."))
+        raise Refused(say("Say why you close it: others read it later."))
     where = _where_clients_are(switch)
     with transaction.atomic():
         held = switch.locked_and_moved(Event.CLOSE)

@@ -38,7 +38,7 @@ class Event(StrEnum):
     EXPIRE = "expire"
     RUN = "run"
     STOP = "stop"
-    GO_ON = "go on"
+    RESUME = "resume"
     FINISH = "finish"
     END = "end"
 
@@ -57,7 +57,7 @@ MOVES: dict[Status, dict[Event, Status]] = {
         Event.EXPIRE: Status.EXPIRED,
     },
     Status.RUNNING: {Event.STOP: Status.STOPPED, Event.FINISH: Status.FINISHED},
-    Status.STOPPED: {Event.GO_ON: Status.RUNNING, Event.END: Status.ENDED},
+    Status.STOPPED: {Event.RESUME: Status.RUNNING, Event.END: Status.ENDED},
     Status.FINISHED: {},
     Status.ENDED: {},
     Status.DECLINED: {},

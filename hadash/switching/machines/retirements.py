@@ -26,7 +26,7 @@ class Status(StrEnum):
 class Event(StrEnum):
     """What can happen to a retirement."""
 
-    PUT_OFF = "put off"
+    POSTPONE = "postpone"
     KEEP = "keep"
     RETIRE = "retire"
     #: A server did not answer: it is retried.
@@ -38,7 +38,7 @@ class Event(StrEnum):
 #: status × event → status. An event that is not named here is refused, and the status stays.
 MOVES: dict[Status, dict[Event, Status]] = {
     Status.WAITING: {
-        Event.PUT_OFF: Status.WAITING,
+        Event.POSTPONE: Status.WAITING,
         Event.KEEP: Status.KEPT,
         Event.RETIRE: Status.RUNNING,
         Event.FAIL: Status.FAILED,
@@ -49,7 +49,7 @@ MOVES: dict[Status, dict[Event, Status]] = {
         Event.FAIL: Status.FAILED,
     },
     Status.FAILED: {
-        Event.PUT_OFF: Status.WAITING,
+        Event.POSTPONE: Status.WAITING,
         Event.KEEP: Status.KEPT,
         Event.RETIRE: Status.RUNNING,
     },

@@ -36,7 +36,7 @@ class Status(StrEnum):
     AWAITING_APPROVAL = "awaiting_approval"
     APPROVED = "approved"
     RUNNING = "running"
-    #: All checks hold, and it waits for a person's go before clients notice anything.
+    #: All checks hold, and it is paused before clients notice anything, until somebody resumes it.
     PAUSED = "paused"
     SUCCEEDED = "succeeded"
     ROLLED_BACK = "rolled_back"
@@ -56,10 +56,10 @@ class Event(StrEnum):
     EXPIRE = "expire"
     RUN = "run"
     PAUSE = "pause"
-    GO = "go"
+    RESUME = "resume"
     SUCCEED = "succeed"
     ROLL_BACK = "roll back"
-    GIVE_UP = "give up"
+    NEED_A_PERSON = "need a person"
     RETRY = "retry"
     CLOSE = "close"
 
@@ -80,11 +80,11 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.RUNNING: {
         Event.SUCCEED: Status.SUCCEEDED,
         Event.ROLL_BACK: Status.ROLLED_BACK,
-        Event.GIVE_UP: Status.NEEDS_ATTENTION,
+        Event.NEED_A_PERSON: Status.NEEDS_ATTENTION,
         Event.PAUSE: Status.PAUSED,
     },
     Status.PAUSED: {
-        Event.GO: Status.RUNNING,
+        Event.RESUME: Status.RUNNING,
         Event.CANCEL: Status.CANCELLED,
         Event.EXPIRE: Status.EXPIRED,
     },
@@ -151,10 +151,10 @@ STAGES: dict[Stage, StageRule] = {
     Stage.DRAIN: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
     Stage.TRANSLATE: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
     Stage.FOLLOW: StageRule(Phase.BLOCK, 0.3, Stage.RETURN, writes_blocked=True),
-    Stage.FORWARD: StageRule(Phase.FORWARD, 0.05, Event.GIVE_UP, writes_blocked=True),
-    Stage.REVERSE: StageRule(Phase.FORWARD, 2.5, Event.GIVE_UP),
-    Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, Event.GIVE_UP),
-    Stage.RETURN: StageRule(Phase.BLOCK, 0.5, Event.GIVE_UP),
+    Stage.FORWARD: StageRule(Phase.FORWARD, 0.05, Event.NEED_A_PERSON, writes_blocked=True),
+    Stage.REVERSE: StageRule(Phase.FORWARD, 2.5, Event.NEED_A_PERSON),
+    Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, Event.NEED_A_PERSON),
+    Stage.RETURN: StageRule(Phase.BLOCK, 0.5, Event.NEED_A_PERSON),
     Stage.REHEARSE: StageRule(Phase.BLOCK, 0.5, Event.ROLL_BACK),
     Stage.ASSESS: StageRule(Phase.BLOCK, 1.5, Stage.RETURN, writes_blocked=True),
 }
@@ -193,8 +193,8 @@ class KindSpec:
     more_approvals: int = 0
     #: Whether it waits for the end of a blackout. (Kinds that change nothing, or that cannot wait, do not.)
     waits_for_blackouts: bool = True
-    #: Whether it may wait for a person's go when all checks hold. (A forced switch, once approved, waits for nobody.)
-    may_wait_for_go: bool = True
+    #: Whether it may pause when all checks hold, until somebody resumes it. (A forced switch, once approved, waits for nobody.)
+    may_pause: bool = True
     #: Whether findings of the rules stop it; otherwise they are only shown.
     findings_stop: bool = True
     #: Whether the requester has to see the plan: it runs before anybody else sees it, or loses records.
@@ -228,7 +228,7 @@ KINDS: dict[Kind, KindSpec] = {
         say("The rehearsal is running. No client notices anything."),
         way=(Stage.PRECHECK, Stage.REHEARSE),
         at_once=True,
-        may_wait_for_go=False,
+        may_pause=False,
         waits_for_blackouts=False,
         findings_stop=False,
         changes_nothing=True,
@@ -239,7 +239,7 @@ KINDS: dict[Kind, KindSpec] = {
         say("The switch is running. Somebody else has to review it afterwards."),
         permission="operate_switch",
         at_once=True,
-        may_wait_for_go=False,
+        may_pause=False,
         waits_for_blackouts=False,
         findings_stop=False,
         seen_first=True,
@@ -254,7 +254,7 @@ KINDS: dict[Kind, KindSpec] = {
         way=(Stage.PRECHECK, Stage.BLOCK, Stage.ASSESS, Stage.TRANSLATE, Stage.FORWARD, Stage.VERIFY),
         permission="force_switch",
         more_approvals=1,
-        may_wait_for_go=False,
+        may_pause=False,
         waits_for_blackouts=False,
         findings_stop=False,
         seen_first=True,

@@ -30,7 +30,7 @@ class Switch(Approvable):
         Status.AWAITING_APPROVAL: Shown(_("awaiting approval"), Look.WAITING, "waiting"),
         Status.APPROVED: Shown(_("approved"), Look.WAITING, "waiting"),
         Status.RUNNING: Shown(_("running"), Look.WAITING, "running"),
-        Status.PAUSED: Shown(_("waiting for a go"), Look.WAITING, "waiting"),
+        Status.PAUSED: Shown(_("paused"), Look.WAITING, "waiting"),
         Status.SUCCEEDED: Shown(_("succeeded"), Look.FINE, "fine"),
         Status.ROLLED_BACK: Shown(_("rolled back"), Look.OFF, "back"),
         Status.NEEDS_ATTENTION: Shown(_("needs attention"), Look.BAD, "bad"),
@@ -69,10 +69,10 @@ class Switch(Approvable):
     #: The earliest and the latest start; empty: at once.
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
-    #: Whether it waits for a person's go when all checks hold, since when it waits, and when the go was given.
-    ask_for_go = models.BooleanField(default=False)
+    #: Whether it pauses when all checks hold, until somebody resumes it, since when it is paused, and when it was resumed.
+    pause_after_precheck = models.BooleanField(default=False)
     paused_at = models.DateTimeField(null=True)
-    go_at = models.DateTimeField(null=True)
+    resumed_at = models.DateTimeField(null=True)
     #: The person who reviewed an emergency afterwards.
     reviewed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="reviewed_switches"
@@ -117,7 +117,7 @@ class Switch(Approvable):
             ("request_switch", "May request, cancel and abort switches"),
             ("decide_switch", "May approve and decline switches of others"),
             ("force_switch", "May ask for switches without the source, and say what becomes of its tail"),
-            ("operate_switch", "May run stages again, let switches go on, and close them"),
+            ("operate_switch", "May run stages again, resume switches, and close them"),
             ("exclude_gateway", "May let switches go on without a Gateway that does not answer"),
         ]
         indexes = [models.Index(fields=["status", "start_at"])]
@@ -147,9 +147,9 @@ class Switch(Approvable):
         return Kind(self.kind)
 
     @property
-    def waits_for_go(self) -> bool:
-        """Whether it will stop for a person's go when all checks hold."""
-        return self.ask_for_go and self.go_at is None
+    def pauses_after_precheck(self) -> bool:
+        """Whether it will pause when all checks hold."""
+        return self.pause_after_precheck and self.resumed_at is None
 
     @property
     def to_be_reviewed(self) -> bool:

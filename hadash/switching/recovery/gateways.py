@@ -39,7 +39,7 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
             say("Type %(gateway)s to confirm that its process does not run any more.", gateway=gateway_id)
         )
     if not reason.strip():
-        raise Refused(say("Say why it is excluded: whoever looks at this later reads it."))
+        raise Refused(say("Say why it is excluded: others read it later."))
     try:
         found = {member.id: member for member in gateway_members()}
         if gateway_id in found and found[gateway_id].live:

@@ -26,7 +26,7 @@ from hadash.switching.signals import switch_ended
 from hadash.switching.stages.context import StageContext
 
 
-def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
+def abandon(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
     """Close a switch whose target is lost before its mirror was turned, so that a forced switch can take its clients
     back.
 
@@ -42,7 +42,7 @@ def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: st
     if confirmed.strip() != target:
         raise Refused(say("Type %(cluster)s to confirm that it is lost.", cluster=target))
     if not reason.strip():
-        raise Refused(say("Say why you close it: whoever looks at this later reads it."))
+        raise Refused(say("Say why you close it: others read it later."))
     plan = switch.the_plan()
     if not is_lost(cluster_client(switch.target), plan):
         raise Refused(
@@ -75,7 +75,7 @@ def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: st
         held.save()
         log_event(held, outcome, held.stage, user)
         switch_ended.send(Switch, switch=held)
-        record(user, "give up", held.subject, address, stage=held.stage, reason=reason.strip())
+        record(user, "abandon", held.subject, address, stage=held.stage, reason=reason.strip())
     return held
 
 

@@ -152,7 +152,7 @@ def ask_to_rebuild(
             say("Type %(cluster)s to confirm that its Topics are deleted and made again.", cluster=name)
         )
     if not note.strip():
-        raise Refused(say("Say what became of the tail: whoever misses these records reads it."))
+        raise Refused(say("Say what became of the tail: those who miss these records read it."))
     plan = switch.the_plan()
     with transaction.atomic():
         overlaps.lock()

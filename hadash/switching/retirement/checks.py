@@ -141,8 +141,7 @@ def _missing(plan: Plan, missing: tuple[str, ...]) -> Iterable[Sentence]:
     if missing:
         yield say(
             "Mirror %(mirrors)s does not exist any more, so it is not known who wrote to its Topics on "
-            "%(cluster)s. Keep the old "
-            "Topics; whoever knows that nobody needs them deletes them there.",
+            "%(cluster)s. Keep the old Topics; if nobody needs them, delete them there by hand.",
             mirrors=_some(missing),
             cluster=plan.source,
         )

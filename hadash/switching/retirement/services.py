@@ -61,7 +61,7 @@ def switch_ended(held: Switch) -> None:
 # -- what people decide --------------------------------------------------------------------------------------------
 
 
-def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | None = None) -> Retirement:
+def postpone(user: Any, switch: Switch, days: int, reason: str, address: str | None = None) -> Retirement:
     """Postpone the removal of the old Topics by ``days``.
 
     :raises PermissionDenied: ``user`` may not operate switches.
@@ -71,10 +71,12 @@ def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | No
     reason = _reasoned(reason)
     least, most = settings.RETIREMENT_MIN_DAYS, settings.RETIREMENT_MAX_DAYS
     if not least <= days <= most:
-        raise Refused(say("It can be put off by %(least)s to %(most)s days at once.", least=least, most=most))
+        raise Refused(
+            say("It can be postponed by %(least)s to %(most)s days at once.", least=least, most=most)
+        )
     with transaction.atomic():
         held = _locked(switch)
-        held.move_or_refuse(Event.PUT_OFF)
+        held.move_or_refuse(Event.POSTPONE)
         before = held.due_at
         held.due_at = max(held.due_at, timezone.now()) + timedelta(days=days)
         held.postponed += 1
@@ -87,7 +89,7 @@ def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | No
         _decided(held, user, said)
         record(
             user,
-            "put off",
+            "postpone",
             switch.subject,
             address,
             days=days,
@@ -99,7 +101,7 @@ def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | No
 
 
 def keep(user: Any, switch: Switch, reason: str, address: str | None = None) -> Retirement:
-    """Keep the old Topics for good: the retirement has ended. Errors as for :func:`put_off`."""
+    """Keep the old Topics for good: the retirement has ended. Errors as for :func:`postpone`."""
     _may(user, switch)
     reason = _reasoned(reason)
     with transaction.atomic():
@@ -140,7 +142,7 @@ def _may(user: Any, switch: Switch) -> None:
 
 def _reasoned(reason: str) -> str:
     if not reason.strip():
-        raise Refused(say("Say why: whoever looks at this later reads it."))
+        raise Refused(say("Say why: others read it later."))
     return reason.strip()
 
 

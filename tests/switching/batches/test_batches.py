@@ -78,7 +78,7 @@ class TestAsking:
         with pytest.raises(Refused) as refused:
             ask()
         assert [str(reason) for reason in refused.value.reasons] == [
-            "1 of 5 radii cannot move (cat). Repair what stands against them, or leave them out.",
+            "1 of 5 radii cannot move (cat). Repair what blocks them, or leave them out.",
             "No mirror carries cat.t. Create one first.",
         ]
 
@@ -267,7 +267,7 @@ class TestRunning:
         end(started[0], "rolled_back")
         assert advance(batch).current is Status.STOPPED
         assert str(batch.events.last()) == (
-            "Stopped: ant (wave 1) failed. Nothing new starts until somebody says how it goes on."
+            "Stopped: ant (wave 1) failed. Nothing new starts until somebody decides how to continue."
         )
         end(started[1])
         advance(batch)
@@ -637,7 +637,7 @@ class TestDirecting:
         operations.stop(people["olga"], stopped)
         operations.end(people["olga"], stopped, "x")
         of_batch = Entry.objects.filter(subject__startswith=f"batch {stopped.key}").order_by("number")
-        assert [entry.verb for entry in of_batch] == ["request", "approve", "stop", "go", "stop", "end"]
+        assert [entry.verb for entry in of_batch] == ["request", "approve", "stop", "resume", "stop", "end"]
 
 
 def test_two_requests_at_once_do_not_get_the_same_radius(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,7 +201,7 @@ class AnyBatch(RuleBasedStateMachine):
             ended = not self.switches[place] or self.switches[place][-1] in machines_switches.ENDED
             if item.status is FAILED and ended:
                 self.put(place, ITEM_MACHINE.after(FAILED, event))
-        self.status = MACHINE.after(self.status, Event.GO_ON)
+        self.status = MACHINE.after(self.status, Event.RESUME)
 
     @precondition(lambda self: self.status is Status.RUNNING)
     @rule()
