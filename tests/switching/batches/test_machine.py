@@ -42,7 +42,7 @@ ALLOWED = {
     ("approved", "expire", "expired"),
     ("running", "stop", "stopped"),
     ("running", "finish", "finished"),
-    ("stopped", "go on", "running"),
+    ("stopped", "resume", "running"),
     ("stopped", "end", "ended"),
 }
 ALLOWED_OF_ITEMS = {
