@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import Q
+from django.db.models import Case, Model, Q, QuerySet, When
+from django.db.models.functions import Length
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -22,6 +23,8 @@ from hadash.presentation.paging import first_of
 from hadash.radius.nodes import GROUP, TOPIC
 from hadash.switching.models.batches import Batch
 from hadash.switching.models.switches import Switch
+
+T = TypeVar("T", bound=Model)
 
 #: Most hits of each kind that are shown; that kind's own list has all of them.
 SHOWN = 8
@@ -72,11 +75,21 @@ def _rank(name: str, text: str) -> tuple[bool, bool, int, str]:
     return folded != wanted, not folded.startswith(wanted), len(name), folded
 
 
+def _best_first(rows: QuerySet[T], text: str) -> QuerySet[T]:
+    """Order rows as :func:`_rank` does, by their ``name``.
+
+    Without it the best hit of many could be left out. And PostgreSQL, which takes every text for a common one, would
+    follow an index of the names until it has found enough: of a rare text that is the whole table in random order.
+    """
+    how_well = Case(When(name__iexact=text, then=0), When(name__istartswith=text, then=1), default=2)
+    return rows.order_by(how_well, Length("name"), "name")
+
+
 def _appids(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     rows = AppID.objects.filter(pair__in=pairs, name__icontains=text).select_related("pair")
     return [
         Hit(row.name, reverse("appid", args=[row.pk]), row.pair.name)
-        for row in first_of(rows.order_by("name"), READ)
+        for row in first_of(_best_first(rows, text), READ)
     ]
 
 
@@ -86,7 +99,7 @@ def _instances(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     )
     return [
         Hit(row.name, Focus(row.appid.pair.name, "instance", row.appid.name, row.name).href, row.appid.name)
-        for row in first_of(rows.order_by("name"), READ)
+        for row in first_of(_best_first(rows, text), READ)
     ]
 
 
@@ -105,7 +118,7 @@ def _mirrors(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     rows = Mirror.objects.filter(pair__in=pairs, name__icontains=text).select_related("pair")
     return [
         Hit(row.name, reverse("mirror", args=[row.pair.name, row.name]), row.pair.name)
-        for row in rows.order_by("name")[:READ]
+        for row in _best_first(rows, text)[:READ]
     ]
 
 

@@ -50,6 +50,15 @@ class TestWhatIsFound:
         assert names(people.vera, "AUDITORS") == {"Consumer groups": ["auditors"]}
         assert names(people.vera, "wes") == {"Clusters": ["west"]}
 
+    def test_the_best_of_many_is_found_whatever_comes_before_it_by_name(
+        self, people: Any, fleet: SimpleNamespace
+    ) -> None:
+        """More names hold the text than are read, and stand before it in the order of names."""
+        many = [f"a-{number:03}-ledger" for number in range(2 * searching.READ)]
+        for name in [*many, "ledger-2", "ledger"]:
+            InstanceID.objects.create(appid=fleet.shop, name=name)
+        assert names(people.vera, "LEDGER")["InstanceIDs"][:3] == ["ledger", "ledger-2", "a-000-ledger"]
+
     def test_a_name_in_chinese(self, people: Any, fleet: SimpleNamespace) -> None:
         assert names(people.vera, "购物") == {"InstanceIDs": ["购物车"]}
 

@@ -70,7 +70,7 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
         """Expire the paused switches that got no go in time, and return how many. Nothing was changed for them."""
         before = timezone.now() - timedelta(seconds=settings.SWITCH_GO_SECONDS)
         late = Switch.objects.filter(status=Status.PAUSED.value, paused_at__lt=before)
-        sentence = say("Nobody said go in time. Nothing was changed.")
+        sentence = say("Nobody resumed it in time. Nothing was changed.")
         return sum(self.expire(switch, sentence, Status.PAUSED.value) for switch in late)
 
 
