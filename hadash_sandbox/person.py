@@ -38,6 +38,7 @@ class Person:
         # trust_env=False: no proxy, the server is on this machine.
         self._http = httpx.Client(base_url=url, timeout=PAGE_SECONDS, follow_redirects=True, trust_env=False)
         self.username = username
+        self._appids: dict[str, str] = {}
         page = self._http.post(
             "sign-in/", data={**self._token("sign-in/"), "username": username, "password": password}
         )
@@ -77,14 +78,16 @@ class Person:
         return self._http.request(method, f"api/v1/{path}", json=values, headers=headers)
 
     def appid(self, name: str) -> str:
-        """The primary key of an AppID, as in the address of its page.
+        """The primary key of an AppID, as in the address of its page. It is looked up once: it does not change.
 
         :raises SandboxError: the page of AppIDs does not list it.
         """
+        if name in self._appids:
+            return self._appids[name]
         page = self._http.get("appids/", params={"q": name}).text
         for number, label in re.findall(r'href="/appids/(\d+)/"[^>]*>(.*?)</a>', page, re.DOTALL):
             if _TAGS.sub("", label).strip() == name:
-                return str(number)
+                return self._appids.setdefault(name, str(number))
         raise SandboxError(f"The page of AppIDs does not list {name}.")
 
     def request(
