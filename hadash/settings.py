@@ -494,7 +494,8 @@ SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)
 #: Seconds from the last approval (or the beginning of the window) within which a switch has to begin and its
 #: consumers have to quiesce: without a worker or ZooKeeper it would run much later, when nobody watches.
 SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
-#: Seconds for which a switch whose checks hold stays paused until somebody resumes it; its radius is reserved meanwhile.
+#: Seconds for which a switch whose checks hold stays paused until somebody resumes it; its radius is reserved
+#: meanwhile.
 SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
 #: Seconds that DiDi's engines, which acknowledge nothing, get to act on what was written into their ZooKeepers. A
 #: broker learns of it by a watch; it closes the connection of a client that is bound elsewhere 2 s after the next

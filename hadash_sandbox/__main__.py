@@ -236,7 +236,8 @@ hadash is up: {running.url}
 Sign in as olga in one browser and as arne in another (a private window will do), ask for a switch of
 "shop › shop-carts", approve it, and watch. {len(running.clients)} Kafka clients use the Gateway at {running.bootstrap}.
 In another terminal make manage ARGS="create_token olga --name mine" prints a token for the API and hadash.cli.
-Ctrl-C stops everything (in the background: kill {os.getpid()}); the data stays in {running.data_dir} (make demo-reset starts over).""",
+Ctrl-C stops everything (in the background: kill {os.getpid()}); the data stays in {running.data_dir} \
+(make demo-reset starts over).""",
             flush=True,
         )
         _hold()

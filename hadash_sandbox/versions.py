@@ -13,7 +13,8 @@ def strange(applied: Collection[Migration], known: Collection[Migration]) -> lis
 
     If there are any, another version made the database. Applications that this version does not know are ignored.
 
-    >>> strange([("switching", "0001_initial"), ("switching", "0020_old"), ("gone", "0001")], [("switching", "0001_initial")])
+    >>> applied = [("switching", "0001_initial"), ("switching", "0020_old"), ("gone", "0001")]
+    >>> strange(applied, [("switching", "0001_initial")])
     [('switching', '0020_old')]
     """
     apps = {app for app, _ in known}

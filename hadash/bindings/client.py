@@ -50,7 +50,10 @@ _NOT_ALLOWED = (
     "ZooKeeper keeps hadash's nodes from this process: they are another user's. Give every process of hadash the same "
     "HADASH_ZOOKEEPER_USER and password."
 )
-_TLS_TOO = ", and that HADASH_ZOOKEEPER_TLS_CA has issued the certificates of its servers, for the names in that setting"
+_TLS_TOO = (
+    ", and that HADASH_ZOOKEEPER_TLS_CA has issued the certificates of its servers, for the names in that "
+    "setting"
+)
 
 
 @contextmanager

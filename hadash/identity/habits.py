@@ -28,7 +28,8 @@ CHANGING_PARTS = (
 #: that writes may belong to one application.
 ROLES = frozenset(
     {
-        "consumer", "consumers", "consume", "reader", "readers", "read", "subscriber", "sub", "listener", "receiver", "input",
+        "consumer", "consumers", "consume", "reader", "readers", "read", "subscriber", "sub", "listener", "receiver",
+        "input",
         "producer", "producers", "produce", "writer", "writers", "write", "publisher", "pub", "sender", "output",
         "client", "clients", "kafka",
     }
@@ -70,8 +71,10 @@ def application_words(client_id: str) -> tuple[str, ...]:
 
     The result is empty if no such word is left.
 
-    >>> application_words("cart-reader-7d9f8b6c5d-x2x4q"), application_words("cartWriter_3"), application_words("consumer-01")
-    (('cart',), ('cart',), ())
+    >>> application_words("cart-reader-7d9f8b6c5d-x2x4q"), application_words("cartWriter_3")
+    (('cart',), ('cart',))
+    >>> application_words("consumer-01")
+    ()
     >>> application_words("mall.Stock-HTTPApi"), application_words("购物-读取-1")
     (('mall', 'stock', 'http', 'api'), ('购物', '读取'))
     """

@@ -38,8 +38,8 @@ _UNDECLARED = """
 
 #: True where a seen row ``s`` is the second one of its relation: the client was seen on both clusters.
 _SEEN_ON_ANOTHER = """
-    SELECT FROM inventory_access o WHERE o.pair_id = s.pair_id AND o.appid = s.appid AND o.client_id = s.client_id AND o.kind = s.kind
-    AND o.resource = s.resource AND o.cluster < s.cluster AND o.last_seen >= %(since)s
+    SELECT FROM inventory_access o WHERE o.pair_id = s.pair_id AND o.appid = s.appid AND o.client_id = s.client_id
+    AND o.kind = s.kind AND o.resource = s.resource AND o.cluster < s.cluster AND o.last_seen >= %(since)s
 """
 
 
@@ -121,7 +121,10 @@ class Compared:
                 "(SELECT s.appid, s.client_id, s.kind, s.resource, max(s.last_seen) AS at, false AS is_declared"
                 f" FROM {_UNDECLARED} {self._of_seen} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT %(up_to)s)"
             )
-        sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS found ORDER BY 1, 2, 3, 4 LIMIT %(limit)s OFFSET %(offset)s"
+        sql = (
+            f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS found"
+            " ORDER BY 1, 2, 3, 4 LIMIT %(limit)s OFFSET %(offset)s"
+        )
         with connection.cursor() as cursor:
             cursor.execute(sql, values)
             return [_difference(row) for row in cursor.fetchall()]

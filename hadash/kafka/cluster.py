@@ -392,7 +392,8 @@ class ClusterClient:
         """Note a refused sign-in or TLS handshake. Called by the library's threads."""
         if error.code() == ClientError._AUTHENTICATION:
             access = self.access
-            self._refusal = f"it refuses account {access.username} ({access.sasl_mechanism}): {_after_broker(error.str())}"
+            account = f"account {access.username} ({access.sasl_mechanism})"
+            self._refusal = f"it refuses {account}: {_after_broker(error.str())}"
         elif error.code() == ClientError._SSL:
             self._refusal = f"no TLS: {_after_broker(error.str())}"
 
@@ -444,7 +445,8 @@ def _after_broker(said: str) -> str:
     """Return librdkafka's message without the address in front (``sasl_ssl://e1:9092/bootstrap: ``) and the
     duration.
 
-    >>> _after_broker("sasl_ssl://e1:9092/1: SASL authentication error: Authentication failed (after 12ms in state AUTH_REQ)")
+    >>> said = "SASL authentication error: Authentication failed (after 12ms in state AUTH_REQ)"
+    >>> _after_broker(f"sasl_ssl://e1:9092/1: {said}")
     'SASL authentication error: Authentication failed'
     """
     text = said.split(": ", 1)[1] if "://" in said.split(": ", 1)[0] else said

@@ -165,7 +165,8 @@ class Acl:
     permission: str
 
     def __str__(self) -> str:
-        return f"{self.permission} {self.principal} {self.operation} on {self.resource_type} {self.resource} ({self.pattern})"
+        on = f"{self.resource_type} {self.resource} ({self.pattern})"
+        return f"{self.permission} {self.principal} {self.operation} on {on}"
 
 
 #: The name of Kafka's default entity of a kind, for clients without a quota of their own. No real name is

@@ -22,7 +22,8 @@ def drifted(wanted: Mapping[str, str], held: Mapping[str, str]) -> tuple[str, ..
 
     >>> drifted({"topics": "a", "tasks.max": "1"}, {"topics": "a", "tasks.max": "4", "metric.reporters": "x"})
     ('tasks.max',)
-    >>> drifted({"topics": "a"}, {"topics": "a", "errors.tolerance": "all", "transforms": "t", "transforms.t.type": "x"})
+    >>> held = {"topics": "a", "errors.tolerance": "all", "transforms": "t", "transforms.t.type": "x"}
+    >>> drifted({"topics": "a"}, held)
     ('errors.tolerance', 'transforms', 'transforms.t.type')
     """
     differing = {key for key, value in wanted.items() if held.get(key) != value}

@@ -96,7 +96,8 @@ def in_effect(quotas: Quotas, user: str, client_id: str | None, key: str) -> Quo
 
     :param client_id: ``None`` for a client that no quota names.
 
-    >>> both = {QuotaEntity(user="shop"): {"producer_byte_rate": 5.0}, QuotaEntity(client_id="web"): {"producer_byte_rate": 9.0}}
+    >>> user, client = QuotaEntity(user="shop"), QuotaEntity(client_id="web")
+    >>> both = {user: {"producer_byte_rate": 5.0}, client: {"producer_byte_rate": 9.0}}
     >>> print(in_effect(both, "shop", "web", "producer_byte_rate"))
     5 (user)
     """

@@ -30,7 +30,10 @@ _PROBES = (
     servers.kafka(),
 )
 
-_NOT_FOR_STRANGERS = "Metrics are for whoever sends HADASH_METRICS_TOKEN (Authorization: Bearer …) or comes from HADASH_METRICS_NETWORKS.\n"
+_NOT_FOR_STRANGERS = (
+    "Metrics are for whoever sends HADASH_METRICS_TOKEN (Authorization: Bearer …) or comes from "
+    "HADASH_METRICS_NETWORKS.\n"
+)
 
 
 class HealthAddresses:

@@ -181,7 +181,8 @@ class BeatProcess(_Process):
             return Moves(None, self._handed_over)
 
     def stuck(self) -> str:
-        return f"Redis answers, and nothing was handed over for more than {settings.HEALTH_STUCK_SECONDS:g} s: start it again"
+        seconds = settings.HEALTH_STUCK_SECONDS
+        return f"Redis answers, and nothing was handed over for more than {seconds:g} s: start it again"
 
 
 WORKER = WorkerProcess()

@@ -81,7 +81,8 @@ class Standing:
 def share(part: str, whole: str) -> Callable[[Day], float | None]:
     """Return a function for the percentage of ``part`` in ``whole``; ``None`` when ``whole`` is zero or unknown.
 
-    >>> share("registered", "clients")({"registered": 3, "clients": 4}), share("registered", "clients")({"registered": 0, "clients": 0})
+    >>> figure = share("registered", "clients")
+    >>> figure({"registered": 3, "clients": 4}), figure({"registered": 0, "clients": 0})
     (75.0, None)
     """
 

@@ -116,7 +116,8 @@ def submit(
     :param digest: of the plan that was shown; empty accepts the current plan.
     :param confirmed: the cluster's name, typed again, where the kind asks for it: the person confirms that the
         source is lost, or that this cannot wait for an approval.
-    :param pause_after_precheck: whether it pauses when all checks hold, until somebody resumes it; ignored for kinds that never wait.
+    :param pause_after_precheck: whether it pauses when all checks hold, until somebody resumes it; ignored for kinds
+        that never wait.
     :raises PermissionDenied: the user may not ask for a switch of this kind.
     :raises PlanChanged: the plan is no longer that of ``digest``. :raises Busy: another switch holds part of it.
     :raises Refused: the radius is not closed, a check fails, or the confirmation is missing.

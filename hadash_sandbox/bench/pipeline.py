@@ -50,15 +50,18 @@ import sys, time, duckdb
 lake, out = sys.argv[1:]
 key = ("pair,appid,client_id,kind,resource,cluster,host,library,version,acks,idempotent,transactional,assignors,"
        "session_timeout_ms,source")
-sums = "sum(requests) requests, sum(records) records, sum(bytes) bytes, min(first_seen) first_seen, max(last_seen) last_seen"
+sums = ("sum(requests) requests, sum(records) records, sum(bytes) bytes, "
+        "min(first_seen) first_seen, max(last_seen) last_seen")
 db = duckdb.connect()
 db.execute("SET memory_limit='3GB'")
 db.execute("SET enable_progress_bar=false")
 db.execute(f"SET temp_directory='{out}/tmp'")
 began = time.monotonic()
-db.execute(f'''COPY (SELECT date, {key}, count(*) reports, {sums} FROM read_parquet('{lake}/access/**/*.parquet', hive_partitioning=true)
+db.execute(f'''COPY (SELECT date, {key}, count(*) reports, {sums}
+  FROM read_parquet('{lake}/access/**/*.parquet', hive_partitioning=true)
   GROUP BY date, {key}) TO '{out}/daily' (FORMAT parquet, PARTITION_BY (date), COMPRESSION zstd)''')
-db.execute(f'''COPY (SELECT {key}, sum(reports) reports, {sums}, count(*) seen_days FROM read_parquet('{out}/daily/**/*.parquet')
+db.execute(f'''COPY (SELECT {key}, sum(reports) reports, {sums}, count(*) seen_days
+  FROM read_parquet('{out}/daily/**/*.parquet')
   GROUP BY {key}) TO '{out}/facts.parquet' (FORMAT parquet, COMPRESSION zstd)''')
 print(time.monotonic() - began)
 """

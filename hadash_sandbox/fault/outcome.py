@@ -149,7 +149,10 @@ def matrix(rows: Sequence[Row]) -> list[dict[str, str]]:
 def why(refusal: str) -> str:
     """The reason of a refused request, cut out of the text of its page.
 
-    >>> why("The request was refused (409): Refused. Nothing was changed. Mirror carts is not running. What moves The whole")
+    >>> why(
+    ...     "The request was refused (409): Refused. Nothing was changed. Mirror carts is not running. What moves "
+    ...     "The whole"
+    ... )
     'Mirror carts is not running.'
     """
     return refusal.rpartition("Nothing was changed.")[2].partition("What moves")[0].strip()

@@ -43,8 +43,8 @@ YOUNG, ENDED = 0.1, 0.03
 OWN_MIRROR, MOST_OWN_MIRRORS, TOGETHER, TOGETHER_APPIDS = 0.04, 1500, 0.6, 40
 
 DOMAINS = (
-    "payments", "orders", "ledger", "stock", "search", "pricing", "fraud", "delivery", "accounts", "ads", "catalogue", "billing",
-    "returns", "loyalty", "risk", "notify", "media", "maps", "support", "tax",
+    "payments", "orders", "ledger", "stock", "search", "pricing", "fraud", "delivery", "accounts", "ads", "catalogue",
+    "billing", "returns", "loyalty", "risk", "notify", "media", "maps", "support", "tax",
 )  # fmt: skip
 PARTS = ("api", "writer", "sync", "stream", "index", "report", "gateway", "batch", "enrich", "audit")
 OWNERS = (

@@ -39,7 +39,8 @@ _SAID: Mapping[str, tuple[tuple[str, ...], str]] = {
     "findings": (
         ("high", "medium", "low"),
         f"""
-        SELECT pairs.name, count(counting.id) FILTER (WHERE weight = %(high)s), count(counting.id) FILTER (WHERE weight = %(medium)s),
+        SELECT pairs.name, count(counting.id) FILTER (WHERE weight = %(high)s),
+            count(counting.id) FILTER (WHERE weight = %(medium)s),
             count(counting.id) FILTER (WHERE weight = %(low)s)
         FROM inventory_pair AS pairs LEFT JOIN (
             SELECT * FROM governance_finding AS finding WHERE state = 'open' AND NOT EXISTS ({IN_FORCE})

@@ -92,7 +92,8 @@ def _joined(places: Iterable[tuple[str, str | None, str | None]]) -> dict[str, s
 
     >>> _joined([("web-*", "a", None), ("cart-*", "a", None), ("job-*", "b", None)])
     {'cart-*': 'cart-*', 'job-*': 'job-*', 'web-*': 'cart-*'}
-    >>> _joined([("cart-reader-*", "a", "carts"), ("cart-writer-*", "b", None), ("audit-*", "c", "carts"), ("writer", "d", None)])
+    >>> carts = [("cart-reader-*", "a", "carts"), ("cart-writer-*", "b", None), ("audit-*", "c", "carts")]
+    >>> _joined([*carts, ("writer", "d", None)])
     {'audit-*': 'audit-*', 'cart-reader-*': 'audit-*', 'cart-writer-*': 'audit-*'}
     """
     alike: dict[tuple[str, object], set[str]] = defaultdict(set)

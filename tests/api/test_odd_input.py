@@ -105,8 +105,9 @@ def test_a_form_that_nobody_can_mean_is_no_fault(things: dict[str, Any], bad: st
     client.raise_request_exception = False
     names = (
         "reason text confirmed typed note name topics groups group instance instance_id days approvals digest"
+        " plan_digest restores role username password gateway one chosen unbind way names act wave kind scope until"
+        " cron enabled"
     )
-    names += " plan_digest restores role username password gateway one chosen unbind way names act wave kind scope until cron enabled"
     said = {}
     for method, address in PAGES:
         if method != "POST":

@@ -55,7 +55,8 @@ _WIDER = """() => {
   const beyond = (element) => element.getBoundingClientRect().right > root.clientWidth + 0.5;
   return ["page", ...[...document.body.querySelectorAll("*")]
     .filter((element) => beyond(element) && ![...element.children].some(beyond))
-    .map((element) => `${element.tagName} ${element.className.baseVal ?? element.className}: ${element.textContent.trim().slice(0, 80)}`)];
+    .map((element) => `${element.tagName} ${element.className.baseVal ?? element.className}: `
+      + element.textContent.trim().slice(0, 80))];
 }"""
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 

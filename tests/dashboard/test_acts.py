@@ -125,7 +125,7 @@ def test_only_who_may_cancel_is_offered_to(
     address = reverse("switch", args=[make_switch("paused", paused_at=timezone.now()).key])
     for client, offered in ((as_olga, True), (as_arne, False)):
         text = client.get(address).content.decode()
-        assert "Go on" in text
+        assert "Resume" in text
         assert ("Cancel the request" in text) is offered
 
 

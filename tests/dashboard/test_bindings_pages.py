@@ -139,7 +139,7 @@ class TestTheChange:
     ) -> None:
         change = make_change()
         address = f"/binding-changes/{change.key}/"
-        assert "You requested this change" in text(as_olga.get(address))
+        assert "You requested it" in text(as_olga.get(address))
         assert "Approve and write it" in text(as_arne.get(address))
         with django_capture_on_commit_callbacks(execute=True):
             answer = as_arne.post(f"{address}approve/", {"digest": change.digest, "approvals": "0"})

@@ -495,7 +495,10 @@ def test_the_map_is_moved_zoomed_and_opened(olga: Window) -> None:
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.wheel(0, -240)
     page.wait_for_url(re.compile("zoom-map="))
-    ends = "(() => { const l = document.querySelector('[data-chart]').layout; return [...l.xaxis.range, ...l.yaxis.range]; })()"
+    ends = (
+        "(() => { const l = document.querySelector('[data-chart]').layout;"
+        " return [...l.xaxis.range, ...l.yaxis.range]; })()"
+    )
     shown = page.evaluate(ends)
     page.reload()
     drawn(page, 1)

@@ -29,7 +29,7 @@ PAGES = (
 
 
 @pytest.fixture
-def fleet(fleet: SimpleNamespace) -> Pair:
+def generated(fleet: SimpleNamespace) -> Pair:
     """Beside a real pair."""
     first, second = (
         Cluster.objects.create(name=f"fleet-{side}", number=900 + place, generated=True)
@@ -39,16 +39,18 @@ def fleet(fleet: SimpleNamespace) -> Pair:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_says_so(as_olga: Client, engines: SimpleNamespace, fleet: Pair, page: str) -> None:
+def test_every_page_says_so(as_olga: Client, engines: SimpleNamespace, generated: Pair, page: str) -> None:
     assert "Pair fleet is generated" in as_olga.get(reverse(page)).content.decode()
 
 
-def test_its_clusters_are_not_said_to_answer(as_olga: Client, engines: SimpleNamespace, fleet: Pair) -> None:
+def test_its_clusters_are_not_said_to_answer(
+    as_olga: Client, engines: SimpleNamespace, generated: Pair
+) -> None:
     page = as_olga.get(reverse("clusters")).content.decode()
     assert page.count("> generated<") >= 2 or page.count("generated") > 2
 
 
-def test_who_may_not_see_it_hears_nothing_of_it(engines: SimpleNamespace, fleet: Pair) -> None:
+def test_who_may_not_see_it_hears_nothing_of_it(engines: SimpleNamespace, generated: Pair) -> None:
     stranger = Client()
     stranger.force_login(User.objects.create_user("stranger"))
     assert "fleet" not in stranger.get(reverse("appids")).content.decode()

@@ -122,7 +122,7 @@ def test_zookeeper_away_is_said_and_nothing_is_made_up(
     switch = make_switch()
     text = as_olga.get(reverse("overview")).content.decode()
     assert "ZooKeeper does not answer." in text
-    assert "Gateways go on with what they last applied" in text
+    assert "Gateways keep to what they last applied" in text
     assert "not known" in text
     for address in (reverse("appid", args=[fleet.shop.pk]), reverse("switch", args=[switch.key])):
         assert as_olga.get(address).status_code == 200

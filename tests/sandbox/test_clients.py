@@ -324,7 +324,10 @@ class TestCells:
         assert text.endswith("2 cells, 1 bad.")
 
     def test_it_is_clean_only_where_offsets_are_as_the_reason_says(self) -> None:
-        why = "application go on from their own positions when they rejoin their group: they would ask west for the offsets of east"
+        why = (
+            "application go on from their own positions when they rejoin their group: they would ask west for the "
+            "offsets of east"
+        )
         equal, shifted = (Cell("platformatic", offsets, "appid", refused=why) for offsets in OFFSETS)
         assert (equal.clean, shifted.clean) == (False, True)
 

@@ -90,7 +90,8 @@ from hadash.lake.store import Store
 from spark import session
 store = Store(os.environ["LAKE"])
 spark = session.start("s3", session.SparkSettings(master="local[2]", memory="1g"), store)
-spark.createDataFrame([(1, "orders"), (2, "订单"), (3, "orders")], "n int, topic string").write.parquet(store.for_spark("tables/x/1"))
+rows = spark.createDataFrame([(1, "orders"), (2, "订单"), (3, "orders")], "n int, topic string")
+rows.write.parquet(store.for_spark("tables/x/1"))
 read = spark.read.parquet(store.for_spark("tables/x/1"))
 print(read.count(), sorted(row.topic for row in read.select("topic").distinct().collect()))
 """

@@ -80,7 +80,7 @@ def test_the_mirror_is_turned_on_record_and_copies_nothing(abandon: Any, mirror:
     assert (mirror.source, mirror.turning, mirror.sighted) == (pair.second, True, [])
     assert anchors_of(mirror) == {ORDERS: OffsetSync(source=60, target=100)}
     assert log(ended)[-1] == "rita gave west up: The site burns. Ask for a forced switch from west to east."
-    assert Entry.objects.filter(verb="give up").count() == 1
+    assert Entry.objects.filter(verb="abandon").count() == 1
 
 
 def test_then_a_forced_switch_can_go_back(abandon: Any, mirror: Mirror) -> None:

@@ -200,7 +200,7 @@ class TestDeciding:
 
     @pytest.mark.parametrize("days", [0, 91])
     def test_only_within_limits(self, migrated: Switch, people: dict[str, User], days: int) -> None:
-        with pytest.raises(Refused, match="put off by 1 to 90 days"):
+        with pytest.raises(Refused, match="postponed by 1 to 90 days"):
             services.postpone(people["olga"], migrated, days, "x")
 
     def test_keeping_ends_it(self, migrated: Switch, people: dict[str, User], retire: Any) -> None:

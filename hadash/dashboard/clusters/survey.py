@@ -25,7 +25,11 @@ from hadash.lake.store import LakeError, Store
 Row = Mapping[str, Any]
 
 #: Settings that name the broker itself, its addresses, its disks or its secrets, and therefore have to differ.
-OF_ITS_OWN = ("broker.id", "node.id", "listeners", "advertised.", "log.dir", "zookeeper.", "controller.", "ssl.", "sasl.", "security.", "listener.", "process.", "control.plane", "inter.broker", "broker.rack", "early.start", "metadata.log.dir", "super.users", "password.")  # fmt: skip
+OF_ITS_OWN = (
+    "broker.id", "node.id", "listeners", "advertised.", "log.dir", "zookeeper.", "controller.", "ssl.", "sasl.",
+    "security.", "listener.", "process.", "control.plane", "inter.broker", "broker.rack", "early.start",
+    "metadata.log.dir", "super.users", "password.",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class Names:
     def __init__(self, names: Collection[tuple[str, str]]) -> None:
         """:param names: (pair, name).
 
-        >>> list(Names([("main", "Orders"), ("main", "stock"), ("other", "reorders")]).holding("ORDER", {"main", "other"}))
+        >>> names = Names([("main", "Orders"), ("main", "stock"), ("other", "reorders")])
+        >>> list(names.holding("ORDER", {"main", "other"}))
         [('main', 'Orders'), ('other', 'reorders')]
         """
         self._pair_names = sorted({pair for pair, _name in names})

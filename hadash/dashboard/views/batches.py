@@ -121,10 +121,8 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
     items = found.items.select_related("switch").defer(
         "switch__plan", "switch__traffic", "switch__facts", "switch__pauses"
     )
-    if wave.isdecimal() and len(wave) < 7:
-        items = items.filter(wave=int(wave))
-    else:
-        items = items.exclude(wave=LEFT_OUT)
+    is_wave = wave.isdecimal() and len(wave) < 7
+    items = items.filter(wave=int(wave)) if is_wave else items.exclude(wave=LEFT_OUT)
     if status in set(ItemStatus):
         items = items.filter(status=status)
     page = paged(request, items, ITEMS_SHOWN)

@@ -17,7 +17,10 @@ from hadash.switching.signals import switch_ended
 
 
 def pause(held: Switch) -> None:
-    """Pause the switch until somebody resumes it: all checks hold, and no client has noticed anything. The caller has locked ``held``."""
+    """Pause the switch until somebody resumes it: all checks hold, and no client has noticed anything.
+
+    The caller has locked ``held``.
+    """
     held.move(Event.PAUSE)
     held.paused_at = timezone.now()
     held.save(update_fields=["status", "paused_at"])

@@ -193,7 +193,8 @@ class KindSpec:
     more_approvals: int = 0
     #: Whether it waits for the end of a blackout. (Kinds that change nothing, or that cannot wait, do not.)
     waits_for_blackouts: bool = True
-    #: Whether it may pause when all checks hold, until somebody resumes it. (A forced switch, once approved, waits for nobody.)
+    #: Whether it may pause when all checks hold, until somebody resumes it. (A forced switch, once approved, waits
+    #: for nobody.)
     may_pause: bool = True
     #: Whether findings of the rules stop it; otherwise they are only shown.
     findings_stop: bool = True

@@ -69,7 +69,8 @@ class Switch(Approvable):
     #: The earliest and the latest start; empty: at once.
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
-    #: Whether it pauses when all checks hold, until somebody resumes it, since when it is paused, and when it was resumed.
+    #: Whether it pauses when all checks hold, until somebody resumes it, since when it is paused, and when it was
+    #: resumed.
     pause_after_precheck = models.BooleanField(default=False)
     paused_at = models.DateTimeField(null=True)
     resumed_at = models.DateTimeField(null=True)

@@ -234,7 +234,10 @@ def uncovered_clients(uses: tuple[AccessEdge, ...]) -> list[Sentence]:
         "group": "%(who)s is a member of group %(what)s, has no InstanceID, and would stay.",
     }
     otherwise = "%(who)s reads Topic %(what)s, has no InstanceID, and would stay."
-    declared = "%(who)s is declared to use %(what)s without an InstanceID, and would stay. Declare for which InstanceID."
+    declared = (
+        "%(who)s is declared to use %(what)s without an InstanceID, and would stay. "
+        "Declare for which InstanceID."
+    )
     return listed(
         [
             say(declared if u.declared else sentences.get(u.kind, otherwise), who=u.who, what=u.resource)

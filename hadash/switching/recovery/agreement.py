@@ -53,7 +53,10 @@ class Disagreement:
         if self.waits:
             return f"{self.left.identity} {is_bound}, and waits there for a switch: see hadash-manage stray_bindings."
         if not self.left.is_known:
-            return f"{self.left.identity} {is_bound}; {self.left.by} has not ended where hadash could say where it belongs."
+            return (
+                f"{self.left.identity} {is_bound}; {self.left.by} has not ended where hadash could say where it "
+                "belongs."
+            )
         wanted = f"bound it to {self.left.cluster}" if self.left.cluster else "unbound it"
         return f"{self.left.identity} {is_bound}; {self.left.by} {wanted} at {self.left.at:%Y-%m-%d %H:%M:%S} UTC."
 

@@ -120,7 +120,10 @@ class _Removal:
             try:
                 ending.go_on(mirror, self._fence)
             except ConnectError as error:
-                said = "Mirror %(mirror)s was stopped and does not run again: %(error)s Resume its connector in Connect."
+                said = (
+                    "Mirror %(mirror)s was stopped and does not run again: %(error)s "
+                    "Resume its connector in Connect."
+                )
                 log_event(self.switch, say(said, mirror=mirror.name, error=error))
                 return
         self._save(stopping=False, written=None)

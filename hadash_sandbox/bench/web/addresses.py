@@ -37,8 +37,8 @@ PLAIN = {
 
 #: Lists of the API.
 LISTS = (
-    "pairs/", "appids/", "switches/", "batches/", "binding-changes/", "findings/", "scores/", "gateways/", "handovers/", "jobs/",
-    "runs/", "people/", "audit/", "drafts/", "governance-rules/", "tables/coverage/over-time/",
+    "pairs/", "appids/", "switches/", "batches/", "binding-changes/", "findings/", "scores/", "gateways/",
+    "handovers/", "jobs/", "runs/", "people/", "audit/", "drafts/", "governance-rules/", "tables/coverage/over-time/",
 )  # fmt: skip
 
 #: Prefix of the names of pages that build a plan before they are shown.

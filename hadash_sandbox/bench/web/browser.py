@@ -33,8 +33,12 @@ _FLAGS = (
 
 #: Milliseconds from the request of a page until it has loaded, the visible charts are drawn, and the browser is idle.
 _USABLE = """() => new Promise((done) => {
-  const seen = (box) => { const at = box.getBoundingClientRect(); return at.top < innerHeight && at.bottom > 0 && at.height > 0; };
-  const drawn = () => [...document.querySelectorAll("[data-chart]")].filter(seen).every((box) => box.querySelector(".main-svg"));
+  const seen = (box) => {
+    const at = box.getBoundingClientRect();
+    return at.top < innerHeight && at.bottom > 0 && at.height > 0;
+  };
+  const drawn = () => [...document.querySelectorAll("[data-chart]")].filter(seen)
+    .every((box) => box.querySelector(".main-svg"));
   const look = () => document.readyState === "complete" && drawn()
     ? requestIdleCallback(() => done(performance.now())) : requestAnimationFrame(look);
   look();
@@ -44,7 +48,10 @@ _USABLE = """() => new Promise((done) => {
 _FRAMES = """(ms) => new Promise((done) => {
   const begin = performance.now();
   let frames = 0;
-  const next = (now) => { frames += 1; if (now - begin < ms) requestAnimationFrame(next); else done(1000 * frames / (now - begin)); };
+  const next = (now) => {
+    frames += 1;
+    if (now - begin < ms) requestAnimationFrame(next); else done(1000 * frames / (now - begin));
+  };
   requestAnimationFrame(next);
 })"""
 

@@ -21,7 +21,8 @@ NEEDED = 5
 #: error when the picture is not drawn.
 _USABLE = """(limit) => new Promise((done, fail) => {
   const look = () => {
-    if (document.readyState === "complete" && document.querySelector("#picture svg *")) requestIdleCallback(() => done(performance.now()), { timeout: 1000 });
+    if (document.readyState === "complete" && document.querySelector("#picture svg *"))
+      requestIdleCallback(() => done(performance.now()), { timeout: 1000 });
     else if (performance.now() > limit) fail(new Error("The picture was not drawn."));
     else requestAnimationFrame(look);
   };

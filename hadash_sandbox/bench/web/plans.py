@@ -37,9 +37,13 @@ _DRAWN = """([path, limit]) => new Promise((done, failed) => {
   htmx.ajax("GET", path, { target: part, swap: "innerHTML" });
   const look = () => {
     const boxes = [...part.querySelectorAll("[data-chart]")];
-    boxes.find((box) => !box.querySelector(".main-svg"))?.scrollIntoView();  // a chart is drawn when it comes into sight
-    if (part.innerHTML && boxes.every((box) => box.querySelector(".main-svg"))) { done(performance.now() - begin); part.remove(); }
-    else if (performance.now() - begin > limit) failed(new Error(`not drawn: ${part.innerText.slice(0, 500) || "nothing came"}`));
+    // A chart is drawn when it comes into sight.
+    boxes.find((box) => !box.querySelector(".main-svg"))?.scrollIntoView();
+    if (part.innerHTML && boxes.every((box) => box.querySelector(".main-svg"))) {
+      done(performance.now() - begin);
+      part.remove();
+    } else if (performance.now() - begin > limit)
+      failed(new Error(`not drawn: ${part.innerText.slice(0, 500) || "nothing came"}`));
     else requestAnimationFrame(look);
   };
   requestAnimationFrame(look);

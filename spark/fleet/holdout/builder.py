@@ -26,12 +26,13 @@ SECOND_IDS = 100
 
 #: The names of applications, which have nothing in common.
 _WORDS = (
-    "ledger", "orders", "pricing", "billing", "search", "catalog", "shipping", "returns", "loyalty", "fraud", "kyc", "payroll",
-    "tickets", "stock", "media", "alerts", "audit", "risk", "quotes", "claims", "leads", "mailer", "maps", "rates",
+    "ledger", "orders", "pricing", "billing", "search", "catalog", "shipping", "returns", "loyalty", "fraud", "kyc",
+    "payroll", "tickets", "stock", "media", "alerts", "audit", "risk", "quotes", "claims", "leads", "mailer", "maps",
+    "rates",
 )  # fmt: skip
 _TASKS = (
-    "import", "export", "sync", "enrich", "archive", "report", "match", "notify", "score", "merge", "index", "clean", "relay",
-    "batch", "stream", "watch",
+    "import", "export", "sync", "enrich", "archive", "report", "match", "notify", "score", "merge", "index", "clean",
+    "relay", "batch", "stream", "watch",
 )  # fmt: skip
 
 #: The name with which Kafka's own library reports itself.

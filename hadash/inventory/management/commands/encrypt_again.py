@@ -14,7 +14,10 @@ BY = "hadash-manage encrypt_again"
 
 
 class Command(BaseCommand):
-    help = "After HADASH_SECRET_KEY was changed, with the old one in HADASH_SECRET_KEY_FALLBACKS: encrypt what the old one has encrypted with the new one."
+    help = (
+        "After HADASH_SECRET_KEY was changed, with the old one in HADASH_SECRET_KEY_FALLBACKS: encrypt what the old "
+        "one has encrypted with the new one."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         done = encrypt_again()

@@ -18,7 +18,10 @@ from hadash.reports import schedules
 
 
 class Command(BaseCommand):
-    help = "After a restore: send nothing that may have been sent after the dump was made. A person sends again what is missing."
+    help = (
+        "After a restore: send nothing that may have been sent after the dump was made. A person sends again what is "
+        "missing."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()

@@ -12,7 +12,10 @@ from hadash.outbox.bounces import note
 
 
 class Command(BaseCommand):
-    help = "Note that a mail came back: reads one report of delivery (RFC 3464) from standard input. Other mail is taken and does nothing."
+    help = (
+        "Note that a mail came back: reads one report of delivery (RFC 3464) from standard input. Other mail is taken "
+        "and does nothing."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         is_ours = note(sys.stdin.buffer.read(), timezone.now())
