@@ -328,7 +328,7 @@ class TestRunning:
         assert advance(batch).current is Status.STOPPED
         assert "its window has passed" in str(batch.events.last())
         with pytest.raises(Refused, match="others approved it for then"):
-            operations.go_on(people["olga"], batch, nobody_wakes, without=False)
+            operations.resume(people["olga"], batch, nobody_wakes, without=False)
         assert len(started) == 1
 
     def test_its_switches_do_not_begin_after_its_window(
@@ -422,7 +422,7 @@ class TestHeldUp:
         batch = approve(ask())
         operations.stop(people["olga"], batch)
         batch.items.update(held_up_since=timezone.now() - timedelta(hours=1))
-        operations.go_on(people["olga"], batch, nobody_wakes, without=False)
+        operations.resume(people["olga"], batch, nobody_wakes, without=False)
         assert advance(batch).current is Status.RUNNING
 
     def test_bindings_that_are_being_written_are_waited_for(
@@ -483,7 +483,7 @@ class TestTheSourceIsLost:
     def test_what_its_open_switches_move_does(
         self, people: dict[str, User], batch: Batch, force: Any, advance: Any, end: Any, started: list[Switch]
     ) -> None:
-        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.resume(people["olga"], batch, nobody_wakes, without=True, reason="x")
         advance(batch)
         end(started[1], "needs_attention")
         assert advance(batch).current is Status.STOPPED
@@ -493,7 +493,7 @@ class TestTheSourceIsLost:
     def test_a_running_batch_stands_in_its_way_until_somebody_stops_it(
         self, people: dict[str, User], batch: Batch, force: Any
     ) -> None:
-        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.resume(people["olga"], batch, nobody_wakes, without=True, reason="x")
         with pytest.raises(Busy, match="Wait for its end, or stop and end it"):
             force(batch.items.get(position=3))
         operations.stop(people["rita"], batch)
@@ -509,7 +509,7 @@ class TestTheSourceIsLost:
         self, people: dict[str, User], batch: Batch, force: Any, advance: Any, started: list[Switch]
     ) -> None:
         forced = force(batch.items.get(position=2))
-        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.resume(people["olga"], batch, nobody_wakes, without=True, reason="x")
         assert advance(batch).current is Status.STOPPED
         assert shown(batch)[1] == (2, "bee", "failed")
         assert any(f"Switch {forced.key} of bee holds part of this radius" in line for line in log(batch))
@@ -527,17 +527,17 @@ class TestTheSourceIsLost:
     ) -> None:
         end(force(batch.items.get(position=2)))
         world.moved = {"bee"}
-        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.resume(people["olga"], batch, nobody_wakes, without=True, reason="x")
         assert advance(batch).current is Status.STOPPED
         assert shown(batch)[1] == (2, "bee", "failed")
         assert "bee is bound to west already." in log(batch)
         with pytest.raises(Refused, match="bee is bound to west already"):
-            operations.go_on(people["olga"], batch, nobody_wakes, without=False)
+            operations.resume(people["olga"], batch, nobody_wakes, without=False)
         assert len(started) == 1
 
     def test_a_rescuer_ends_it(self, people: dict[str, User], batch: Batch) -> None:
         with pytest.raises(PermissionDenied):
-            operations.go_on(people["rita"], batch, nobody_wakes, without=True, reason="x")
+            operations.resume(people["rita"], batch, nobody_wakes, without=True, reason="x")
         assert operations.end(people["rita"], batch, "East is lost").current is Status.ENDED
 
 
@@ -554,7 +554,7 @@ class TestDirecting:
     def test_what_failed_is_tried_again_as_it_was_approved(
         self, people: dict[str, User], stopped: Batch, advance: Any, started: list[Switch]
     ) -> None:
-        operations.go_on(people["olga"], stopped, nobody_wakes, without=False)
+        operations.resume(people["olga"], stopped, nobody_wakes, without=False)
         assert advance(stopped).current is Status.RUNNING
         assert [str(switch.scope) for switch in started] == ["ant", "bee", "ant"]
 
@@ -562,8 +562,8 @@ class TestDirecting:
         self, people: dict[str, User], stopped: Batch, advance: Any, started: list[Switch]
     ) -> None:
         with pytest.raises(Refused, match="Say why they are left out"):
-            operations.go_on(people["olga"], stopped, nobody_wakes, without=True)
-        operations.go_on(people["olga"], stopped, nobody_wakes, without=True, reason="ant is retired")
+            operations.resume(people["olga"], stopped, nobody_wakes, without=True)
+        operations.resume(people["olga"], stopped, nobody_wakes, without=True, reason="ant is retired")
         advance(stopped)
         assert [str(switch.scope) for switch in started[2:]] == ["cat", "dog"]
         item = stopped.items.get(position=1)
@@ -574,7 +574,7 @@ class TestDirecting:
     ) -> None:
         world.uses.append(AccessEdge("ant", "ant-1", "produce", "more"))
         with pytest.raises(PlanChanged, match="What would move with ant has changed"):
-            operations.go_on(people["olga"], stopped, nobody_wakes, without=False)
+            operations.resume(people["olga"], stopped, nobody_wakes, without=False)
 
     @pytest.mark.parametrize("without", [False, True])
     def test_a_switch_that_needs_a_person_comes_first(
@@ -582,7 +582,7 @@ class TestDirecting:
     ) -> None:
         end(started[0], "needs_attention")
         with pytest.raises(Refused, match="Let its stage run again, or close it, first"):
-            operations.go_on(people["olga"], stopped, nobody_wakes, without=without, reason="x")
+            operations.resume(people["olga"], stopped, nobody_wakes, without=without, reason="x")
 
     def test_when_its_switch_goes_well_in_the_end_nothing_is_tried_again(
         self, people: dict[str, User], stopped: Batch, end: Any, advance: Any, started: list[Switch]
@@ -591,7 +591,7 @@ class TestDirecting:
         assert shown(advance(stopped))[0] == (1, "ant", "running")
         end(started[0])
         advance(stopped)
-        operations.go_on(people["olga"], stopped, nobody_wakes, without=False)
+        operations.resume(people["olga"], stopped, nobody_wakes, without=False)
         advance(stopped)
         assert [str(switch.scope) for switch in started] == ["ant", "bee", "cat", "dog"]
 
@@ -619,7 +619,7 @@ class TestDirecting:
         end(started[0])
         assert advance(batch).current is Status.STOPPED
         assert len(started) == 1
-        operations.go_on(people["olga"], batch, nobody_wakes, without=False)
+        operations.resume(people["olga"], batch, nobody_wakes, without=False)
         advance(batch)
         assert len(started) == 2
 
@@ -628,12 +628,12 @@ class TestDirecting:
         self, people: dict[str, User], stopped: Batch, name: str
     ) -> None:
         with pytest.raises(PermissionDenied):
-            operations.go_on(people[name], stopped, nobody_wakes, without=False)
+            operations.resume(people[name], stopped, nobody_wakes, without=False)
         with pytest.raises(PermissionDenied):
             operations.end(people[name], stopped, "x")
 
     def test_every_act_is_in_the_audit_log(self, people: dict[str, User], stopped: Batch) -> None:
-        operations.go_on(people["olga"], stopped, nobody_wakes, without=True, reason="x")
+        operations.resume(people["olga"], stopped, nobody_wakes, without=True, reason="x")
         operations.stop(people["olga"], stopped)
         operations.end(people["olga"], stopped, "x")
         of_batch = Entry.objects.filter(subject__startswith=f"batch {stopped.key}").order_by("number")
