@@ -103,7 +103,7 @@ def page() -> str:
             "",
             *_mermaid(_life(LINE.moves)),
             "",
-            "## The service: what is done with whoever is at its other end",
+            "## The service: what the Gateway does for the connection",
             "",
             *_mermaid(_life(SERVICE.moves)),
             "",

@@ -203,7 +203,7 @@ def test_precheck_says_when_it_cannot_check_a_password() -> None:
 
 
 def test_preflight_reads_only() -> None:
-    """Whoever asks for a switch hears of a fault at once, and nothing has happened."""
+    """A person who requests a switch learns of a fault at once, and nothing has happened."""
     world = World()
     run = preflight(world.plan, QUICK)
     answer = None
