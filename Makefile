@@ -10,7 +10,9 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-fresh bench-health bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format wheel lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check fault test test-long test-unit lint \
+  types bench-switch bench-gateway bench-fresh bench-health bench-mail bench-plan bench-pipeline bench-web format \
+  wheel lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,13 +25,14 @@ $(READY): requirements.lock
 	@$(PYTHON) -m venv $(VENV)
 	@echo "Installing the locked dependencies (a minute or some the first time; PySpark alone is 450 MB) ..."
 	@setup/install.sh $(VENV) \
-	  || { echo "error: The dependencies could not be installed. Check that this machine reaches a Python package index (pip config list shows which), then run make again."; rm -rf $(VENV); exit 1; }
+	  || { echo "error: The dependencies could not be installed. Check that this machine reaches a Python package index" \
+	    "(pip config list shows which), then run make again."; rm -rf $(VENV); exit 1; }
 	@touch $(READY)
 
 demo: $(READY)  ## The whole of hadash on embedded servers, with live Kafka clients; Ctrl-C stops it
 	@$(BIN)/python -m hadash_sandbox demo
 
-demo-fleet: $(READY)  ## The demo beside a large generated fleet (FLEET=10000 AppIDs; up to 100000): what the pages look like with one
+demo-fleet: $(READY)  ## The demo beside a large generated fleet (FLEET=10000 AppIDs; up to 100000)
 	@$(BIN)/python -m hadash_sandbox demo-fleet --appids $(FLEET)
 
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
@@ -41,37 +44,37 @@ manage: $(READY)  ## manage.py beside the running demo: make manage ARGS="create
 demo-check: $(READY)  ## Real switches without a person; prints JSON, exit 0 only if nothing was lost or doubled
 	@$(BIN)/python -m hadash_sandbox check
 
-clients-check: $(READY)  ## Clients of fourteen libraries and versions, there and back; needs Go 1.26 and Node 20 (LIBRARIES="sarama kafkajs" for some)
+clients-check: $(READY)  ## Clients of fourteen libraries, there and back; needs Go 1.26, Node 20 (LIBRARIES="sarama …")
 	@$(BIN)/python -m hadash_sandbox clients-check $(if $(LIBRARIES),--libraries $(LIBRARIES))
 
 bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch.json
 	@$(BIN)/python -m hadash_sandbox bench-switch -n $(N)
 
-bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
+bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency …")
 	@$(BIN)/python -m hadash_sandbox bench-gateway $(PARTS)
 
 bench-fresh: $(READY)  ## How soon a new demo shows all that jobs make, and all of it again; writes var/bench/fresh.json
 	@$(BIN)/python -m hadash_sandbox bench-fresh
 
-bench-health: $(READY)  ## What every health page and /metrics says while PostgreSQL, Redis, ZooKeeper or Kafka hangs, and how fast; writes var/bench/health.json
+bench-health: $(READY)  ## What health pages and /metrics say while a server hangs; writes var/bench/health.json
 	@$(BIN)/python -m hadash_sandbox bench-health
 
 bench-mail: $(READY)  ## One schedule with 10,000 recipients; writes var/bench/mail.json
 	@$(BIN)/python -m hadash_sandbox bench-mail
 
-bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceIDs at once; writes var/bench/plan.json (PARTS="closure batch")
+bench-plan: $(READY)  ## Finding and moving what moves together; writes var/bench/plan.json (PARTS="closure batch")
 	@$(BIN)/python -m hadash_sandbox bench-plan $(PARTS)
 
-bench-pipeline: $(READY)  ## From 10 M and 100 M access reports to facts, beside DuckDB; writes var/bench/pipeline.json (SIZES="10000000" for some)
+bench-pipeline: $(READY)  ## 10 M and 100 M access reports beside DuckDB; writes var/bench/pipeline.json (SIZES="…")
 	@$(BIN)/python -m hadash_sandbox bench-pipeline $(if $(SIZES),--reports $(SIZES))
 
-bench-web: $(READY) browser  ## Pages and API beside 1,000 to 100,000 AppIDs, and 200 viewers of a switch; writes var/bench/web.json (PARTS="pages" SIZES="1000" KEEP=folder for some)
+bench-web: $(READY) browser  ## Pages, API, browser; writes var/bench/web.json (PARTS="…" SIZES="…" KEEP=folder)
 	@$(BIN)/python -m hadash_sandbox bench-web $(PARTS) $(if $(SIZES),--sizes $(SIZES)) $(if $(KEEP),--keep $(KEEP))
 
 record: $(READY)  ## Access reports of real clients again, as the fixture of fleets; needs Go 1.26, Node 20 and a JDK
 	@$(BIN)/python -m hadash_sandbox record
 
-fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; writes var/bench/fault.json (FAULTS="worker redis" STAGES="block" for some; all take an hour)
+fault: $(READY)  ## What dies in each stage of a switch; writes var/bench/fault.json (FAULTS="…" STAGES="…")
 	@$(BIN)/python -m hadash_sandbox fault --faults $(FAULTS) --stages $(STAGES)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
@@ -83,14 +86,15 @@ haproxy:  ## HAProxy for the tests of the PROXY protocol, from Debian's packages
 test: $(READY) browser haproxy  ## All tests but the long ones, on stacks of their own
 	@setup/test.sh
 
-test-long: $(READY)  ## What takes minutes a test: every client library there and back, clusters that die or are lost for good
+test-long: $(READY)  ## What takes minutes a test: every client library, clusters that die or are lost for good
 	@$(BIN)/python -m hadash_sandbox exec -- $(BIN)/python -m pytest -m long tests
 
 test-unit: $(READY)  ## The tests that need no server, in seconds
 	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"
 
 lint: $(READY)  ## Style, what may import what, and that every migration is there
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/python manage.py makemigrations --check --dry-run
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports \
+	  && $(BIN)/python manage.py makemigrations --check --dry-run
 
 types: $(READY)  ## Types
 	@$(BIN)/mypy
@@ -101,7 +105,7 @@ format: $(READY)  ## Format the code
 wheel: $(READY)  ## The wheel that operators install, into var/dist (deploy/requirements.lock pins what it needs)
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python -o var/dist . && ls var/dist/*.whl
 
-lock: $(READY)  ## Pin the dependencies of pyproject.toml anew
+lock: $(READY)  ## Pin the dependencies of pyproject.toml again
 	@$(BIN)/uv pip compile pyproject.toml --group sandbox --group test --group dev --generate-hashes --universal \
 	  --python-version 3.11 --no-emit-index-url --no-header -q -o requirements.lock
 	@sed 's/ *\\$$//; /--hash/d; /^ *#/d' requirements.lock > var/constraints.txt

@@ -7,7 +7,7 @@ Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from hadash.gateway.session.states import CLIENT, LINE, SERVICE  # noqa: E402
+from hadash.machines import Machine  # noqa: E402
+from hadash.outbox.states import MACHINE as DELIVERY  # noqa: E402
 from hadash.switching.machines import batches  # noqa: E402
 from hadash.switching.machines import binding_changes as by_hand  # noqa: E402
 from hadash.switching.machines.retirements import MOVES as RETIREMENT_MOVES  # noqa: E402
@@ -27,7 +29,6 @@ from hadash.switching.machines.switches import (  # noqa: E402
     FIRST,
     KINDS,
     MACHINE,
-    MOVES,
     STAGES,
     Event,
     Kind,
@@ -36,6 +37,7 @@ from hadash.switching.machines.switches import (  # noqa: E402
     after_failure,
     after_success,
 )
+from hadash.switching.machines.tails import TAIL_MACHINE  # noqa: E402
 from hadash.switching.stages.ways import RUNS  # noqa: E402
 
 PAGE = ROOT / "docs" / "states.md"
@@ -54,7 +56,7 @@ def page() -> str:
             "",
             "What is not drawn is refused, and the switch stays as it is.",
             "",
-            *_mermaid(_life(MOVES)),
+            *_mermaid(_life(MACHINE)),
             "",
             "## Its stages, while it is running",
             "",
@@ -81,17 +83,30 @@ def page() -> str:
             "",
             "Drawn from `hadash/switching/machines/binding_changes.py`; see [bindings.md](bindings.md).",
             "",
-            *_mermaid(_life(by_hand.MOVES)),
+            *_mermaid(_life(by_hand.MACHINE)),
             "",
             "# The states of a batch",
             "",
-            *_mermaid(_life(batches.MOVES)),
+            *_mermaid(_life(batches.MACHINE)),
             "",
             "## Its items",
             "",
             "Each is one radius, moved by a switch.",
             "",
-            *_mermaid(_life(batches.ITEM_MOVES)),
+            *_mermaid(_life(batches.ITEM_MACHINE)),
+            "",
+            "# The states of the unreplicated records of a forced switch",
+            "",
+            "From `hadash/switching/machines/tails.py`; see [switching.md](switching.md).",
+            "",
+            *_mermaid(_life(TAIL_MACHINE)),
+            "",
+            "# The states of a delivery",
+            "",
+            "Of a mail or a message, from `hadash/outbox/states.py`, where each state is explained. It changes only "
+            "from the state in which it was read, and only while the claim of its sender holds.",
+            "",
+            *_mermaid(_life(DELIVERY)),
             "",
             "# The states of a client's session in a Gateway",
             "",
@@ -101,17 +116,17 @@ def page() -> str:
             "",
             "## The line: what the network has told",
             "",
-            *_mermaid(_life(LINE.moves)),
+            *_mermaid(_life(LINE)),
             "",
             "## The service: what the Gateway does for the connection",
             "",
-            *_mermaid(_life(SERVICE.moves)),
+            *_mermaid(_life(SERVICE)),
             "",
             "## The client, once it has signed in",
             "",
             "It can outlive the line: its writes are followed until the broker has answered them.",
             "",
-            *_mermaid(_life(CLIENT.moves)),
+            *_mermaid(_life(CLIENT)),
             "",
         ]
     )
@@ -121,14 +136,15 @@ def _mermaid(lines: Iterator[str]) -> list[str]:
     return ["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in lines), "```"]
 
 
-def _life(table: Mapping[Any, Mapping[Any, StrEnum]]) -> Iterator[str]:
-    for status in table:
+def _life(machine: Machine[Any, Any]) -> Iterator[str]:
+    for status in machine.moves:
         yield f'state "{_shown(status)}" as {status.name.lower()}'
-    yield f"[*] --> {next(iter(table)).name.lower()}"
-    for status, moves in table.items():
+        if status in machine.starts:
+            yield f"[*] --> {status.name.lower()}"
+    for status, moves in machine.moves.items():
         for event, after in moves.items():
             yield f"{status.name.lower()} --> {after.name.lower()}: {event}"
-    for status, moves in table.items():
+    for status, moves in machine.moves.items():
         if not moves:
             yield f"{status.name.lower()} --> [*]"
 

@@ -6,7 +6,7 @@ see :class:`hadash.stateful.Stateful`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -24,14 +24,22 @@ class Machine(Generic[S, E]):
     :param noun: what a row is called in error messages: "a switch".
     :param moves: for every status, the events that it allows and the status after each. Any other event is
         refused, and the status stays.
+    :param starts: the statuses with which a new row may begin.
     """
 
-    def __init__(self, noun: str, moves: Mapping[S, Mapping[E, S]]) -> None:
+    def __init__(self, noun: str, moves: Mapping[S, Mapping[E, S]], starts: Collection[S]) -> None:
         self.noun = noun
         self.moves = moves
+        self.starts = frozenset(starts)
         #: Statuses that can still change; all others are final.
         self.open = frozenset(status for status, ways in moves.items() if ways)
         self.ended = frozenset(moves) - self.open
+
+    def begin(self, status: S) -> str:
+        """The value of the status of a new row. :raises IllegalMove: no row begins with it."""
+        if status not in self.starts:
+            raise IllegalMove(f"{self.noun} cannot begin as {status.replace('_', ' ')}.")
+        return status.value
 
     def after(self, status: S, event: E) -> S:
         """The status after ``event``. :raises IllegalMove: the table does not allow it."""

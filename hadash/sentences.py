@@ -6,7 +6,7 @@ worker wrote reads in the language of its reader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,20 +39,54 @@ class Sentence:
 
 
 def say(text: str, /, **values: Any) -> Sentence:
-    """A sentence: ``say("Epoch %(epoch)s is in effect.", epoch=7)``. Values are texts, numbers or lists of them."""
+    """A sentence: ``say("Epoch %(epoch)s is in effect.", epoch=7)``. Values are texts, numbers, other sentences (also
+    those of errors that explain themselves), or lists of them.
+
+    >>> away = Explained(say("Cluster %(cluster)s does not answer.", cluster="east"))
+    >>> str(say("%(error)s Ask again.", error=away))
+    'Cluster east does not answer. Ask again.'
+    """
     return Sentence(text, {name: _plain(value) for name, value in values.items()})
 
 
-def fill(text: str, values: Mapping[str, Any]) -> str:
-    """``text`` with its places filled, or ``text`` itself when its values do not fit."""
-    shown = {n: ", ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for n, v in values.items()}
+class Explained(Exception):
+    """An error that explains itself to people. Its own text is English; its sentence is translated where it is shown.
+
+    :param said: a sentence; or a text without a translation, such as a server's own words.
+    """
+
+    def __init__(self, said: Sentence | str = "") -> None:
+        super().__init__(said)
+
+    @property
+    def sentence(self) -> Sentence:
+        (said,) = self.args
+        return said if isinstance(said, Sentence) else Sentence("%(text)s", {"text": said})
+
+
+def fill(text: str, values: Mapping[str, Any], inner: Callable[[Sentence], str] = str) -> str:
+    """``text`` with its places filled, or ``text`` itself when its values do not fit.
+
+    :param inner: returns the text of a sentence within the sentence.
+    """
+    shown = {name: _shown(value, inner) for name, value in values.items()}
     try:
         return text % shown
     except (KeyError, ValueError, TypeError, OverflowError):
         return text
 
 
+def _shown(value: Any, inner: Callable[[Sentence], str]) -> Any:
+    if isinstance(value, list | tuple):
+        return ", ".join(str(_shown(each, inner)) for each in value)
+    return inner(Sentence.from_json(value)) if isinstance(value, dict) else value
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Explained):
+        value = value.sentence
+    if isinstance(value, Sentence):
+        return value.to_json()
     if isinstance(value, bool | int | float | str) or value is None:
         return value
     if isinstance(value, list | tuple | set | frozenset):

@@ -465,9 +465,10 @@ SWITCH_TAIL_RECORDS = int(number("HADASH_SWITCH_TAIL_RECORDS", 16))
 SWITCH_FORWARD_SECONDS = number("HADASH_SWITCH_FORWARD_SECONDS", 60)
 #: Seconds for the opposite mirror to start.
 SWITCH_REVERSE_SECONDS = number("HADASH_SWITCH_REVERSE_SECONDS", 60)
-#: Seconds for all clients to be seen on the target (the group's join delay is 3 s). How long that must hold is
-#: HADASH_SWITCH_VERIFY_HOLD_SECONDS.
+#: Seconds for all clients to be seen on the target (the group's join delay is 3 s).
 SWITCH_VERIFY_SECONDS = number("HADASH_SWITCH_VERIFY_SECONDS", 60)
+#: Seconds for which all clients have to stay on the target before the switch counts as verified.
+SWITCH_VERIFY_HOLD_SECONDS = number("HADASH_SWITCH_VERIFY_HOLD_SECONDS", 2)
 #: After a forced switch, clients are expected on the target if they used what moves within so many seconds before
 #: the lost source was last seen: longer than the pauses of a busy client, shorter than the time that an application
 #: is stopped on purpose.
@@ -483,8 +484,6 @@ TAIL_UNKNOWN_SECONDS = number("HADASH_TAIL_UNKNOWN_SECONDS", 300)
 #: Seconds after the decision for which rebuilding the lost side is retried while a server does not answer. Later a
 #: person has to decide again, because the data may be needed otherwise by then.
 TAIL_REBUILD_SECONDS = number("HADASH_TAIL_REBUILD_SECONDS", 900)
-#: Seconds for which all clients have to stay on the target before the switch counts as verified.
-SWITCH_VERIFY_HOLD_SECONDS = number("HADASH_SWITCH_VERIFY_HOLD_SECONDS", 2)
 #: Clients that wrote or read in the last so many seconds before a switch must do so after it: longer than the pauses
 #: of steady traffic and the clients' batching.
 SWITCH_ACTIVE_SECONDS = number("HADASH_SWITCH_ACTIVE_SECONDS", 5)
@@ -496,7 +495,7 @@ SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)
 SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
 #: Seconds for which a switch whose checks hold stays paused until somebody resumes it; its radius is reserved
 #: meanwhile.
-SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
+SWITCH_RESUME_SECONDS = number("HADASH_SWITCH_RESUME_SECONDS", 1800)
 #: Seconds that DiDi's engines, which acknowledge nothing, get to act on what was written into their ZooKeepers. A
 #: broker learns of it by a watch; it closes the connection of a client that is bound elsewhere 2 s after the next
 #: request (500 ms of throttle and 1.5 s more, docs/didi-engine.md 2). One more second is for slow brokers. It must be
@@ -622,13 +621,15 @@ GATEWAY_ANSWER_SECONDS = number("HADASH_GATEWAY_ANSWER_SECONDS", 10)
 #: Length of a Gateway's traffic samples; it has to be the Gateway's own setting of this name.
 GATEWAY_TRAFFIC_SECONDS = number("HADASH_GATEWAY_TRAFFIC_SECONDS", 0.5)
 
-# -- the pipeline ------------------------------------------------------------------------------------------------
+# -- the audit log -----------------------------------------------------------------------------------------------
 
 #: Where signed digests of the audit log are kept (a folder, s3a://… or hdfs://…), out of reach of anybody who can
 #: write to the database; empty: there are none. And the seconds between two of them: an entry that is altered
 #: before the next digest leaves no trace there.
 AUDIT_ANCHORS = os.environ.get("HADASH_AUDIT_ANCHORS", "").strip()
 AUDIT_ANCHOR_SECONDS = number("HADASH_AUDIT_ANCHOR_SECONDS", 900)
+
+# -- the pipeline ------------------------------------------------------------------------------------------------
 
 #: The lake: a folder, s3a://… or hdfs://…; the default is the Gateway's. Without a lake there are no jobs.
 LAKE = os.environ.get("HADASH_LAKE", os.environ.get("HADASH_GATEWAY_LAKE", "")).strip()

@@ -44,6 +44,10 @@ class Stateful(models.Model):
         """Whether the status can still change."""
         return self.current in self.MACHINE.open
 
+    def allows(self, event: Any) -> bool:
+        """Whether the state allows ``event``, as the row was read."""
+        return self.MACHINE.allows(self.current, event)
+
     def move(self, event: Any) -> None:
         """Set the status that follows ``event``; the caller saves.
 
@@ -66,7 +70,7 @@ class Stateful(models.Model):
 
     def refuse_unless(self, event: Any) -> None:
         """Do nothing if the status allows ``event``. :raises Refused: it does not."""
-        if not self.MACHINE.allows(self.current, event):
+        if not self.allows(event):
             raise Refused(self.cannot_change())
 
     def locked(self) -> Self:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The locked dependencies into the virtual environment $1. By uv, which is one of them: 46 s where pip took 230 (PySpark alone is 450 MB).
-# Compiled, as pip does it: else each of hundreds of processes of the tests would compile Django and Celery for itself where Python may not
-# keep what it has compiled (PYTHONDONTWRITEBYTECODE).
-# Where uv finds no package index (it does not read pip's configuration) by pip.
+# The locked dependencies into the virtual environment $1. By uv, which is one of them: 46 s where pip took 230
+# (PySpark alone is 450 MB). Compiled, as pip does it: else each of hundreds of processes of the tests would compile
+# Django and Celery for itself where Python may not keep what it has compiled (PYTHONDONTWRITEBYTECODE). Where uv
+# finds no package index (it does not read pip's configuration) by pip.
 set -eu
 cd "$(dirname "$0")/.."
 bin="$1/bin"
@@ -14,7 +14,8 @@ trap 'rm -f "$only_uv"' EXIT
 awk '/^[^ ]/ { own = /^uv==/ } own' requirements.lock > "$only_uv"
 
 if ! { pip install -r "$only_uv" \
-  && "$bin/uv" pip install --quiet --compile-bytecode --python "$bin/python" --require-hashes -r requirements.lock; }; then
+  && "$bin/uv" pip install --quiet --compile-bytecode --python "$bin/python" \
+    --require-hashes -r requirements.lock; }; then
   echo "uv could not install them: pip does, which takes some minutes longer."
   pip install -r requirements.lock
 fi

@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
-# The important ones of the long tests, a part of them each day, so that CI runs each within a week and a day; all of them at once:
-# make test-long. Prints what pytest is to be given. HADASH_TEST_DAY: which part, 0 to 7, in place of today's.
+# The important ones of the long tests, a part of them each day, so that CI runs each within nine days; all of them at
+# once: make test-long. Prints what pytest is to be given. HADASH_TEST_DAY: which part, 0 to 8, in place of today's.
 set -eu
 cd "$(dirname "$0")/.."
-KILL="tests/e2e/test_kill.py::test_switch_survives_the_loss_of_its_worker"
+KILLS="tests/e2e/test_kill.py"
+KILL="$KILLS::test_switch_survives_the_loss_of_its_worker"
+RETURN="$KILLS::test_switch_goes_on_returning_when_the_worker_that_returns_dies"
+REHEARSED="$KILLS::test_a_rehearsal_is_rehearsed_again_when_its_worker_dies"
+SWITCH="tests/e2e/test_zz_switch.py"
 PARTS=(
-  "$KILL[precheck-RecordSeen-after] $KILL[translate-WriteGroupOffsets-after]"
-  "$KILL[quiesce-WriteBindings-after] tests/e2e/test_kill.py::test_readers_go_over_although_the_worker_dies_while_they_wait"
-  "$KILL[block-WriteBindings-after] $KILL[verify-ReadClients-before]"
+  "$KILL[precheck-RecordSeen-after] $KILL[translate-WriteGroupOffsets-after] $REHEARSED"
+  "$KILL[quiesce-WriteBindings-after] $KILLS::test_readers_go_over_although_the_worker_dies_while_they_wait"
+  "$KILL[block-WriteBindings-after] $RETURN[WriteBindings-after]"
+  "$KILL[verify-ReadClients-before] $RETURN[WriteBindings-before] $RETURN[ResumeMirrors-after]"
   "$KILL[drain-RecordDrained-before] tests/e2e/test_forgetful_database.py"
   "$KILL[forward-WriteBindings-after] $KILL[reverse-ReverseMirrors-after]"
   "tests/e2e/test_zzz_forced.py"
   "tests/e2e/test_all_libraries.py"
-  "tests/e2e/test_update.py tests/e2e/test_zz_switch.py tests/e2e/test_kill.py::test_switch_returns_when_clients_have_waited_for_too_long"
+  "tests/e2e/test_update.py $SWITCH $KILLS::test_switch_returns_when_clients_have_waited_for_too_long"
 )
 echo "${PARTS[${HADASH_TEST_DAY:-$(($(date +%s) / 86400 % ${#PARTS[@]}))}]}"

@@ -1,27 +1,30 @@
 #!/usr/bin/env bash
-# All tests but the long ones (make test-long), and of these a part each day (setup/long_today.sh), in three lanes beside each
-# other, each with a stack of its own: a test waits for servers most of its time. What the first two have printed follows when
-# the third has ended.
+# All tests but the long ones (make test-long), and of these a part each day (setup/long_today.sh), in three lanes
+# beside each other, each with a stack of its own: a test waits for servers most of its time. What the first two have
+# printed follows when the third has ended.
 set -u
 cd "$(dirname "$0")/.."
-# So divided that all take about as long. Whole demos and the API; pages, reports, the command line, who may use them, and the pipeline with its
-# jobs; and the rest: the Gateway, the clusters, the rules.
+# So divided that all take about as long. Whole demos and the API; pages, reports, the command line, who may use them,
+# and the pipeline with its jobs; and the rest: the Gateway, the clusters, the rules.
 DEMOS="tests/e2e tests/sandbox tests/api"
-PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs tests/reports tests/notices"
+PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs tests/reports"
+PAGES="$PAGES tests/notices tests/outbox"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
-# Some dozen JVMs (brokers, Connect, Spark, clients) live for a minute or ten each: compiling for speed would cost more than it gives.
-# A JVM that only compiles quickly keeps 48 MB for what it has compiled, which Spark fills with the plans of all rules and then
-# stops ("Out of space in CodeCache"): 240 MB are what it keeps otherwise.
+# Some dozen JVMs (brokers, Connect, Spark, clients) live for a minute or ten each: compiling for speed would cost
+# more than it gives. A JVM that only compiles quickly keeps 48 MB for what it has compiled, which Spark fills with
+# the plans of all rules and then stops ("Out of space in CodeCache"): 240 MB are what it keeps otherwise.
 export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m}"
-# Tests start some hundred Python processes: each would compile all of hadash for itself, a quarter of the time that it needs to start.
+# Tests start some hundred Python processes: each would compile all of hadash for itself, a quarter of the time that
+# it needs to start.
 unset PYTHONDONTWRITEBYTECODE
-# Nothing comes soon where three stacks share two cores: what tests wait for may take this many times as long as on a machine of one's own.
+# Nothing comes soon where three stacks share two cores: what tests wait for may take this many times as long as on a
+# machine of one's own.
 export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-4}"
 
-# run LANE SERVERS WHICH FOLDERS…: pytest beside a stack of its own. LANE names its notes of what failed: lanes would overwrite
-# each other's. SERVERS: empty for all, or --without-kafka. WHICH: the marks of the tests.
+# run LANE SERVERS WHICH FOLDERS…: pytest beside a stack of its own. LANE names its notes of what failed: lanes would
+# overwrite each other's. SERVERS: empty for all, or --without-kafka. WHICH: the marks of the tests.
 run() {
   local lane="$1" servers="$2" which="$3"
   shift 3
@@ -31,8 +34,8 @@ run() {
     .venv/bin/python -m pytest -m "$which" -o "cache_dir=.pytest_cache/$lane" --durations=15 "$@"
 }
 export -f run
-# Two lanes have no Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core): the few of their tests that
-# need it (tests/conftest.py marks them) follow in the lane that ends first, on a stack that has it.
+# Two lanes have no Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core): the few of their
+# tests that need it (tests/conftest.py marks them) follow in the lane that ends first, on a stack that has it.
 # Sessions of their own: a signal to the group ends all that a lane has started.
 setsid bash -c "run demos --without-kafka 'not long and not kafka' $DEMOS; of_demos=\$?
   run today --without-kafka long $(setup/long_today.sh) && exit \$of_demos" > var/test-demos.log 2>&1 &
@@ -77,5 +80,7 @@ cat var/test-pages.log
 echo "--- alone ($ALONE)"
 (run alone "" "not long" $ALONE)
 of_alone=$?
-echo "--- exit codes: $of_rest of the rest, $of_demos of demos, $of_pages of pages and what needs Kafka there, $of_alone of what ran alone, $of_checks of the checks"
-[ "$of_rest" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ] && [ "$of_checks" -eq 0 ]
+echo "--- exit codes: $of_rest of the rest, $of_demos of demos, $of_pages of pages and what needs Kafka there," \
+  "$of_alone of what ran alone, $of_checks of the checks"
+[ "$of_rest" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ] \
+  && [ "$of_checks" -eq 0 ]

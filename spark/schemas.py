@@ -192,6 +192,18 @@ BINDINGS = _struct(pair=_TEXT, appid=_TEXT, kind=_TEXT, name=_TEXT)
 #: names.
 APPLICATIONS = _struct(pair=_TEXT, appid=_TEXT, client_id=_TEXT, application=_TEXT)
 
+#: The applications that share an AppID, where there are several: how many clients and hosts each has, and the first
+#: (in order) of their names.
+SHARED_BY = _struct(
+    pair=_TEXT,
+    appid=_TEXT,
+    application=_TEXT,
+    clients=_COUNT,
+    hosts=_COUNT,
+    client_ids=ArrayType(_TEXT),
+    host_names=ArrayType(_TEXT),
+)
+
 #: The findings of the rules. ``appid``: the AppID that it belongs to, or empty; ``name``: the name of the thing
 #: that it is about (the rule's entry in the catalogue says of which kind); ``evidence``: the values of its
 #: sentence. A rule finds the same (pair, appid, name) only once.

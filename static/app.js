@@ -37,7 +37,9 @@ document.addEventListener("click", (event) => {
 // What the page has shown is of other choices now; until the new preview is there, nothing was shown of these. Who
 // types a reason, a name to confirm or a time changes nothing of what would move: what was shown stays what was
 // looked at.
-const SAYS_NOTHING_OF_THE_PLAN = ["reason", "confirmed", "start", "start_at", "start_until", "pause_after_precheck", "note"];
+const SAYS_NOTHING_OF_THE_PLAN = [
+  "reason", "confirmed", "start", "start_at", "start_until", "pause_after_precheck", "note",
+];
 for (const kind of ["input", "change"]) {
   document.addEventListener(kind, (event) => {
     const scope = event.target.closest("#scope");
@@ -47,6 +49,13 @@ for (const kind of ["input", "change"]) {
     if (kind === "change") scope.dispatchEvent(new CustomEvent("choices-changed"));
   });
 }
+
+// The button says what it does.
+document.addEventListener("change", (event) => {
+  const { button } = event.target.dataset;
+  const own = button && event.target.form?.querySelector(`[data-button-of="${event.target.name}"]`);
+  if (own) own.textContent = button;
+});
 
 // Typing an InstanceID means that one.
 function chooseInstance(field) {
@@ -64,7 +73,7 @@ document.addEventListener("input", (event) => {
   if (id === "id_topics") chooseRadio(event.target, "scope", "topics");
   if (id === "id_start_at" || id === "id_start_until") chooseRadio(event.target, "start", "window");
 });
-// Times are typed on the clock of whoever types them, as it stands at that time: it changes with the season.
+// Times are typed on the clock of the person who types them, as it stands at that time: it changes with the season.
 function tellOffsets(form) {
   for (const hidden of form.querySelectorAll("[data-offset-of]")) {
     const typed = new Date(document.getElementById(hidden.dataset.offsetOf)?.value ?? "");

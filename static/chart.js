@@ -1,5 +1,7 @@
+import { equip, locale, zoomed } from "./charts.js";
 import { colour, localTime as local } from "./drawing.js";
 import { isUnknown } from "./picture.js";
+import { showTimes } from "./times.js";
 
 // Records per second over time, by cluster: produced solid, consumed dashed. Gaps in the data are gaps.
 
@@ -227,14 +229,57 @@ export function drawChart(box, model) {
     shapes,
     annotations,
   };
-  // Without samples there is nothing to measure by.
-  if (!model.samples.length) layout.xaxis.visible = layout.yaxis.visible = false;
+  // Without samples there is nothing to measure by, and no time to shade.
+  if (!model.samples.length) {
+    layout.xaxis.visible = layout.yaxis.visible = false;
+    layout.shapes = [];
+  }
   if (range) layout.xaxis.range = range.map((moment) => local(new Date(moment)));
-  window.Plotly.react(box, traces, layout, {
-    responsive: true,
-    displaylogo: false,
-    displayModeBar: "hover",
-    modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-    toImageButtonOptions: { filename: `hadash-${state.key}` },
-  });
+  box.whole = { xaxis: layout.xaxis.range, yaxis: layout.yaxis.range };
+  const seen = range && zoomed(TRAFFIC, layout);
+  if (seen) layout.xaxis.range = seen.x;
+  if (seen?.y) layout.yaxis.range = seen.y;
+  box.narrowed = Boolean(seen?.y);
+  window.Plotly.react(box, traces, layout, { responsive: true, displayModeBar: false, locale: locale() });
+  equip(TRAFFIC, box, Boolean(seen));
+}
+
+// The name of the chart in the address.
+const TRAFFIC = "traffic";
+// Most lines of the table: the last ones. The CSV has what every Gateway has counted.
+const TWIN_ROWS = 40;
+
+// The same as a table, the newest first.
+export function drawTrafficTwin(box, model) {
+  const names = [model.state.source, model.state.target];
+  const { at, series } = rates(model.samples, model.sampleSeconds, names);
+  const row = (name, contents) => {
+    const line = document.createElement("tr");
+    for (const [place, content] of contents.entries()) {
+      const cell = document.createElement(name);
+      cell.append(content);
+      if (place) cell.className = "num";
+      line.append(cell);
+    }
+    return line;
+  };
+  const time = (moment) => {
+    const element = document.createElement("time");
+    element.dateTime = moment.toISOString();
+    element.dataset.mode = "clock";
+    return element;
+  };
+  const words = names.flatMap((cluster) => ["produced", "consumed"].map((kind) => model.say(kind, { cluster })));
+  const head = document.createElement("thead");
+  head.append(row("th", [model.say("when"), ...words]));
+  const body = document.createElement("tbody");
+  for (let index = at.length - 1; index >= Math.max(0, at.length - TWIN_ROWS); index -= 1) {
+    const values = names.flatMap((name) => series[name].map((line) => line[index]));
+    const texts = values.map((value) => (value === null ? "?" : model.say("per_second", { rate: value })));
+    body.append(row("td", [time(at[index]), ...texts]));
+  }
+  const table = document.createElement("table");
+  table.append(head, body);
+  box.replaceChildren(table);
+  showTimes(box);
 }

@@ -1,6 +1,6 @@
 // Draws what the server says (hadash/dashboard/charts): one look for all charts, in the light and in the dark. No
 // rules.
-import { colour, localTime } from "./drawing.js";
+import { colour, instantOf, localTime } from "./drawing.js";
 import { zone } from "./times.js";
 
 const boxes = new Map();
@@ -28,6 +28,14 @@ function speakChinese() {
   });
 }
 let spoken = false;
+
+// The language of what Plotly itself writes.
+export function locale() {
+  const language = document.documentElement.lang.toLowerCase();
+  if (!spoken && language.startsWith("zh")) speakChinese();
+  spoken = true;
+  return language;
+}
 
 // "@name" is a colour of hadash.css; ["@name", 0.3] one that shows through.
 function resolved(value) {
@@ -124,70 +132,138 @@ function outlines(circles) {
   return { x, y };
 }
 
-function tracesOf(traces, layout) {
-  return resolved(traces).map(({ circles, ...trace }) => {
+// On a screen that is narrower than this, of a trace's names only the first "few" are written: all of them would lie
+// on each other.
+const NARROW = 600;
+// The same for a phone.
+const PHONE = 420;
+
+function tracesOf(traces, layout, width) {
+  return resolved(traces).map(({ circles, few, ...trace }) => {
     if (circles) return { ...trace, ...outlines(circles) };
+    if (few && width < NARROW) trace.text = trace.text.map((name, place) => (place < few ? name : ""));
     const of = (name) => layout[(trace[`${name}axis`] ?? name).replace(/^([xy])(\d*)$/, "$1axis$2")];
     return {
       connectgaps: false,
       ...trace,
-      ...(of("x")?.type === "date" && trace.x ? { x: moments(trace.x) } : {}),
+      // (Of a bar that begins somewhere only that is a moment: what it adds is a length.)
+      ...(of("x")?.type === "date" && trace.base ? { base: moments(trace.base) } : {}),
+      ...(of("x")?.type === "date" && trace.x && !trace.base ? { x: moments(trace.x) } : {}),
     };
   });
 }
 
-// What somebody has zoomed into stands in the address, so that it can be sent to others: the ends of the axis, of a
-// map those of both.
-const PREFIX = "zoom-";
+// What somebody has zoomed into stands in the address, so that it can be sent to others: the ends of the horizontal
+// axis, and those of the vertical one where that was narrowed as well. Times are milliseconds since 1970: who opens
+// the address may live in another zone.
+export const PREFIX = "zoom-";
 const isMap = (layout) => Boolean(layout.yaxis?.scaleanchor);
-function zoomed(name, ends) {
+const isTime = (axis) => axis?.type === "date";
+const asTold = (axis, end) => (isTime(axis) ? instantOf(String(end)) : Number(Number(end).toPrecision(6)));
+const asDrawn = (axis, end) => (isTime(axis) ? localTime(new Date(end)) : end);
+// { x: [from, to], y: [from, to] or null } in the units of the axes; null where nothing (that can be read) is told.
+export function zoomed(name, layout) {
   const told = (new URLSearchParams(location.search).get(PREFIX + name) ?? "").split("~");
-  return told.length === ends && told.every(Boolean)
-    ? told.map((end) => (/^-?[\d.e+-]+$/i.test(end) && !Number.isNaN(Number(end)) ? Number(end) : end))
-    : null;
+  const ends = told.map(Number);
+  if (![2, 4].includes(told.length) || told.includes("") || !ends.every(Number.isFinite)) return null;
+  const of = (axis, pair) => pair.map((end) => asDrawn(axis, end));
+  return { x: of(layout.xaxis, ends.slice(0, 2)), y: told.length === 4 ? of(layout.yaxis, ends.slice(2)) : null };
 }
-function keepZoom(name, range) {
+function keepZoom(name, ends) {
   const query = new URLSearchParams(location.search);
-  if (range)
-    query.set(
-      PREFIX + name,
-      range.map((end) => (typeof end === "number" ? Number(end.toPrecision(6)) : end)).join("~"),
-    );
+  if (ends) query.set(PREFIX + name, ends.join("~"));
   else query.delete(PREFIX + name);
   const text = query.toString();
-  history.replaceState(history.state, "", text ? `?${text}` : location.pathname);
+  history.replaceState(history.state, "", (text ? `?${text}` : location.pathname) + location.hash);
+  showReset(name, Boolean(ends));
+}
+function showReset(name, isZoomed) {
   const all = document.querySelector(`[data-chart-reset="${CSS.escape(name)}"]`);
-  if (all) all.hidden = !range;
+  if (all) all.hidden = !isZoomed;
+}
+function keepWhatIsSeen(name, box) {
+  const { xaxis, yaxis } = box.layout;
+  const both = isMap(box.layout) || box.narrowed;
+  // (A double click leads back to the range that was drawn first.)
+  const whole = box.whole.xaxis;
+  if (whole && !both && whole.every((end, place) => asTold(xaxis, end) === asTold(xaxis, xaxis.range[place])))
+    return keepZoom(name, null);
+  keepZoom(name, [
+    ...xaxis.range.map((end) => asTold(xaxis, end)),
+    ...(both ? yaxis.range.map((end) => asTold(yaxis, end)) : []),
+  ]);
 }
 
 function draw(box) {
-  if (!spoken && document.documentElement.lang.toLowerCase().startsWith("zh")) speakChinese();
-  spoken = true;
-  const data = JSON.parse(document.getElementById(box.dataset.chart).textContent);
+  const language = locale();
+  const data = (box.told ??= JSON.parse(document.getElementById(box.dataset.chart).textContent));
   const layout = layoutOf(data.layout);
   const map = isMap(layout);
-  const range = zoomed(data.name, map ? 4 : 2);
-  if (range) layout.xaxis = { ...layout.xaxis, range: range.slice(0, 2), autorange: false };
-  if (range && map) layout.yaxis = { ...layout.yaxis, range: range.slice(2), autorange: false };
-  window.Plotly.react(box, tracesOf(data.traces, layout), layout, {
+  // More dates than that would not stand beside each other there.
+  if (isTime(layout.xaxis) && box.clientWidth < PHONE) layout.xaxis.nticks ??= 4;
+  // What is drawn first is what "Show all" leads back to.
+  box.whole = { xaxis: layout.xaxis.range, yaxis: layout.yaxis.range };
+  const range = zoomed(data.name, layout);
+  if (range) layout.xaxis = { ...layout.xaxis, range: range.x, autorange: false };
+  if (range?.y) layout.yaxis = { ...layout.yaxis, range: range.y, autorange: false };
+  box.narrowed = Boolean(range?.y);
+  window.Plotly.react(box, tracesOf(data.traces, layout, box.clientWidth), layout, {
     responsive: true,
     displayModeBar: false,
     scrollZoom: map,
-    locale: document.documentElement.lang.toLowerCase(),
+    locale: language,
   });
-  if (boxes.get(data.name) === box) return;
-  boxes.set(data.name, box);
-  keepZoom(data.name, range);
+  if (!equip(data.name, box, Boolean(range))) return;
   box.on("plotly_click", (event) => {
     const [point] = event.points;
     const to = Array.isArray(point?.customdata) ? point.customdata[0] : point?.customdata;
-    if (typeof to === "string" && to.startsWith("/")) location.assign(to);
+    if (to === "#csv") box.closest(".chart-card").querySelector("a[download]").click();
+    else if (typeof to === "string" && to.startsWith("/")) location.assign(to);
   });
+}
+
+// Gives a chart that has been drawn its tools: the buttons above it, and an address that keeps what is zoomed into.
+// Returns whether it had none yet.
+export function equip(name, box, isZoomed) {
+  if (boxes.get(name) === box) return false;
+  boxes.set(name, box);
+  showReset(name, isZoomed);
   box.on("plotly_relayout", (change) => {
-    if (map && Object.keys(change).some((key) => /^[xy]axis\.range/.test(key)))
-      keepZoom(data.name, [...box.layout.xaxis.range, ...box.layout.yaxis.range]);
-    else if ("xaxis.range[0]" in change) keepZoom(data.name, [change["xaxis.range[0]"], change["xaxis.range[1]"]]);
-    else if (change["xaxis.autorange"]) keepZoom(data.name, null);
+    const keys = Object.keys(change);
+    if (change["xaxis.autorange"]) {
+      // A double click.
+      box.narrowed = false;
+      keepZoom(name, null);
+    } else if (keys.some((key) => /^[xy]axis\.range/.test(key))) {
+      if (keys.some((key) => key.startsWith("yaxis.range"))) box.narrowed = true;
+      keepWhatIsSeen(name, box);
+    }
+  });
+  return true;
+}
+
+// Closer by the factor, or further away, around the middle.
+function zoom(box, by) {
+  const change = {};
+  for (const name of isMap(box.layout) ? ["xaxis", "yaxis"] : ["xaxis"]) {
+    const axis = box._fullLayout[name];
+    const [from, to] = axis.range.map((end) => (isTime(axis) ? instantOf(String(end)) : Number(end)));
+    const middle = (from + to) / 2,
+      half = ((to - from) / 2) * by;
+    change[`${name}.range`] = [middle - half, middle + half].map((end) => asDrawn(axis, end));
+  }
+  window.Plotly.relayout(box, change);
+}
+function showAll(box) {
+  const change = {};
+  for (const [name, range] of Object.entries(box.whole)) {
+    if (range) change[`${name}.range`] = range;
+    else change[`${name}.autorange`] = true;
+  }
+  const name = [...boxes].find(([, each]) => each === box)[0];
+  window.Plotly.relayout(box, change).then(() => {
+    box.narrowed = false;
+    keepZoom(name, null);
   });
 }
 
@@ -195,40 +271,38 @@ function draw(box) {
 // is before the range goes. Somebody who has zoomed into it keeps what they look at.
 export function extend(name, lines, range, shapes) {
   const box = boxes.get(name);
-  if (!box) return;
-  const [begin] = moments(range);
+  if (!box?.isConnected) return;
+  const { traces, layout } = box.told;
   lines.forEach(([at, values], place) => {
-    const trace = box.data[place];
-    const known = trace.x.at(-1) ?? "";
-    const fresh = moments(at)
-      .map((moment, index) => [moment, values[index]])
-      .filter(([moment]) => moment > known);
-    const kept = trace.x.findIndex((moment) => moment >= begin);
+    const trace = traces[place];
+    const known = trace.x.at(-1) ?? -Infinity;
+    const fresh = at.map((moment, index) => [moment, values[index]]).filter(([moment]) => moment > known);
+    const kept = trace.x.findIndex((moment) => moment >= range[0]);
     const from = kept < 0 ? trace.x.length : kept;
     trace.x = [...trace.x.slice(from), ...fresh.map(([moment]) => moment)];
     trace.y = [...trace.y.slice(from), ...fresh.map(([, value]) => value)];
   });
-  const told = layoutOf({ xaxis: { type: "date" }, shapes });
-  const layout = { ...box.layout, shapes: told.shapes };
-  if (!zoomed(name, 2)) layout.xaxis = { ...box.layout.xaxis, range: moments(range), autorange: false };
-  const most = Math.max(0, ...box.data[0].y.filter((value) => value !== null));
-  if (most * 1.05 > box.layout.yaxis.range[1]) layout.yaxis = { ...box.layout.yaxis, range: [0, most * 1.15] };
-  window.Plotly.react(box, box.data, layout, box._context);
+  layout.shapes = shapes;
+  layout.xaxis.range = range;
+  const most = Math.max(0, ...traces[0].y.filter((value) => value !== null));
+  if (most * 1.05 > layout.yaxis.range[1]) layout.yaxis.range = [0, most * 1.15];
+  draw(box);
 }
 
 document.addEventListener("click", (event) => {
-  const png = event.target.closest("[data-chart-png]");
-  const all = event.target.closest("[data-chart-reset]");
-  const box = boxes.get((png ?? all)?.dataset[png ? "chartPng" : "chartReset"]);
+  const tool = event.target.closest("[data-chart-png], [data-chart-reset], [data-chart-zoom]");
+  const { chartPng, chartReset, chartZoom, by } = tool?.dataset ?? {};
+  const box = boxes.get(chartPng ?? chartReset ?? chartZoom);
   if (!box) return;
-  if (all) window.Plotly.relayout(box, { "xaxis.autorange": true, "yaxis.autorange": true });
+  if (chartReset) showAll(box);
+  else if (chartZoom) zoom(box, Number(by));
   else
     window.Plotly.downloadImage(box, {
       format: "png",
       scale: 2,
       width: box.clientWidth,
       height: box.clientHeight,
-      filename: `hadash-${png.dataset.chartPng}`,
+      filename: `hadash-${chartPng}`,
     });
 });
 
@@ -249,17 +323,24 @@ function plotly() {
 }
 
 // A chart is drawn when it comes into sight: a page may have many.
+const drawing = new WeakMap();
 const seen = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
       seen.unobserve(target);
-      if (window.Plotly) draw(target);
-      else plotly().then(() => target.isConnected && draw(target));
+      const drawIt = drawing.get(target) ?? draw;
+      if (window.Plotly) drawIt(target);
+      else plotly().then(() => target.isConnected && drawIt(target));
     }
   },
   { rootMargin: "200px" },
 );
+// A chart that another script draws.
+export function whenSeen(box, drawIt) {
+  drawing.set(box, drawIt);
+  seen.observe(box);
+}
 const watch = (root) => {
   for (const box of root.querySelectorAll("[data-chart]")) seen.observe(box);
 };
@@ -267,8 +348,8 @@ watch(document);
 document.addEventListener("htmx:afterSettle", (event) => watch(event.target));
 document.addEventListener("hadash:parts", (event) => watch(event.target));
 document.addEventListener("hadash:theme", () => {
-  for (const box of boxes.values()) draw(box);
+  for (const box of boxes.values()) if (box.isConnected && box.told) draw(box);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  for (const box of boxes.values()) draw(box);
+  for (const box of boxes.values()) if (box.isConnected && box.told) draw(box);
 });

@@ -13,3 +13,7 @@ export function colour(token) {
 export function localTime(date) {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60000).toISOString().replace("Z", "");
 }
+
+// The other way round: milliseconds since 1970 of a time that Plotly has, as it was given or as it writes it itself
+// ("2026-11-27 14:05:00.5"; midnight as its date alone, which by itself would be taken for a time of UTC).
+export const instantOf = (text) => new Date(/[ T]/.test(text) ? text.replace(" ", "T") : `${text}T00:00`).getTime();

@@ -1,7 +1,9 @@
 // The page of one switch: listens to the server's events and passes them to the picture, the chart and the log.
 // Whatever is shown came from the server; nothing is made up here.
-import { drawChart } from "./chart.js";
+import { drawChart, drawTrafficTwin } from "./chart.js";
+import { whenSeen } from "./charts.js";
 import { Picture, drawTwin } from "./picture.js";
+import { saveAsPng } from "./png.js";
 import { afterPress, comparable, kept, pressed } from "./swapping.js";
 import { clockTime, setServerTime, showElapsed, showTimes, zone } from "./times.js";
 
@@ -25,6 +27,8 @@ const model = {
 const picture = new Picture(document.getElementById("picture"), model);
 const twin = document.getElementById("twin");
 const chart = document.getElementById("chart");
+const trafficTwin = document.getElementById("traffic-twin");
+const traffic = trafficTwin.closest("details");
 const log = document.getElementById("log");
 const lost = document.getElementById("stream-lost");
 let heardAt = new Date();
@@ -140,8 +144,15 @@ function drawSoon() {
   chartDue = setTimeout(() => {
     chartDue = null;
     drawChart(chart, model);
+    if (traffic.open) drawTrafficTwin(trafficTwin, model);
   }, 200);
 }
+traffic.addEventListener("toggle", () => traffic.open && drawTrafficTwin(trafficTwin, model));
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-picture-png]"))
+    saveAsPng(document.querySelector("#picture svg"), `hadash-${model.state.key}-clients`);
+});
 
 function asOf() {
   document.getElementById("picture-at").textContent = say("as_of", { time: clockTime(heardAt) });
@@ -190,8 +201,9 @@ function listen() {
 
 asOf();
 show();
-document.addEventListener("DOMContentLoaded", () => drawChart(chart, model));
-if (document.readyState !== "loading") drawSoon();
+// The picture comes first: Plotly takes longer to read than all the rest. (Safari does not say when it is idle.)
+const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 200));
+whenIdle(() => whenSeen(chart, () => drawChart(chart, model)), { timeout: 1000 });
 document.addEventListener("hadash:theme", drawSoon);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
 if (!model.state.ended) listen();

@@ -1,5 +1,7 @@
 // Tables that stand on a page as a whole (`data-order` is their name in the address) are ordered here, by a click at
 // the head of a column. Lists that have pages are ordered by the server.
+import { offerCsv } from "./csv.js";
+
 const NOTHING = new Set(["", "–", "—", "?"]);
 const collator = new Intl.Collator(document.documentElement.lang || "en", { numeric: true, sensitivity: "base" });
 const parameter = (table) => `${table.dataset.order}-order`;
@@ -63,14 +65,15 @@ function choose(table, column, descending) {
 
 function prepare(root) {
   for (const table of root.querySelectorAll("table[data-order]")) {
-    if (table.tBodies.length !== 1 || table.dataset.ordered) continue;
+    if (!table.tHead || table.tBodies.length !== 1 || table.dataset.ordered) continue;
     table.dataset.ordered = "1";
     [...table.tHead.rows[0].cells].forEach((head, column) => {
       if (!head.textContent.trim() || head.querySelector(".hidden")) return;
       const button = document.createElement("button");
       button.type = "button";
       button.className = "order";
-      button.name = `${table.dataset.order}-${column + 1}`; // (after a swap the focus goes back to what has the same name)
+      // After a swap the focus goes back to what has the same name.
+      button.name = `${table.dataset.order}-${column + 1}`;
       button.append(...head.childNodes);
       button.addEventListener("click", () => {
         const now = head.getAttribute("aria-sort");
@@ -80,6 +83,11 @@ function prepare(root) {
     });
     const before = chosen(table);
     if (before) order(table, before.column, before.descending);
+  }
+  for (const table of root.querySelectorAll("table[data-order], table[data-csv]")) {
+    if (table.dataset.csvOffered) continue;
+    table.dataset.csvOffered = "1";
+    offerCsv(table, table.dataset.csv ?? table.dataset.order);
   }
 }
 

@@ -215,7 +215,8 @@ export class Picture {
     const { state } = this.model;
     const stopped = state.blocked && band.client.moves;
     const idle = (rateOf(band.client) ?? 0) === 0;
-    const kind = `band ${band.place ? band.hue : "ghost"}${stopped ? " waits" : idle ? " quiet-band" : ""}${band.client.moves ? "" : " stays"}`;
+    const rests = stopped ? " waits" : idle ? " quiet-band" : "";
+    const kind = `band ${band.place ? band.hue : "ghost"}${rests}${band.client.moves ? "" : " stays"}`;
     const left = make("path", { class: kind });
     const right = make("path", { class: kind });
     if (stopped) right.setAttribute("display", "none");
@@ -446,7 +447,7 @@ export class Picture {
     const group = make(
       "g",
       {},
-      make("title", {}, mirrors.map((m) => `${m.name}: ${say("copies", m)}, ${m.word}`).join("\n")),
+      make("title", {}, mirrors.map((m) => `${m.name}: ${say("copies", m)}, ${m.word}, ${lagText(m, say)}`).join("\n")),
     );
     const track = { x: x - 6, y: y0 + 8, width: 12, height: Math.max(12, y1 - y0 - 16), rx: 3 };
     group.append(make("rect", { ...track, class: known ? "track" : "track hatch" }));
@@ -475,7 +476,7 @@ export class Picture {
         x - 16,
         middle + 13,
         known ? say("lag", { lag: lag.toLocaleString("en") }) : `${say("lag_unknown")} (${mirrors[0].word})`,
-        { class: "small", "text-anchor": "end" },
+        { class: "small over", "text-anchor": "end" },
       ),
     );
     svg.append(group);
@@ -488,7 +489,9 @@ function ribbon(x0, y0, x1, y1, w, end = null, from = null) {
   const lead = from === null ? `M${x0} ${y0 - h}` : `M${from} ${y0 - h}L${x0} ${y0 - h}`;
   const tail = end === null ? `L${x1} ${y1 + h}` : `L${end} ${y1 - h}L${end} ${y1 + h}L${x1} ${y1 + h}`;
   const close = from === null ? "z" : `L${from} ${y0 + h}z`;
-  return `${lead}C${c} ${y0 - h} ${c} ${y1 - h} ${x1} ${y1 - h}${tail}C${c} ${y1 + h} ${c} ${y0 + h} ${x0} ${y0 + h}${close}`;
+  const there = `C${c} ${y0 - h} ${c} ${y1 - h} ${x1} ${y1 - h}`;
+  const back = `C${c} ${y1 + h} ${c} ${y0 + h} ${x0} ${y0 + h}`;
+  return `${lead}${there}${tail}${back}${close}`;
 }
 
 function line(x0, y0, x1, y1, end = null, from = null) {
@@ -517,7 +520,14 @@ function wrap(content, width) {
   return lines;
 }
 
-// The same for a screen reader, and for whoever likes tables.
+// A mirror's lag in records, and in seconds where they are known.
+function lagText({ lag, seconds }, say) {
+  if (lag === null) return say("lag_unknown");
+  const records = say("lag", { lag: lag.toLocaleString("en") });
+  return seconds === null ? records : `${records} · ${seconds.toFixed(1)} s`;
+}
+
+// The same for a screen reader, and for people who like tables.
 export function drawTwin(box, model) {
   const { clients, state, mirrors, say } = model;
   const cell = (name, content) => {
@@ -570,7 +580,7 @@ export function drawTwin(box, model) {
         `${mirror.source} → ${mirror.target}`,
         "",
         "",
-        mirror.lag === null ? `${say("lag_unknown")} (${mirror.word})` : say("lag", { lag: mirror.lag }),
+        mirror.lag === null ? `${say("lag_unknown")} (${mirror.word})` : lagText(mirror, say),
       ]),
     );
   }

@@ -28,6 +28,9 @@ export const setServerTime = (seconds) => {
 export const serverNow = () => Date.now() + skew;
 export const clockTime = (date) => clock.format(date);
 
+// As hadash/dashboard/templatetags/hadash.py writes them on the server.
+const [HOURS, MINUTES] = language.startsWith("zh") ? ["小时", "分"] : ["h", "min"];
+
 function ago(date) {
   const seconds = (date - serverNow()) / 1000;
   const size = Math.abs(seconds);
@@ -41,8 +44,9 @@ export function duration(seconds) {
   seconds = Math.max(0, seconds);
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
-  return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
+  if (whole < 3600) return `${minutes} ${MINUTES} ${two(whole % 60)} s`;
+  return `${hours} ${HOURS} ${two(minutes)} ${MINUTES}`;
 }
 
 export function showTimes(root = document) {

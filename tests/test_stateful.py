@@ -11,7 +11,9 @@ import pytest
 from django.apps import apps
 
 from hadash.dashboard.templatetags.hadash import is_now
+from hadash.machines import IllegalMove
 from hadash.stateful import Stateful
+from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import Switch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,6 +36,18 @@ def assignments(text: str) -> Iterator[int]:
             for part in ast.walk(target):
                 if isinstance(part, ast.Attribute) and part.attr == "status" and not _is_own(part):
                     yield node.lineno
+        is_new = (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).rpartition(".")[2] not in READS
+            and any(word.arg == "status" and is_status(word.value) for word in node.keywords)
+        )
+        is_set = (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "setattr"
+            and ast.unparse(node.args[1]) == "'status'"
+        )
+        if is_new or is_set:
+            yield node.lineno
         is_update = (
             isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
         )
@@ -41,6 +55,18 @@ def assignments(text: str) -> Iterator[int]:
             word.arg == "status" and "MACHINE.after(" not in ast.unparse(word.value) for word in node.keywords
         ):
             yield node.lineno
+
+
+#: Calls that look for rows with a status, and those that answer over HTTP with one.
+READS = ("filter", "exclude", "get", "Q", "count", "aggregate", "values")
+
+
+def is_status(value: ast.expr) -> bool:
+    """Whether a new row gets a status that no machine was asked about."""
+    text = ast.unparse(value)
+    return (
+        bool(re.search(r"\b\w*Status\.[A-Z_]+\b", text)) and ".begin(" not in text and ".after(" not in text
+    )
 
 
 def _is_own(part: ast.Attribute) -> bool:
@@ -51,6 +77,19 @@ def _is_own(part: ast.Attribute) -> bool:
 def test_what_counts_as_setting_a_status() -> None:
     assert [*assignments("held.status = 'x'\nheld.status, held.outcome = 'x', {}\nheld.other = 1")] == [1, 2]
     assert [*assignments("rows.update(status='x')\nrows.update(status=MACHINE.after(a, b).value)")] == [1]
+
+
+def test_a_new_row_begins_as_its_machine_says() -> None:
+    assert [
+        *assignments("Row.objects.create(status=Status.APPROVED.value)\nsetattr(row, 'status', 'x')")
+    ] == [1, 2]
+    assert [
+        *assignments("Row(status=Row.MACHINE.begin(Status.APPROVED))\nrows.filter(status=Status.A)")
+    ] == []
+    for model in (model for model in apps.get_models() if issubclass(model, Stateful)):
+        assert model._meta.get_field("status").default in model.MACHINE.starts, model
+    with pytest.raises(IllegalMove, match="A switch cannot begin as running"):
+        Switch.MACHINE.begin(Status.RUNNING)
 
 
 def test_nothing_else_sets_a_status() -> None:

@@ -103,7 +103,7 @@ def _issuer_is_safe() -> list[CheckMessage]:
         return []
     return [
         Error(
-            f"HADASH_OIDC_ISSUER is {settings.OIDC_ISSUER!r}: whoever can reach into that connection could "
+            f"HADASH_OIDC_ISSUER is {settings.OIDC_ISSUER!r}: anybody who can reach into that connection could "
             f"sign in as anybody.",
             hint="Use its https address. (http is accepted for this machine only.)",
             id="hadash.E003",

@@ -112,6 +112,11 @@ def may(user: Any, permission: str, pair: Pair | None = None) -> bool:
     return pair is not None and pair.pk in _pairs_of(user, permission)
 
 
+def may_steer(user: Any, pair: Pair) -> bool:
+    """Whether ``user`` may request switches of the pair or decide on them: then also stop and comment on them."""
+    return may(user, REQUEST, pair) or may(user, DECIDE, pair)
+
+
 def may_somewhere(user: Any, permission: str) -> bool:
     """Whether ``user`` has ``permission`` on at least one pair, so that a button for it makes sense.
 
@@ -125,16 +130,26 @@ def may_somewhere(user: Any, permission: str) -> bool:
     return bool(user.has_perm(permission) or _pairs_of(user, permission))
 
 
+def on_pairs(user: Any, permission: str = VIEW, field: str = "pair") -> Q:
+    """Return the condition that a row belongs to a pair on which ``user`` has ``permission``.
+
+    It is empty for a user who has it on all pairs, so that the database need not look at the pair of every row. Combine
+    it with ``&`` only: ``condition | Q()`` is the condition.
+
+    :param field: the row's foreign key of the pair; ``pk`` for the pairs themselves.
+    """
+    limit = limit_of(user)
+    if limit is not None and permission not in limit.permissions:
+        return Q(**{f"{field}__in": []})
+    only = None if limit is None else limit.pair
+    if user.has_perm(permission):
+        return Q() if only is None else Q(**{field: only})
+    return Q(**{f"{field}__in": {pair for pair in _pairs_of(user, permission) if only in (None, pair)}})
+
+
 def pairs_where(user: Any, permission: str = VIEW) -> QuerySet[Pair]:
     """Return the pairs on which ``user`` has ``permission``."""
-    found = Pair.objects.all()
-    limit = limit_of(user)
-    if limit is not None:
-        if permission not in limit.permissions:
-            return found.none()
-        if limit.pair is not None:
-            found = found.filter(pk=limit.pair)
-    return found if user.has_perm(permission) else found.filter(pk__in=_pairs_of(user, permission))
+    return Pair.objects.filter(on_pairs(user, permission, "pk"))
 
 
 def _pairs_of(user: Any, permission: str) -> set[int]:

@@ -13,7 +13,7 @@ from hadash.switching.models.batches import Batch, BatchEvent, BatchItem
 
 
 def draft(found: BatchPlan) -> dict[str, Any]:
-    """Return a batch's plan as ``BatchDraftShape``."""
+    """Return a batch's plan as ``BatchDraftSerializer``."""
     return {
         "source": found.source.name,
         "target": found.wanted.target.name,
@@ -39,7 +39,7 @@ def draft(found: BatchPlan) -> dict[str, Any]:
 
 
 def batch(found: Batch, waves: list[Progress]) -> dict[str, Any]:
-    """Return a batch as ``BatchShape``, for lists."""
+    """Return a batch as ``BatchSerializer``, for lists."""
     progress = batches.whole(waves)
     names = ("key", "status", "reason", "parallelism", "digest", "requested_at", "decided_at", "start_at")
     times = ("start_until", "expires_at", "started_at", "ended_at")
@@ -57,7 +57,7 @@ def batch(found: Batch, waves: list[Progress]) -> dict[str, Any]:
 
 
 def whole_batch(found: Batch) -> dict[str, Any]:
-    """Return a batch as ``WholeBatchShape``."""
+    """Return a batch as ``WholeBatchSerializer``."""
     waves = batches.progress_of([found]).get(found.pk, [])
     return {
         **batch(found, waves),
@@ -72,7 +72,7 @@ def whole_batch(found: Batch) -> dict[str, Any]:
 
 
 def item(found: BatchItem) -> dict[str, Any]:
-    """Return an item of a batch as ``BatchItemShape``."""
+    """Return an item of a batch as ``BatchItemSerializer``."""
     names = ("wave", "position", "status", "clients", "plan_digest")
     return {
         **{name: getattr(found, name) for name in names},
@@ -84,7 +84,7 @@ def item(found: BatchItem) -> dict[str, Any]:
 
 
 def line(found: BatchEvent) -> dict[str, Any]:
-    """Return a line of a batch's log as ``BatchLineShape``."""
+    """Return a line of a batch's log as ``BatchLineSerializer``."""
     return {
         "id": found.pk,
         "at": found.at,

@@ -28,7 +28,7 @@ from hadash.switching.recovery import restoring, unreplicated
 
 
 def switch(found: Switch) -> dict[str, Any]:
-    """Return a switch as ``SwitchShape``, for lists."""
+    """Return a switch as ``SwitchSerializer``, for lists."""
     return {
         "key": found.key,
         "kind": found.kind,
@@ -55,7 +55,7 @@ def switch(found: Switch) -> dict[str, Any]:
 
 
 def whole_switch(found: Switch) -> dict[str, Any]:
-    """Return a switch as ``WholeSwitchShape``."""
+    """Return a switch as ``WholeSwitchSerializer``."""
     records = list(found.stages.all())
     return {
         **switch(found),
@@ -94,7 +94,7 @@ def whole_switch(found: Switch) -> dict[str, Any]:
 
 
 def tail(found: Tail) -> dict[str, Any]:
-    """Return a tail as ``TailShape``."""
+    """Return a tail as ``TailSerializer``."""
     return {
         "status": found.status,
         "records": found.records,
@@ -106,7 +106,7 @@ def tail(found: Tail) -> dict[str, Any]:
 
 
 def _retirement(found: Switch) -> dict[str, Any] | None:
-    """Return a switch's retirement as ``RetirementShape``; ``None`` if it has none."""
+    """Return a switch's retirement as ``RetirementSerializer``; ``None`` if it has none."""
     held = Retirement.objects.filter(switch=found).select_related("decided_by").first()
     if held is None:
         return None
@@ -122,7 +122,7 @@ def _retirement(found: Switch) -> dict[str, Any] | None:
 
 
 def draft(preview: Preview, pair: Pair) -> dict[str, Any]:
-    """Return a plan's preview as ``DraftShape``."""
+    """Return a plan's preview as ``DraftSerializer``."""
     found = preview.draft
     plan = found.plan
     holder = overlaps.overlapping(plan)
@@ -159,7 +159,7 @@ def draft(preview: Preview, pair: Pair) -> dict[str, Any]:
 
 
 def cluster(found: Cluster) -> dict[str, Any]:
-    """Return a cluster as ``ClusterShape``, without its credentials."""
+    """Return a cluster as ``ClusterSerializer``, without its credentials."""
     names = ("name", "number", "bootstrap_servers", "security_protocol", "kafka_cluster_id")
     return {
         **{name: getattr(found, name) for name in names},
@@ -170,7 +170,7 @@ def cluster(found: Cluster) -> dict[str, Any]:
 
 
 def mirror(found: Mirror, twice: Sequence[CopiedTwice]) -> dict[str, Any]:
-    """Return a mirror as ``MirrorShape``."""
+    """Return a mirror as ``MirrorSerializer``."""
     return {
         "name": found.name,
         "topics": found.topics,
@@ -198,13 +198,13 @@ def mirror(found: Mirror, twice: Sequence[CopiedTwice]) -> dict[str, Any]:
 
 
 def mirrors(found: Sequence[Mirror]) -> list[dict[str, Any]]:
-    """Return mirrors as ``MirrorShape``, with one query for all of them."""
+    """Return mirrors as ``MirrorSerializer``, with one query for all of them."""
     twice = copied_twice(found)
     return [mirror(each, twice[each.pk]) for each in found]
 
 
 def pair(found: Any) -> dict[str, Any]:
-    """Return a pair of :func:`hadash.presentation.selectors.pairs` as ``PairShape``."""
+    """Return a pair of :func:`hadash.presentation.selectors.pairs` as ``PairSerializer``."""
     return {
         "name": found.name,
         "default": found.default.name,
@@ -221,7 +221,7 @@ def _binding(binding: Binding | None, own: bool) -> dict[str, Any] | None:
 
 
 def bound(found: Bound) -> dict[str, Any]:
-    """Return one binding of an AppID as ``BoundShape``."""
+    """Return one binding of an AppID as ``BoundSerializer``."""
     identity, binding = found.identity, found.binding
     return {
         "identity": identity.key,
@@ -248,7 +248,7 @@ def _instance(found: BoundInstance) -> dict[str, Any]:
 
 
 def appid(found: BoundAppID) -> dict[str, Any]:
-    """Return an AppID as ``AppIDShape``."""
+    """Return an AppID as ``AppIDSerializer``."""
     return {
         "id": found.appid.pk,
         "name": found.appid.name,
@@ -263,13 +263,13 @@ def appid(found: BoundAppID) -> dict[str, Any]:
 
 
 def gateway(found: GatewayMember) -> dict[str, Any]:
-    """Return a Gateway as ``GatewayShape``."""
+    """Return a Gateway as ``GatewaySerializer``."""
     names = ("id", "address", "version", "live", "excluded", "applied")
     return {name: getattr(found, name) for name in names}
 
 
 def request_draft(found: RequestDraft) -> dict[str, Any]:
-    """Return a kept draft as ``DraftKeptShape``."""
+    """Return a kept draft as ``DraftKeptSerializer``."""
     return {
         "id": found.pk,
         "pair": found.pair.name,
@@ -280,7 +280,7 @@ def request_draft(found: RequestDraft) -> dict[str, Any]:
 
 
 def token(found: ApiToken) -> dict[str, Any]:
-    """Return a token as ``TokenShape``."""
+    """Return a token as ``TokenSerializer``."""
     names = ("name", "beginning", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at")
     return {
         "id": found.pk,

@@ -21,9 +21,7 @@ from hadash.lake.store import Store
 #: The folder of the anchors in their store.
 FOLDER = "audit-anchors"
 
-_SALT = "hadash.audit.anchor"
-#: The salt for anchors that name the one before them. A signature made with one salt is not valid for the other.
-_CHAINED_SALT = "hadash.audit.anchor.chained"
+_SIGNER_SALT = "hadash.audit.anchor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +31,23 @@ class Anchor:
     :param at: in ISO 8601.
     :param signature: made with ``HADASH_SECRET_KEY``.
     :param previous: the name of the anchor that was the last one when this one was kept, so that a missing
-        anchor is noticed; empty for the first. ``None`` in anchors of earlier versions.
+        anchor is noticed; empty for the first.
     """
 
     number: int
     digest: str
     at: str
     signature: str = ""
-    previous: str | None = None
+    previous: str = ""
 
     @property
     def signed(self) -> str:
         """The text that the signature covers."""
-        text = f"{self.number} {self.digest} {self.at}"
-        return text if self.previous is None else f"{text} {self.previous}"
+        return f"{self.number} {self.digest} {self.at} {self.previous}"
 
     @property
     def signer(self) -> signing.Signer:
-        """The signer for this form of anchors: with or without the name of the previous one."""
-        return signing.Signer(salt=_SALT if self.previous is None else _CHAINED_SALT)
+        return signing.Signer(salt=_SIGNER_SALT)
 
     @property
     def name(self) -> str:
@@ -94,13 +90,12 @@ def anchors(store: Store) -> Iterator[Anchor]:
 def parsed(value: Any) -> Anchor | None:
     """Parse an anchor; ``None`` when ``value`` is no anchor that this installation has signed."""
     try:
-        previous = value.get("previous")
         found = Anchor(
             int(value["number"]),
             str(value["digest"]),
             str(value["at"]),
             str(value["signature"]),
-            None if previous is None else str(previous),
+            str(value["previous"]),
         )
         found.signer.unsign(f"{found.signed}:{found.signature}")
     except (AttributeError, KeyError, TypeError, ValueError, signing.BadSignature):

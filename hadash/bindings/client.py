@@ -27,6 +27,7 @@ from kazoo.retry import KazooRetry
 from hadash.bindings import layout
 from hadash.bindings.access import Access
 from hadash.bindings.errors import NotAllowed, StoreUnavailable
+from hadash.sentences import say
 
 #: hadash's path in the ensemble.
 CHROOT = os.environ.get("HADASH_ZOOKEEPER_CHROOT", "/hadash")
@@ -46,13 +47,12 @@ ANSWER_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_ANSWER_TIMEOUT", "5"))
 LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
 
 
-_NOT_ALLOWED = (
+_NOT_ALLOWED = say(
     "ZooKeeper keeps hadash's nodes from this process: they are another user's. Give every process of hadash the same "
     "HADASH_ZOOKEEPER_USER and password."
 )
-_TLS_TOO = (
-    ", and that HADASH_ZOOKEEPER_TLS_CA has issued the certificates of its servers, for the names in that "
-    "setting"
+_TLS_TOO = say(
+    ", and that HADASH_ZOOKEEPER_TLS_CA has issued the certificates of its servers, for the names in that setting"
 )
 
 
@@ -66,7 +66,9 @@ def reaching() -> Iterator[None]:
     try:
         yield
     except LOST_REPLY as error:
-        raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from error
+        raise StoreUnavailable(
+            say("ZooKeeper cannot be reached (%(reason)s).", reason=type(error).__name__)
+        ) from error
     except NoAuthError:
         raise NotAllowed(_NOT_ALLOWED) from None
 
@@ -135,11 +137,24 @@ def connect(
     except NoAuthError:
         client.stop()
         client.close()
-        raise NotAllowed(f"{_NOT_ALLOWED} It is at {hosts}{chroot}.") from None
+        raise NotAllowed(
+            say(
+                "%(not_allowed)s It is at %(hosts)s%(chroot)s.",
+                not_allowed=_NOT_ALLOWED,
+                hosts=hosts,
+                chroot=chroot,
+            )
+        ) from None
     except KazooException as error:
         client.stop()
         client.close()
-        raise StoreUnavailable(f"ZooKeeper at {hosts} was lost while hadash connected ({error!r}).") from None
+        raise StoreUnavailable(
+            say(
+                "ZooKeeper at %(hosts)s was lost while hadash connected (%(error)s).",
+                hosts=hosts,
+                error=repr(error),
+            )
+        ) from None
     return client
 
 
@@ -176,7 +191,13 @@ def started(
         client.stop()
         client.close()
         raise StoreUnavailable(
-            f"ZooKeeper at {hosts} does not answer within {CONNECT_TIMEOUT_SECONDS:.0f} s. "
-            f"Check {setting} and that the ensemble has a leader{_TLS_TOO if access is not None and access.ca else ''}."
+            say(
+                "ZooKeeper at %(hosts)s does not answer within %(seconds)s s. Check %(setting)s and that the ensemble "
+                "has a leader%(tls)s.",
+                hosts=hosts,
+                seconds=f"{CONNECT_TIMEOUT_SECONDS:.0f}",
+                setting=setting,
+                tls=_TLS_TOO if access is not None and access.ca else "",
+            )
         ) from None
     return client

@@ -19,6 +19,7 @@ from hadash.bindings.model import (
 )
 from hadash.bindings.since import stamped, unbound_at
 from hadash.identity.identity import Identity
+from hadash.sentences import say
 
 #: The stage in which a switch sends its clients to the target, as written in bindings and journals.
 FORWARD_STAGE = "forward"
@@ -91,12 +92,22 @@ def refuse_wrong_turn(
     blocked = held is not None and own and held.state is BindingState.BLOCK
     if journal.stage == FORWARD_STAGE and wanted is not None and not blocked:
         raise NotBlocked(
-            f"Switch {journal.switch} does not block {identity} (any more): it cannot send it to {wanted.cluster}."
+            say(
+                "Switch %(switch)s does not block %(identity)s (any more): it cannot send it to %(cluster)s.",
+                switch=journal.switch,
+                identity=identity,
+                cluster=wanted.cluster,
+            )
         )
     # Every other stage of a switch leaves its identities where they are. A stage that finds them elsewhere relies on
     # outdated facts: its return, for example, would take back clients that a later switch has sent over.
     if held is not None and wanted is not None and not own and journal.stage != BY_HAND_STAGE:
         raise NotBlocked(
-            f"Switch {journal.switch} has not bound {identity} to {held.cluster}: it cannot take it to "
-            f"{wanted.cluster}."
+            say(
+                "Switch %(switch)s has not bound %(identity)s to %(cluster)s: it cannot take it to %(target)s.",
+                switch=journal.switch,
+                identity=identity,
+                cluster=held.cluster,
+                target=wanted.cluster,
+            )
         )

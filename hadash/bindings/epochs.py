@@ -61,16 +61,13 @@ class Report:
         return epoch <= self.latest and not _within(self.unread, epoch)
 
     def to_bytes(self) -> bytes:
-        """Serialize as JSON. ``epoch`` and ``known`` are for readers of a version without spans."""
-        told = {"epoch": self.applied, "known": self.known, "latest": self.latest}
-        return json.dumps({**told, "missing": self.missing, "unread": self.unread}).encode()
+        """Serialize as JSON."""
+        return json.dumps({"latest": self.latest, "missing": self.missing, "unread": self.unread}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Report:
-        """Parse a report, also one of a version without spans; an empty report for data that cannot be read.
+        """Parse a report; an empty report for data that cannot be read.
 
-        >>> Report.from_bytes(b'{"epoch": 7, "known": 9}')
-        Report(latest=9, missing=((8, 9),), unread=())
         >>> Report.from_bytes(Report(9, ((3, 4),)).to_bytes())
         Report(latest=9, missing=((3, 4),), unread=())
         >>> Report.from_bytes(b"soon")
@@ -78,10 +75,6 @@ class Report:
         """
         try:
             told = json.loads(data)
-            applied = int(told["epoch"])
-            if "latest" not in told:
-                known = max(applied, int(told.get("known", 0)))
-                return cls(known, ((applied + 1, known),) if known > applied else ())
             return cls(int(told["latest"]), _spans(told["missing"]), _spans(told["unread"]))
         except (ValueError, KeyError, TypeError):
             return cls()

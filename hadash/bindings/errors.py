@@ -1,9 +1,11 @@
-"""The errors of a change of bindings. Each message is for the person who reads the switch's log."""
+"""The errors of a change of bindings. Each sentence is for the person who reads the switch's log."""
 
 from __future__ import annotations
 
+from hadash.sentences import Explained
 
-class BindingError(Exception):
+
+class BindingError(Explained):
     """Base class; never raised itself."""
 
 

@@ -19,6 +19,7 @@ from hadash.bindings.client import reaching
 from hadash.bindings.errors import BindingConflict, FactsTooLarge, StaleWriter
 from hadash.bindings.model import Journal
 from hadash.bindings.sizing import TRANSACTION_BYTES
+from hadash.sentences import say
 
 #: How often a write is tried again after another write in between: only another executor of the same switch can write.
 MAX_CONFLICTS = 10
@@ -50,7 +51,12 @@ def take_over(client: KazooClient, switch_id: str, stage: str, token: int) -> Jo
             taken, before = _try_to_take_over(client, switch_id, stage, token)
         if taken:
             return before
-    raise BindingConflict(f"The journal of switch {switch_id} changes faster than it can be taken over.")
+    raise BindingConflict(
+        say(
+            "The journal of switch %(switch)s changes faster than it can be taken over.",
+            switch=switch_id,
+        )
+    )
 
 
 def _try_to_take_over(
@@ -119,7 +125,11 @@ def read_facts(client: KazooClient, switch_id: str) -> dict[str, Any]:
         return dict(values)
     except (ValueError, TypeError, zlib.error, RecursionError):
         raise BindingConflict(
-            f"What switch {switch_id} keeps in ZooKeeper cannot be read. Repair or delete {path}."
+            say(
+                "What switch %(switch)s keeps in ZooKeeper cannot be read. Repair or delete %(path)s.",
+                switch=switch_id,
+                path=path,
+            )
         ) from None
 
 
@@ -132,8 +142,13 @@ def write_facts(client: KazooClient, journal: Journal, values: Mapping[str, Any]
     data, path = packed(values), layout.facts(journal.switch)
     if len(data) > FACTS_BYTES:
         raise FactsTooLarge(
-            f"What switch {journal.switch} keeps for its stages takes {len(data)} bytes in ZooKeeper: "
-            f"at most {FACTS_BYTES} fit. Move fewer Topics at once."
+            say(
+                "What switch %(switch)s keeps for its stages takes %(size)s bytes in ZooKeeper: at most %(most)s fit. "
+                "Move fewer Topics at once.",
+                switch=journal.switch,
+                size=len(data),
+                most=FACTS_BYTES,
+            )
         )
     for _ in range(MAX_CONFLICTS):
         with reaching():
@@ -148,5 +163,8 @@ def write_facts(client: KazooClient, journal: Journal, values: Mapping[str, Any]
         if not any(isinstance(result, KazooException) for result in results):
             return
     raise BindingConflict(
-        f"The journal of switch {journal.switch} changes faster than its facts can be kept."
+        say(
+            "The journal of switch %(switch)s changes faster than its facts can be kept.",
+            switch=journal.switch,
+        )
     )

@@ -18,6 +18,7 @@ from hadash.bindings.errors import NoSuchMember, StoreUnavailable, UnknownOutcom
 from hadash.bindings.model import GatewayMember
 from hadash.bindings.returning import RETURN_SECONDS, Departure, note_departure
 from hadash.identity.names import decode
+from hadash.sentences import say
 
 #: Seconds between two looks.
 LOOK_SECONDS = 0.1
@@ -82,7 +83,7 @@ def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
         with reaching():
             record = read_record(client, gateway_id)
             if record is None:
-                raise NoSuchMember(f"Gateway {gateway_id} is no member.")
+                raise NoSuchMember(say("Gateway %(gateway)s is no member.", gateway=gateway_id))
             if record.excluded is excluded:
                 return False
             transaction = client.transaction()
@@ -97,7 +98,9 @@ def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
                 return True
         except LOST_REPLY as error:
             if not _came_true(client, gateway_id, excluded, error):
-                raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from None
+                raise StoreUnavailable(
+                    say("ZooKeeper cannot be reached (%(reason)s).", reason=type(error).__name__)
+                ) from None
             return True
         # The record was replaced at this moment, or the Gateway has left.
 
@@ -120,8 +123,12 @@ def _came_true(client: KazooClient, gateway_id: str, excluded: bool, lost: Excep
             continue
         return record is not None and record.excluded is excluded
     raise UnknownOutcome(
-        f"ZooKeeper did not answer ({type(lost).__name__}), and for {READ_BACK_SECONDS:.0f} s it could not be read "
-        "whether the Gateway's record was changed."
+        say(
+            "ZooKeeper did not answer (%(reason)s), and for %(seconds)s s it could not be read whether the Gateway's "
+            "record was changed.",
+            reason=type(lost).__name__,
+            seconds=f"{READ_BACK_SECONDS:.0f}",
+        )
     ) from lost
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from hadash.bindings.epochs import Report
 from hadash.bindings.errors import TopicInTwoLists
 from hadash.identity.identity import Identity
+from hadash.sentences import say
 
 K = TypeVar("K")
 
@@ -199,8 +200,13 @@ def refuse_two_lists(bound: Iterable[tuple[str, ...]], identity: Identity) -> No
         twice = set(topics) & set(identity.topics)
         if topics != identity.topics and twice:
             raise TopicInTwoLists(
-                f"Topic {min(twice)} of {identity.appid} is in the bound list {', '.join(topics)} already: "
-                "a Topic can be in one list only."
+                say(
+                    "Topic %(topic)s of %(appid)s is in the bound list %(topics)s already: a Topic can be in one list "
+                    "only.",
+                    topic=min(twice),
+                    appid=identity.appid,
+                    topics=", ".join(topics),
+                )
             )
 
 

@@ -28,6 +28,7 @@ from hadash.bindings.errors import (
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.identity.identity import Identity
 from hadash.identity.names import decode
+from hadash.sentences import say
 
 #: How often a change is tried again when another writer changed the epoch or a document in between. Each try reads
 #: everything again; ten lost tries in a row mean that something writes in a loop.
@@ -159,8 +160,12 @@ class BindingStore:
             document = BindingDocument.from_bytes(appid, node[0])
             if document is None:
                 raise BindingConflict(
-                    f"The binding document of {appid} in ZooKeeper cannot be read. "
-                    f"Repair or delete {layout.binding(appid)} before changing it."
+                    say(
+                        "The binding document of %(appid)s in ZooKeeper cannot be read. Repair or delete %(binding)s "
+                        "before changing it.",
+                        appid=appid,
+                        binding=layout.binding(appid),
+                    )
                 )
             found[appid] = document, node[1].version
         return found
@@ -241,7 +246,7 @@ class BindingStore:
                     return epoch
         finally:
             turn.give_up()
-        raise BindingConflict("The bindings change faster than this change can be made.")
+        raise BindingConflict(say("The bindings change faster than this change can be made."))
 
     def _try_change(
         self, edits: Sequence[Edit], journal: Journal | None, seen: Sequence[BindingDocument], turn: _Turn
@@ -251,7 +256,10 @@ class BindingStore:
         for document in seen:
             if document.appid in held and held[document.appid][0] != document:
                 raise BindingConflict(
-                    f"The bindings of {document.appid} have changed since they were looked at."
+                    say(
+                        "The bindings of %(appid)s have changed since they were looked at.",
+                        appid=document.appid,
+                    )
                 )
         journal_version = journals.version_of(self.client, journal) if journal is not None else None
         # The epoch is read last: every change of bindings writes it, so another change during the time between here
@@ -336,7 +344,13 @@ class BindingStore:
         if held is None or held.state is BindingState.FORWARD:
             return
         if journal is None or held.switch != journal.switch:
-            raise BindingBusy(f"{edit.identity} is being moved by switch {held.switch or 'unknown'}.")
+            raise BindingBusy(
+                say(
+                    "%(identity)s is being moved by switch %(switch)s.",
+                    identity=edit.identity,
+                    switch=held.switch or "unknown",
+                )
+            )
 
     def _happened(self, documents: Mapping[str, BindingDocument], error: Exception) -> bool:
         """Return whether the transaction happened although its reply was lost: the documents are as it wrote them."""
@@ -350,8 +364,12 @@ class BindingStore:
                 continue  # each call waits for the connection itself
             return happened
         raise UnknownOutcome(
-            f"ZooKeeper did not answer ({type(error).__name__}), and for {READ_BACK_SECONDS:.0f} s it could not "
-            "be read whether the change of bindings happened."
+            say(
+                "ZooKeeper did not answer (%(reason)s), and for %(seconds)s s it could not be read whether the change "
+                "of bindings happened.",
+                reason=type(error).__name__,
+                seconds=f"{READ_BACK_SECONDS:.0f}",
+            )
         ) from error
 
     def _trim_changes(self) -> None:

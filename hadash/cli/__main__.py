@@ -1,6 +1,6 @@
 """The ``hadash`` command.
 
-Its commands are plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list and
+Its commands are plan, request, restore, approve, decline, cancel, resume, watch, abort, retry, close, review, list and
 show; for migrations postpone, keep and retire; for a lost cluster abandon and rebuild; for bindings by hand bind,
 unbind, changes, approve-change, decline-change and cancel-change. ``declarations``, and ``batch`` for many radii,
 have commands of their own.
@@ -23,6 +23,10 @@ from hadash.cli import batches, bindings, declarations, show
 from hadash.cli.asking import WrongUsage, confirmed
 from hadash.cli.client import Api, ApiError
 from hadash.cli.watching import NO_ANSWER, REFUSED, watched
+from hadash.switching.machines.switches import KINDS, Kind
+
+#: The kinds that ``--kind`` takes. What goes back from a switch is asked for with ``restore`` and that switch's key.
+ASKED_BY_KIND = tuple(kind for kind, spec in KINDS.items() if not spec.goes_back)
 
 #: Statuses in which a switch may still change by itself.
 GOING_ON = ("awaiting_approval", "approved", "running")
@@ -74,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--language", default=os.environ.get("HADASH_LANGUAGE", "en"), help="en or zh-hans")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
-        ("plan", "what would move, and what stands against it"),
+        ("plan", "what would move, and what blocks it"),
         ("request", "ask for a switch"),
     ):
         asked = commands.add_parser(name, help=text)
@@ -90,29 +94,27 @@ def _parser() -> argparse.ArgumentParser:
         )
         asked.add_argument(
             "--kind",
-            choices=["planned", "read-split"],
-            default="planned",
-            help="read-split: only consumers move, to the mirror or home from it",
+            choices=[kind.value for kind in ASKED_BY_KIND],
+            default=Kind.PLANNED.value,
+            help=" ".join(f"{KINDS[kind].choice}." for kind in ASKED_BY_KIND).replace("%", "%%"),
         )
         if name == "request":
             asked.add_argument("--reason", required=True)
             asked.add_argument(
-                "--rehearse", action="store_true", help="touch no client: checks and the mirror only"
-            )
-            asked.add_argument(
-                "--emergency", metavar="TARGET", default="", help="run at once; the target once more"
-            )
-            asked.add_argument(
-                "--force",
-                metavar="LOST",
+                "--confirm",
                 default="",
-                help="the source is lost, and with it what the mirror lacks; the lost cluster once more",
+                metavar="CLUSTER",
+                help="; ".join(
+                    f"{kind}: the {KINDS[kind].confirm}'s name once more"
+                    for kind in ASKED_BY_KIND
+                    if KINDS[kind].confirm
+                ),
             )
             asked.add_argument(
-                "--migrate",
+                "--retire-after-days",
                 type=int,
                 metavar="DAYS",
-                help="afterwards delete the mirror and the old Topics, after so many days",
+                help="of a migration: days from its success until the mirror and the old Topics are deleted",
             )
             asked.add_argument(
                 "--pause-after-precheck",
@@ -213,31 +215,20 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
-    migrates = options.migrate is not None
-    kind = (
-        "emergency"
-        if options.emergency
-        else "forced"
-        if options.force
-        else "migration"
-        if migrates
-        else "rehearsal"
-        if options.rehearse
-        else options.kind
-    )
     body = {
         **_asked(options),
         "reason": options.reason,
-        "kind": kind,
-        "confirm": options.emergency or options.force,
+        "confirm": options.confirm,
         "pause_after_precheck": options.pause_after_precheck,
         "plan_digest": options.plan,
-        **({"retire_after_days": options.migrate} if migrates else {}),
     }
-    made = api.post("switches/", body)
-    approved = made["status"] == "awaiting_approval"
-    what = "is requested. Somebody else has to approve it." if approved else f"is running ({kind})."
-    out.print(f"Switch {made['key']} {what}", markup=False)
+    if options.retire_after_days is not None:
+        body["retire_after_days"] = options.retire_after_days
+    return _requested(api, api.post("switches/", body), options, out)
+
+
+def _requested(api: Api, made: dict[str, Any], options: argparse.Namespace, out: Console) -> int:
+    out.print(f"{made['key']}: {show.spec(made).requested}", markup=False)
     return _watched(api, made["key"], out) if options.watch else 0
 
 
@@ -248,12 +239,10 @@ def _restore(api: Api, options: argparse.Namespace, out: Console) -> int:
         "scope": before["scope_back"],
         "target": before["source"],
         "reason": options.reason,
-        "kind": "restore",
+        "kind": Kind.RESTORE.value,
         "restores": options.key,
     }
-    made = api.post("switches/", body)
-    out.print(f"Switch {made['key']} is requested. Somebody else has to approve it.", markup=False)
-    return _watched(api, made["key"], out) if options.watch else 0
+    return _requested(api, api.post("switches/", body), options, out)
 
 
 def _list(api: Api, options: argparse.Namespace, out: Console) -> int:

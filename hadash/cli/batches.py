@@ -26,7 +26,7 @@ def add_to(commands: Any) -> None:
     """Add the command ``batch`` and its own commands to argparse's sub-commands."""
     own = commands.add_parser("batch", help="many radii in waves").add_subparsers(dest="act", required=True)
     for name, text in (
-        ("plan", "the waves, and what stands against them"),
+        ("plan", "the waves, and what blocks them"),
         ("request", "ask for a batch"),
     ):
         asked = own.add_parser(name, help=text)

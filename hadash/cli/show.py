@@ -159,14 +159,14 @@ def _retirement(found: dict[str, Any]) -> Text:
     return Text(f"{text}. {held['outcome']}".strip(), style="red" if held["status"] == "failed" else "")
 
 
-def _spec(found: dict[str, Any]) -> KindSpec:
+def spec(found: dict[str, Any]) -> KindSpec:
     """Return the specification of a switch's kind; a kind that only a newer server knows is taken for a planned one."""
     return KINDS.get(found["kind"], KINDS[Kind.PLANNED])
 
 
 def _is_split(found: dict[str, Any]) -> bool:
     """Whether a switch is a read split, which blocks no writes."""
-    return _spec(found).readers_only
+    return spec(found).readers_only
 
 
 def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -175,13 +175,13 @@ def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _bar(found: dict[str, Any]) -> ProgressBar:
     done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name != "return")
-    return ProgressBar(total=len(_spec(found).way), completed=done, width=48)
+    return ProgressBar(total=len(spec(found).way), completed=done, width=48)
 
 
 def _stages(found: dict[str, Any]) -> Text:
     newest = _newest(found)
     words: list[Any] = []
-    way = _spec(found).way
+    way = spec(found).way
     for name in (*way, *(["return"] if "return" in newest else [])):
         mark, colour = MARKS.get(newest[name]["result"], ("·", "")) if name in newest else ("·", "dim")
         words += [(f"{mark} {name}", colour), "  "]

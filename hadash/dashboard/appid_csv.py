@@ -54,7 +54,7 @@ def _instance(instance: InstanceID) -> tuple[Any, ...]:
 
 
 def _topic(use: TopicUse) -> tuple[Any, ...]:
-    is_known = use.state is not None and use.state.look == "fine"
+    is_known = use.state is not None and use.state.is_fine
     return (
         use.topic,
         list(use.kinds),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from django.conf import settings
 from django.utils.html import format_html, format_html_join
@@ -64,7 +65,9 @@ def sparkline_svg(history: list[tuple[datetime, int | None]]) -> SafeString:
             HEIGHT - PAD - records / top * (HEIGHT - 2 * PAD),
         )
 
-    pieces = segments(history, 5 * settings.LAG_SAMPLE_SECONDS)
+    # A longer history has a value for each minute, and not for each sample.
+    steps = ((after - before).total_seconds() for (before, _records), (after, _more) in pairwise(history))
+    pieces = segments(history, 5 * max(settings.LAG_SAMPLE_SECONDS, min(steps, default=0.0)))
     lines = format_html_join(
         "",
         '<polyline points="{}"/>',

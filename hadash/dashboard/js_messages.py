@@ -14,6 +14,7 @@ def script_phrases(kind: Kind = Kind.PLANNED) -> dict[str, str]:
         "client": _("Client"),
         "gateways": _("Gateways"),
         "cluster": _("Cluster"),
+        "when": _("When"),
         "clusters": _("Clusters"),
         "mirror": _("Mirror"),
         "state": _("State"),

@@ -20,7 +20,7 @@ from hadash.dashboard.graph.surroundings import surroundings_of
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import look_at
 from hadash.governance import selectors
-from hadash.governance.models import Finding, Node, Run
+from hadash.governance.models import Finding, Node, Run, SharedBy
 from hadash.inventory.models import Access, AppID
 from hadash.inventory.selectors import access_since
 from hadash.kafka.errors import KafkaError
@@ -30,6 +30,7 @@ from hadash.lake.store import LakeError, Store
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges
 from hadash.presentation.badges import State
+from hadash.presentation.localized import explained
 from hadash.presentation.uncovered import Uncovered, rows_of, with_clients
 from hadash.radius.nodes import APPID, GROUP
 
@@ -163,7 +164,7 @@ def lags_of(found: AppID) -> tuple[list[GroupLag], int]:
         try:
             look = look_at(clusters[name], group)
         except KafkaError as error:
-            away[name] = str(error)
+            away[name] = explained(error)
             lags.append(GroupLag(group, name, 0, None, away[name]))
         else:
             if look is not None:
@@ -237,6 +238,13 @@ def uncovered_of(found: AppID) -> Uncovered | None:
     return next(iter(with_clients(rows)), None)
 
 
+def shared_by(run: Run | None, found: AppID) -> list[SharedBy]:
+    """Return the applications that share the AppID; empty when the last run can tell only one apart."""
+    return list(
+        selectors.rows(SharedBy, run, [found.pair.name]).filter(appid=found.name).order_by("application")
+    )
+
+
 def graph_of(run: Run | None, found: AppID) -> Chart | None:
     """Return the chart of the AppID's surroundings; ``None`` before the first run."""
     if run is None:
@@ -252,6 +260,7 @@ def moving_section(found: AppID) -> dict[str, Any]:
         "graph": graph_of(run, found),
         "focus": Focus(found.pair.name, APPID, found.name),
         "moving": moving_of(run, found),
+        "applications": shared_by(run, found),
         "own_findings": findings_of(found),
         "uncovered": uncovered_of(found),
     }

@@ -6,21 +6,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
-from django.db.models import Case, Model, Q, QuerySet, When
-from django.db.models.functions import Length
+from django.db.models import Case, Model, Q, QuerySet, Value, When
+from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
+from hadash.accounts.roles import VIEW, may, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.nodes import Focus
 from hadash.governance import selectors as governance
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
+from hadash.pipeline.jobs import offered
 from hadash.presentation.paging import first_of
 from hadash.radius.nodes import GROUP, TOPIC
+from hadash.reports.reading import schedules_for
 from hadash.switching.models.batches import Batch
 from hadash.switching.models.switches import Switch
 
@@ -29,8 +32,8 @@ T = TypeVar("T", bound=Model)
 #: Most hits of each kind that are shown; that kind's own list has all of them.
 SHOWN = 8
 
-#: Rows that are read to find the best hits among them.
-READ = 60
+#: Rows that are read of each kind: one more than are shown, to know whether there are more.
+READ = SHOWN + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +73,37 @@ def only(found: Iterable[Hits], text: str) -> str:
     return exact[0] if len(exact) == 1 else ""
 
 
-def _rank(name: str, text: str) -> tuple[bool, bool, int, str]:
+def _rank(name: str, text: str) -> tuple[bool, bool, str]:
     folded, wanted = name.casefold(), text.casefold()
-    return folded != wanted, not folded.startswith(wanted), len(name), folded
+    return folded != wanted, not folded.startswith(wanted), folded
 
 
-def _best_first(rows: QuerySet[T], text: str) -> QuerySet[T]:
-    """Order rows as :func:`_rank` does, by their ``name``.
+def _named(rows: QuerySet[T], text: str) -> list[T]:
+    """Return rows whose ``folded_name`` contains a text: the first that begin with it, and others.
 
-    Without it the best hit of many could be left out. And PostgreSQL, which takes every text for a common one, would
-    follow an index of the names until it has found enough: of a rare text that is the whole table in random order.
+    Those that begin with it come from an index in its order, so the best of many is among them. The others come in any
+    order: PostgreSQL stops as soon as there are enough of a common text. An order would make it visit all of them, or
+    follow an index of the names, which for a rare text is the whole table in random order.
     """
-    how_well = Case(When(name__iexact=text, then=0), When(name__istartswith=text, then=1), default=2)
-    return rows.order_by(how_well, Length("name"), "name")
+    folded = Upper(Value(text))
+    begins = rows.filter(folded_name__startswith=folded).order_by("folded_name").values_list("pk", flat=True)
+    contains = rows.filter(folded_name__contains=folded).order_by().values_list("pk", flat=True)
+    keys = set(begins[:READ].union(contains[:READ], all=True))
+    return list(rows.order_by().in_bulk(keys).values())
 
 
 def _appids(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
-    rows = AppID.objects.filter(pair__in=pairs, name__icontains=text).select_related("pair")
-    return [
-        Hit(row.name, reverse("appid", args=[row.pk]), row.pair.name)
-        for row in first_of(_best_first(rows, text), READ)
-    ]
+    rows = AppID.objects.filter(pair__in=pairs).select_related("pair")
+    return [Hit(row.name, reverse("appid", args=[row.pk]), row.pair.name) for row in _named(rows, text)]
 
 
 def _instances(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
-    rows = InstanceID.objects.filter(appid__pair__in=pairs, name__icontains=text).select_related(
-        "appid__pair"
-    )
+    rows = InstanceID.objects.select_related("appid__pair")
+    if not may(user, VIEW):
+        rows = rows.filter(appid__pair__in=pairs)
     return [
         Hit(row.name, Focus(row.appid.pair.name, "instance", row.appid.name, row.name).href, row.appid.name)
-        for row in first_of(_best_first(rows, text), READ)
+        for row in _named(rows, text)
     ]
 
 
@@ -114,11 +118,51 @@ def _of_graph(kind: str) -> Callable[[Any, list[Pair], str], list[Hit]]:
     return look
 
 
-def _mirrors(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
-    rows = Mirror.objects.filter(pair__in=pairs, name__icontains=text).select_related("pair")
+def _owners(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    owners = AppID.objects.filter(pair__in=pairs, owner__icontains=text).order_by()
+    names = owners.values_list("owner", flat=True).distinct()[:READ]
+    return [Hit(name, _listed("appids")(name), str(_("owner of AppIDs"))) for name in names]
+
+
+def _pairs(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     return [
-        Hit(row.name, reverse("mirror", args=[row.pair.name, row.name]), row.pair.name)
-        for row in _best_first(rows, text)[:READ]
+        Hit(
+            pair.name,
+            f"{reverse('appids')}?{urlencode({'pair': pair.name})}",
+            f"{pair.first} ⇄ {pair.second}",
+        )
+        for pair in pairs
+        if text.casefold() in pair.name.casefold()
+    ]
+
+
+def _jobs(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    if not pairs:
+        return []
+    return [
+        Hit(str(job.label), f"{reverse('pipeline')}?{urlencode({'job': job.value})}")
+        for job in offered()
+        if text.casefold() in f"{job.label} {job.value}".casefold()
+    ]
+
+
+def _reports(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    rows = schedules_for(user).filter(name__icontains=text).order_by("name")
+    return [
+        Hit(row.name, reverse("report-schedule", args=[row.pk]), row.get_kind_display())
+        for row in rows[:READ]
+    ]
+
+
+def _mirrors(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    begins = Case(When(name__istartswith=text, then=0), default=1)
+    rows = (
+        Mirror.objects.filter(pair__in=pairs, name__icontains=text)
+        .select_related("pair")
+        .order_by(begins, "name")
+    )
+    return [
+        Hit(row.name, reverse("mirror", args=[row.pair.name, row.name]), row.pair.name) for row in rows[:READ]
     ]
 
 
@@ -161,7 +205,9 @@ def _findings(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     from hadash.presentation.localized import sentence
 
     rows = governance.findings([pair.name for pair in pairs]).filter(state=Finding.State.OPEN)
-    rows = rows.filter(Q(name__icontains=text) | Q(appid__icontains=text)).order_by("-weight", "pk")
+    rows = rows.filter(Q(name__icontains=text) | Q(appid__icontains=text)).order_by(
+        "-weight", "pair", "code", "appid", "name"
+    )
     return [
         Hit(
             row.name or row.appid,
@@ -174,8 +220,6 @@ def _findings(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
 
 def _listed(name: str, parameter: str = "q") -> Callable[[str], str]:
     def address(text: str) -> str:
-        from urllib.parse import urlencode
-
         return f"{reverse(name)}?{urlencode({parameter: text})}"
 
     return address
@@ -188,10 +232,14 @@ _KINDS: tuple[
     (_("InstanceIDs"), "appids", _instances, None),
     (_("Topics"), "graph", _of_graph(TOPIC), None),
     (_("Consumer groups"), "groups", _of_graph(GROUP), _listed("groups")),
+    (_("Owners"), "appids", _owners, None),
+    (_("Pairs"), "clusters", _pairs, None),
     (_("Mirrors"), "mirrors", _mirrors, _listed("mirrors")),
     (_("Clusters"), "clusters", _clusters, None),
     (_("Gateways"), "gateways", _gateways, None),
     (_("Switches"), "switches", _switches, _listed("switches")),
     (_("Batches"), "batches", _batches, None),
     (_("Findings"), "risks", _findings, _listed("findings")),
+    (_("Jobs"), "pipeline", _jobs, None),
+    (_("Reports"), "reports", _reports, None),
 )

@@ -26,7 +26,7 @@ SECTIONS: dict[str, str] = {
 }
 
 #: Addresses without an entry: they lead everywhere, belong to the signed-in user, or to people not signed in yet.
-OWN = frozenset({"search", "sign-in", "sign-out", "language", "tokens", "password", "unsubscribe"})
+OWN = frozenset({"about", "search", "sign-in", "sign-out", "language", "tokens", "password", "unsubscribe"})
 
 
 def section_of(path: str) -> str:

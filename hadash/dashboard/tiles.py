@@ -14,34 +14,32 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.figures import whole_percent
+from hadash.governance.catalogue import Severity
 from hadash.governance.models import Run
 from hadash.inventory.models import DailyFigure
 from hadash.pipeline import schedules
 from hadash.presentation import selectors
 from hadash.presentation.badges import State
-from hadash.presentation.posture import TREND_DAYS, Standing, Tile, Trend, lag_trend, share, total
+from hadash.presentation.labels import SEVERITY_WORDS
+from hadash.presentation.pair_verdicts import PairView, worst_lag
+from hadash.presentation.posture import TREND_DAYS, Part, Standing, Tile, Trend, lag_trend, share, total
 
 
-def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | None) -> list[Tile]:
-    """Return the figures that runs have published; others are unknown. Two queries.
-
-    :param pairs: the names of the pairs.
-    :param rpo_seconds: the RPO of all pairs; ``None`` when it differs between them.
-    """
+def of_posture(standing: Standing) -> list[Tile]:
+    """Return the figures that runs have published; others are unknown."""
     mirrored, covered = (
         standing.trend(share("mirrored_appids", "appids")),
         standing.trend(share("registered", "clients")),
     )
     shared, radius = standing.trend(total("shared_appids")), standing.trend(total("largest_radius"))
-    findings, lag = standing.trend(total("high", "medium", "low")), lag_trend(pairs)
+    findings = standing.trend(total("high", "medium", "low"))
     appids, of_them = standing.trend(total("appids")).now, standing.trend(total("mirrored_appids")).now
-    high = standing.trend(total("high")).now
     return [
         Tile(
             _("AppIDs under HA"),
             _number(of_them),
             _("all their Topics are mirrored"),
-            reverse("table", args=["coverage"]),
+            _table("coverage", "?show=under-ha"),
             mirrored,
             of=_number(appids),
             better="up",
@@ -52,7 +50,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             _("InstanceID coverage"),
             _percent(covered.now),
             _("of the clients that were seen are registered"),
-            reverse("table", args=["coverage"]),
+            _table("coverage", "?sort=registered"),
             covered,
             better="up",
             without=standing.without("clients", "registered"),
@@ -61,7 +59,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             _("Shared AppIDs"),
             _number(shared.now),
             _("several clients use each of them"),
-            reverse("table", args=["sharing"]),
+            _table("sharing", "?show=shared"),
             shared,
             better="down",
             without=standing.without("shared_appids"),
@@ -70,7 +68,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             _("Largest blast radius"),
             _number(radius.now),
             _("things move together with one"),
-            reverse("table", args=["radii"]),
+            _table("radii"),
             radius,
             better="down",
             without=standing.without("largest_radius"),
@@ -78,36 +76,92 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
         Tile(
             _("Open findings"),
             _number(findings.now),
-            ngettext("%(n)s of high severity", "%(n)s of high severity", int(high or 0))
-            % {"n": _number(high) or "?"},
+            _("not accepted by anybody"),
             reverse("findings"),
             findings,
             better="down",
+            parts=[_of_severity(standing, severity) for severity in Severity],
             without=standing.without("high", "medium", "low"),
-        ),
-        Tile(
-            _("Mirror lag today"),
-            f"{lag.today:.1f}" if lag.today is not None else "",
-            _("in 19 of 20 samples, RPO %(rpo)s s") % {"rpo": f"{rpo_seconds:g}"}
-            if rpo_seconds is not None
-            else _("in 19 of 20 samples, of the worst mirror"),
-            reverse("table", args=["lag"]),
-            lag,
-            unit="s",
-            better="down",
         ),
     ]
 
 
+def _of_severity(standing: Standing, severity: Severity) -> Part:
+    trend = standing.trend(total(severity.value))
+    word = SEVERITY_WORDS[severity]
+    return Part(word, _number(trend.now) or "?", f"{reverse('findings')}?severity={severity.value}", trend)
+
+
+def of_lag(views: Sequence[PairView]) -> Tile:
+    """Return the lag of the mirror that has used up most of its pair's RPO, with the worst mirror of each day as its
+    trend. Two queries.
+    """
+    worst = worst_lag(views)
+    unknown = sum(mirror.count for each in views for mirror in each.lags if mirror.is_unknown)
+    if worst is None:
+        says = ""
+    elif len(views) > 1:
+        says = _("mirror %(mirror)s of pair %(pair)s, and its RPO") % {
+            "mirror": worst.mirror,
+            "pair": worst.pair,
+        }
+    else:
+        says = _("mirror %(mirror)s, and the RPO") % {"mirror": worst.mirror}
+    if worst is not None and unknown:
+        says += " · " + ngettext("of %(n)s mirror not known", "of %(n)s mirrors not known", unknown) % {
+            "n": unknown
+        }
+    return Tile(
+        _("Mirror lag now"),
+        f"{worst.seconds:.1f}" if worst is not None else "",
+        says,
+        reverse("mirrors"),
+        lag_trend(each.pair.name for each in views),
+        of=f"{worst.rpo_seconds:g}" if worst is not None else "",
+        unit="s",
+        better="down",
+        trend_word=_("Seconds that the worst mirror of each day was behind in 19 of 20 samples"),
+        alarming=worst is not None and worst.seconds > worst.rpo_seconds,
+    )
+
+
+def of_clusters(views: Sequence[PairView], days: Mapping[str, Trend]) -> Tile:
+    """Return the figure of the clusters that answer.
+
+    :param days: the result of :func:`hadash.presentation.posture.daily`.
+    """
+    states = [state.holds for each in views for _cluster, state in each.clusters]
+    answering, unknown = states.count(True), states.count(None)
+    return Tile(
+        _("Clusters that answer"),
+        _number(answering) if states and unknown < len(states) else "",
+        ngettext("%(n)s not looked at lately", "%(n)s not looked at lately", unknown) % {"n": unknown}
+        if unknown
+        else _("when a worker last looked"),
+        reverse("clusters"),
+        days[DailyFigure.Name.CLUSTERS],
+        of=_number(len(states)),
+        better="up",
+        alarming=False in states,
+    )
+
+
 def of_switches(user: Any, running: int, waiting: int) -> Tile:
-    """Return the figure of running switches, with the requests of the last days as its trend. One query."""
+    """Return the figure of running switches, with how many began on each of the last days as its trend. One query."""
     today = timezone.now().astimezone(UTC).date()
     first = today - timedelta(days=TREND_DAYS - 1)
-    rows = selectors.switches(user).filter(requested_at__date__gte=first).order_by()
-    days = dict(rows.values_list(TruncDate("requested_at", tzinfo=UTC)).annotate(Count("pk")))
+    rows = selectors.switches(user).filter(started_at__date__gte=first).order_by()
+    days = dict(rows.values_list(TruncDate("started_at", tzinfo=UTC)).annotate(Count("pk")))
     trend = Trend([days.get(first + timedelta(days=number), 0) for number in range(TREND_DAYS)])
     says = ngettext("%(n)s waits for you", "%(n)s wait for you", waiting) % {"n": waiting}
-    return Tile(_("Switches running"), _number(running), says, f"{reverse('switches')}?status=running", trend)
+    return Tile(
+        _("Switches running"),
+        _number(running),
+        says,
+        f"{reverse('switches')}?status=running",
+        trend,
+        trend_word=_("Switches that began, by day"),
+    )
 
 
 def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:
@@ -127,7 +181,7 @@ def of_gateways(gateways: Sequence[tuple[Any, State]], epoch: int | None, days: 
     :param epoch: the epoch of the newest bindings; ``None`` when it is unknown.
     :param days: the result of :func:`hadash.presentation.posture.daily`.
     """
-    fine = sum(state.look == "fine" for _gateway, state in gateways)
+    fine = sum(state.is_fine for _gateway, state in gateways)
     return Tile(
         _("Gateways with the newest bindings"),
         _number(fine) if epoch is not None else "",
@@ -179,6 +233,10 @@ def of_pipeline(jobs: Iterable[schedules.Scheduled], alarms: int, days: Mapping[
         unit=_("min") if at else "",
         better="down",
     )
+
+
+def _table(name: str, query: str = "") -> str:
+    return reverse("table", args=[name]) + query
 
 
 def _age(at: datetime | None) -> str:

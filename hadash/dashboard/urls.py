@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from hadash.dashboard.views import (
+    about,
     appids,
     audit,
     batch_requests,
@@ -74,6 +75,7 @@ urlpatterns = [
     path("reports/<int:pk>/mail/", reports.report_mail, name="report-mail"),
     path("reports/<int:pk>/files/<str:name>", reports.report_file, name="report-file"),
     path("unsubscribe/<str:token>/", unsubscribe.unsubscribe, name="unsubscribe"),
+    path("about/", about.about, name="about"),
     path("password/", passwords.own_password, name="password"),
     path("language/", session.set_language, name="set_language"),
     path("appids/", appids.appids, name="appids"),

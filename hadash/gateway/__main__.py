@@ -122,7 +122,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     loop.add_signal_handler(signal.SIGHUP, gateway.certificates.look)
 
     def on_change(update: Update) -> None:
-        loop.call_soon_threadsafe(gateway.applying.update, update)
+        loop.call_soon_threadsafe(gateway.binding_applier.update, update)
 
     superseded: list[NameTaken] = []
 
@@ -138,7 +138,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
 
     def on_forgotten(epoch: int | None) -> None:
         """Join again after a restore, which brings no live members back, so that switches wait for this Gateway."""
-        loop.call_soon_threadsafe(gateway.applying.forgotten, epoch)
+        loop.call_soon_threadsafe(gateway.binding_applier.forgotten, epoch)
         if epoch is None:
             client.handler.spawn(join_again)
 
@@ -154,8 +154,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         ) from None
     # Become a member before serving clients: a switch must not overlook this Gateway.
     try:
-        gateway.applying.inherit(await asyncio.to_thread(member.predecessor))
-        await asyncio.to_thread(member.join, gateway.applying.applied.report)
+        gateway.binding_applier.inherit(await asyncio.to_thread(member.predecessor))
+        await asyncio.to_thread(member.join, gateway.binding_applier.applied.report)
     except NameTaken as error:
         raise StartError(str(error)) from None
 
@@ -163,8 +163,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         """Become a member again in a new session, which has lost the ephemeral node. Traffic continues in any case,
         unless another process has the name."""
         log.warning("ZooKeeper connection: %s", state)
-        gateway.zookeeper_connected = state == KazooState.CONNECTED
-        if gateway.zookeeper_connected:
+        gateway.health.zookeeper_connected = state == KazooState.CONNECTED
+        if gateway.health.zookeeper_connected:
             client.handler.spawn(join_again)
 
     client.add_listener(on_state)
@@ -180,7 +180,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         _follow_cluster(client, name, gateway, loop)
 
     config = uvicorn.Config(
-        build_app(gateway),
+        build_app(gateway.context),
         host=settings.admin_host,
         port=settings.admin_port,
         log_config=None,
@@ -198,7 +198,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     gc.set_threshold(*GC_THRESHOLDS)
     say_ready()
     await stop.wait()
-    gateway.stopping = True
+    gateway.health.stopping = True
     client.remove_listener(on_state)
     admin.should_exit = True
     if superseded:
@@ -209,7 +209,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     await gateway.stop()
     await serving
     # A switch need not wait for a Gateway that was stopped on purpose, only for clients of it that may come back.
-    await asyncio.to_thread(member.leave, gateway.applying.departure())
+    await asyncio.to_thread(member.leave, gateway.binding_applier.departure())
 
 
 async def _give_way(gateway: Gateway, member: Member) -> None:

@@ -13,15 +13,17 @@ from typing import Any
 from hadash.bindings.model import Broker, PairDescription
 from hadash.gateway.protocol.versions import CachedAnswers
 from hadash.gateway.reporting.durations import Durations
+from hadash.gateway.reporting.health import Health
+from hadash.gateway.reporting.lake import AccessReports
 from hadash.gateway.reporting.traffic import Traffic
-from hadash.gateway.rules.binding_applier import Applying
+from hadash.gateway.rules.binding_applier import BindingApplier
 from hadash.gateway.rules.table import BindingTable
 from hadash.gateway.session.certificates import Certificates
 from hadash.gateway.session.clients import Clients
 from hadash.gateway.session.connections import Connections
 from hadash.gateway.session.libraries import Libraries
 from hadash.gateway.session.listener import Listener
-from hadash.gateway.session.member_ids import Origins
+from hadash.gateway.session.member_ids import MemberIds
 from hadash.gateway.session.members import GroupMembers
 from hadash.gateway.session.unauthenticated import Unauthenticated
 from hadash.gateway.session.upstreams import Upstreams
@@ -51,11 +53,13 @@ class GatewayContext:
     nodes: NodeMap
     #: The API versions that clients are told they may use.
     versions: CachedAnswers
+    health: Health
     traffic: Traffic
+    access_reports: AccessReports
     resolve_times: Durations
     libraries: Libraries
     #: The ids of group members, by the cluster that knows them.
-    member_ids: Origins
+    member_ids: MemberIds
     #: The members of groups, independent of the connection on which a request arrives.
     group_members: GroupMembers
     #: Topics that are known to exist, for comparison with answers of brokers that know fewer.
@@ -70,7 +74,7 @@ class GatewayContext:
     handshake_turns: Turns
     upstreams: Upstreams
     lookups: Lookups
-    applying: Applying
+    binding_applier: BindingApplier
     clients: Clients[Any]
     connections: Connections
     unauthenticated: Unauthenticated

@@ -15,9 +15,10 @@ from hadash.gateway.protocol.api_keys import TRANSACTIONS, ApiKey
 from hadash.gateway.protocol.versions import CachedAnswers, Ranges, intersection
 from hadash.gateway.protocol.wire import WireError
 from hadash.gateway.reporting.durations import RESOLVE_BOUNDS, Durations
+from hadash.gateway.reporting.health import Health
 from hadash.gateway.reporting.lake import AccessReports
 from hadash.gateway.reporting.traffic import Traffic
-from hadash.gateway.rules.binding_applier import Applying
+from hadash.gateway.rules.binding_applier import BindingApplier
 from hadash.gateway.rules.table import BindingTable
 from hadash.gateway.session.accepting import Acceptor
 from hadash.gateway.session.accounts import Accounts
@@ -26,7 +27,7 @@ from hadash.gateway.session.clients import Clients
 from hadash.gateway.session.connections import Connections
 from hadash.gateway.session.libraries import Libraries
 from hadash.gateway.session.listener import Listener
-from hadash.gateway.session.member_ids import Origins
+from hadash.gateway.session.member_ids import MemberIds
 from hadash.gateway.session.members import GroupMembers
 from hadash.gateway.session.unauthenticated import Unauthenticated
 from hadash.gateway.session.upstream import UpstreamUnavailable, read_api_versions
@@ -81,18 +82,14 @@ class Gateway:
         numbers = {name: clusters[name].number for name in pair.clusters}
         state = Path(settings.state) if settings.state else None
         #: The ids of group members, by the cluster that knows them.
-        self.member_ids = Origins(numbers, state / "members" if state else None)
+        self.member_ids = MemberIds(numbers, state / "members" if state else None)
         #: The members of groups, independent of the connection on which a request arrives.
         self.group_members = GroupMembers(self.loop.time)
         #: Topics that are known to exist, for comparison with answers of brokers that know fewer.
         self.known_topics = KnownTopics()
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.resolve_times = Durations(RESOLVE_BOUNDS)
-        self.zookeeper_connected = True
-        #: Whether each cluster answered the last time it was asked (every ``versions_seconds``).
-        self.reached: dict[str, bool] = {}
-        #: Whether the Gateway is hanging up because it was told to stop.
-        self.stopping = False
+        self.health = Health()
         self.slices = Slices(self.loop)
         self.upstreams = Upstreams(
             settings,
@@ -109,7 +106,7 @@ class Gateway:
             self.upstreams, self.nodes, self.known_topics, self.slices, self.learn_brokers, self.spawn
         )
         lake = Store(settings.lake) if settings.lake else None
-        self.reports = AccessReports(
+        self.access_reports = AccessReports(
             lake,
             pair.name,
             settings.id,
@@ -139,7 +136,7 @@ class Gateway:
             self._one_left.set,
             self.loop.time,
         )
-        self.applying = Applying(
+        self.binding_applier = BindingApplier(
             settings,
             self.loop,
             self.spawn,
@@ -164,7 +161,9 @@ class Gateway:
             table=self.table,
             nodes=self.nodes,
             versions=self.versions,
+            health=self.health,
             traffic=self.traffic,
+            access_reports=self.access_reports,
             resolve_times=self.resolve_times,
             libraries=Libraries(),
             member_ids=self.member_ids,
@@ -179,7 +178,7 @@ class Gateway:
             handshake_turns=Turns(self.loop, HANDSHAKE_TURNS),
             upstreams=self.upstreams,
             lookups=self.lookups,
-            applying=self.applying,
+            binding_applier=self.binding_applier,
             clients=self.clients,
             connections=self.connections,
             unauthenticated=self.unauthenticated,
@@ -189,11 +188,6 @@ class Gateway:
         self._acceptor = Acceptor(self.context)
         self._listening: set[int] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
-
-    @property
-    def forgotten(self) -> int | None:
-        """ZooKeeper's last epoch, while that is less than was seen here: ZooKeeper has lost changes."""
-        return self.applying.zookeeper_lost_after
 
     # -- life --------------------------------------------------------------------------------------------------
 
@@ -211,8 +205,8 @@ class Gateway:
         self.spawn(self._keep_versions())
         self.spawn(self._keep_samples())
         self.spawn(self.certificates.keep())
-        self.spawn(self.applying.keep_reporting())
-        self.spawn(self.reports.run())
+        self.spawn(self.binding_applier.keep_reporting())
+        self.spawn(self.access_reports.run())
 
     async def stop(self) -> None:
         """Stop listening, wait until clients have the answers to their writes under way, and hang up."""
@@ -244,7 +238,7 @@ class Gateway:
 
     async def _close(self) -> None:
         self.lookups.close()
-        await self.reports.write()
+        await self.access_reports.write()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -324,16 +318,16 @@ class Gateway:
                 upstream = await self.upstreams.open_cluster(name)
             except UpstreamUnavailable as error:
                 log.warning("%s", error)
-                self.reached[name] = False
+                self.health.reached[name] = False
                 continue
             try:
                 self._ranges[name] = await asyncio.wait_for(
                     read_api_versions(upstream), self.settings.connect_seconds
                 )
-                self.reached[name] = True
+                self.health.reached[name] = True
             except (WireError, UpstreamUnavailable, TimeoutError, OSError) as error:
                 log.warning("API versions of cluster %s cannot be read: %s", name, error)
-                self.reached[name] = False
+                self.health.reached[name] = False
             finally:
                 upstream.close()
         self.versions.serve(self._served_versions())

@@ -10,16 +10,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import ACCEPT, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.governance.models import Acceptance, Finding
 from hadash.inventory.models import Pair
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 
 #: Days for which a finding may be accepted, at most: a finding that is accepted for ever would be forgotten.
 MOST_DAYS = 366
-
-#: Characters of a reason, at most.
-MAX_REASON = 2000
 
 
 class NotAccepted(Exception):
@@ -38,7 +37,6 @@ def accept(user: Any, finding: Finding, until: date, reason: str, address: str |
     """
     check_may(user, finding)
     today = timezone.now().date()
-    reason = reason.strip()
     faults = []
     if until < today:
         faults.append(say("This day is over. Choose today or a later one."))
@@ -46,10 +44,10 @@ def accept(user: Any, finding: Finding, until: date, reason: str, address: str |
         faults.append(
             say("At most %(days)s days ahead: then somebody has to look at it again.", days=MOST_DAYS)
         )
-    if not reason:
-        faults.append(say("Say why it is accepted: others read it later."))
-    if len(reason) > MAX_REASON:
-        faults.append(say("The reason is too long: at most %(most)s characters fit.", most=MAX_REASON))
+    try:
+        reason = reasons.given(reason, say("Say why it is accepted: others read it later."))
+    except Refused as refused:
+        faults += refused.reasons
     if faults:
         raise NotAccepted(*faults)
     with transaction.atomic():

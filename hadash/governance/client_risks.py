@@ -129,9 +129,9 @@ RISKS: dict[Code, Risk] = {
 
 
 def has_joined(details: Mapping[str, Any]) -> bool:
-    """Return whether a use of a group, with these details, is one by a member. A member has joined (its
-    JOIN_GROUP tells a session timeout; the first Gateways reported no more), or has committed with a
-    generation, which only members know.
+    """Return whether a use of a group, with these details, is one by a member. Gateways report ``member`` of a
+    client that has joined, or has committed with a generation, which only members know. An imported report may
+    lack that column and tell a session timeout, which only a JOIN_GROUP has.
 
     A client that assigns its partitions itself may commit in a group, too; its position is not carried over to
     the other cluster. (Before each switch the Gateways are asked which clients read as members *now*,

@@ -29,6 +29,7 @@ COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("pair", "appid"),
         ("clients", "hosts", "libraries", "groups", "topics", "applications", "radius", "radius_by_appid"),
     ),
+    "shared_by": (("pair", "appid", "application"), ("clients", "hosts")),
     "coverage": (
         ("pair", "appid"),
         ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing", "topics", "mirrored"),

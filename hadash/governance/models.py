@@ -225,6 +225,21 @@ class Sharing(_Row):
         ]
 
 
+class SharedBy(_Row):
+    """One of several applications that share an AppID (:data:`spark.schemas.SHARED_BY`)."""
+
+    appid = _name()
+    #: The name that its clients have in common; ``*`` stands for what differs between them.
+    application = _name()
+    clients = models.BigIntegerField()
+    hosts = models.BigIntegerField()
+    client_ids = models.JSONField(default=list)
+    host_names = models.JSONField(default=list)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair", "appid"])]
+
+
 class Coverage(_Row):
     """How well the clients of an AppID are known (:data:`spark.schemas.COVERAGE`)."""
 
@@ -293,7 +308,10 @@ class LagDay(_Row):
     records_most = models.BigIntegerField(null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["run", "pair", "mirror"])]
+        indexes = [
+            models.Index(fields=["run", "pair", "mirror"]),
+            models.Index(fields=["run", "pair", "-date", "mirror"], name="lagday_in_order"),
+        ]
 
 
 class Found(_Row):
@@ -350,7 +368,9 @@ class Finding(models.Model):
                 fields=["pair", "state", "-weight"], include=["id", "code", "appid"], name="finding_counted"
             ),
             models.Index(
-                fields=["state", "-weight", "pair", "code", "appid", "name"], name="finding_in_order"
+                fields=["state", "-weight", "pair", "code", "appid", "name"],
+                include=["id"],
+                name="finding_in_order",
             ),
             models.Index(fields=["pair", "appid"]),
         ]

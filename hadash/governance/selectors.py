@@ -26,12 +26,20 @@ from hadash.governance.models import (
     Mark,
     Node,
     Run,
+    SharedBy,
     Sharing,
 )
 
 #: The tables of each job, by name.
 TABLES: dict[Run.Job, dict[str, Any]] = {
-    Run.Job.TOPOLOGY: {"edges": Edge, "nodes": Node, "marks": Mark, "islands": Island, "sharing": Sharing},
+    Run.Job.TOPOLOGY: {
+        "edges": Edge,
+        "nodes": Node,
+        "marks": Mark,
+        "islands": Island,
+        "sharing": Sharing,
+        "shared_by": SharedBy,
+    },
     Run.Job.COVERAGE: {"coverage": Coverage, "coverage_cells": CoverageCell},
     Run.Job.ADVICE: {"advice": AdviceStep},
     Run.Job.RISK: {"findings": Found},

@@ -16,8 +16,9 @@ from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations import Relation
 from hadash.inventory.selectors import access_since
 
-#: Relations of one state that are counted for a page, at most.
-MOST_COUNTED = 10_000
+#: Relations of one state that are counted for a page, at most: of a large pair, counting all would take longer than the
+#: rest of the page.
+MOST_COUNTED = 4_000
 #: Most AppIDs that a query may match to be named in the SQL, where each is found by its index.
 NAMED_APPIDS = 500
 

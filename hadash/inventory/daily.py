@@ -1,5 +1,5 @@
-"""Daily figures that cannot be counted afterwards: the most clients, Gateways and workers of a day, and the
-oldest age of the facts.
+"""Daily figures that cannot be counted afterwards: the most clients, clusters, Gateways and workers of a day, and
+the oldest age of the facts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from hadash.inventory import workers
+from hadash.inventory import looks, workers
 from hadash.inventory.gateways import ask_all, live_gateways
 from hadash.inventory.models import DailyFigure, Pair
 
@@ -30,6 +30,10 @@ def note(facts_at: datetime | None) -> None:
     gateways = [member for member in live_gateways() if member.admin_url and not member.excluded]
     for pair, clients in _clients_of_pairs(ask_all("/connected", "connected", gateways)).items():
         _keep(day, pair, Name.CLIENTS, clients)
+    for row in Pair.objects.select_related("first", "second"):
+        looked_at = [found for each in row.clusters if (found := looks.answers(each)) is not None]
+        if looked_at:  # (of those that nobody has looked at, nothing is known: that is not 0)
+            _keep(day, row.name, Name.CLUSTERS, sum(looked_at))
     _keep(day, "", Name.GATEWAYS, len(gateways))
     _keep(day, "", Name.WORKERS, sum(workers.is_there(worker, now) for worker in workers.known()))
     if facts_at is not None:

@@ -41,7 +41,7 @@ def dialect_of(pair: Pair) -> Dialect:
     servers = pair.didi_zookeeper
     fault = fault_of(pair.dialect, [cluster.name for cluster in pair.clusters], servers)
     if fault is not None:
-        raise NotConfigured(str(fault))
+        raise NotConfigured(fault)
     clusters = tuple((c.name, c.number, servers[c.name]) for c in pair.clusters)
     return _didi(native.client, pair.pk, pair.default.name, clusters, servers[GATEWAY])
 
@@ -65,7 +65,7 @@ def fleet_of(pair: Pair) -> Fleet:
     """
     dialect = dialect_of(pair)
     if not isinstance(dialect, DidiDialect):
-        raise NotConfigured(f"Pair {pair} is not governed by DiDi's engine.")
+        raise NotConfigured(say("Pair %(pair)s is not governed by DiDi's engine.", pair=pair))
     return dialect.fleet
 
 

@@ -20,6 +20,7 @@ from hadash.bindings.client import reaching
 from hadash.bindings.errors import ForeignStore
 from hadash.bindings.saving import begin_later, read_installation
 from hadash.inventory.models import Installation
+from hadash.sentences import say
 
 #: Random bytes of a mark: enough that two installations never make the same one.
 MARK_BYTES = 16
@@ -54,11 +55,14 @@ def claimed(client: KazooClient) -> KazooClient:
         held = read_installation(client) or _write(client, own)
     if held != own:
         raise ForeignStore(
-            f"The chroot {client.chroot or '/'} of ZooKeeper is another installation's (its mark is {held}, "
-            f"this one's is {own}). Give "
-            "this one a HADASH_ZOOKEEPER_CHROOT of its own. If the other one is no more, such as after its "
-            "database was made again, "
-            "take its chroot over: hadash-manage secure_zookeeper --adopt"
+            say(
+                "The chroot %(chroot)s of ZooKeeper is another installation's (its mark is %(held)s, this one's is "
+                "%(own)s). Give this one a HADASH_ZOOKEEPER_CHROOT of its own. If the other one is no more, such as "
+                "after its database was made again, take its chroot over: hadash-manage secure_zookeeper --adopt",
+                chroot=client.chroot or "/",
+                held=held,
+                own=own,
+            )
         )
     note_epoch(client)
     _claimed[client] = time.monotonic()
@@ -105,10 +109,14 @@ def check_not_forgotten(client: KazooClient) -> None:
     epoch = epoch_of(client)
     if epoch < seen:
         raise ForeignStore(
-            f"ZooKeeper has forgotten changes of bindings: its last epoch at {client.chroot or '/'} is "
-            f"{epoch}, and {seen} was seen. Restore its newest "
-            "backup with hadash-manage restore_zookeeper (docs/production.md). If what is there is what shall be, "
-            "hadash-manage secure_zookeeper --adopt begins again with it."
+            say(
+                "ZooKeeper has forgotten changes of bindings: its last epoch at %(chroot)s is %(epoch)s, and %(seen)s "
+                "was seen. Restore its newest backup with hadash-manage restore_zookeeper (docs/production.md). If "
+                "what is there is what shall be, hadash-manage secure_zookeeper --adopt begins again with it.",
+                chroot=client.chroot or "/",
+                epoch=epoch,
+                seen=seen,
+            )
         )
 
 

@@ -49,7 +49,7 @@ def sample_of(gateway: str, status: Mapping[str, Any], at: datetime) -> GatewayS
         started=datetime.fromtimestamp(status["started"], UTC),
         applied=status["applied"],
         connections=status["connections_by_cluster"],
-        reached=status.get("reached", {}),  # (older versions do not report it)
+        reached=status["reached"],
         parked=status["parked"],
         expired=status["expired"],
         overflowed=status["overflowed"],

@@ -20,6 +20,7 @@ from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeA
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.group_admin import Admin, raise_refusal
 from hadash.kafka.values import Acl
+from hadash.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +168,4 @@ def _number(kind: type[IntEnum], name: str, acl: Acl) -> int:
     try:
         return kind[name]
     except KeyError:
-        raise KafkaError(f"there is no such rule: {acl}") from None
+        raise KafkaError(say("there is no such rule: %(acl)s", acl=acl)) from None

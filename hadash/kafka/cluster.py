@@ -18,9 +18,6 @@ from confluent_kafka.admin import (
     AdminClient,
     NewTopic,
     OffsetSpec,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
 )
 
 from hadash.kafka.acls import Which
@@ -42,14 +39,11 @@ from hadash.kafka.values import (
     Record,
     TopicInfo,
 )
+from hadash.sentences import Sentence, say
 
 #: Seconds for which a newly elected leader is asked again for its offsets: it learns them from its followers
 #: within one second.
 ELECTED_SECONDS = 3.0
-
-#: Iterations of a SCRAM password's hash: Kafka's own default, and the minimum of RFC 7677. Each sign-in costs
-#: the client as many.
-SCRAM_ITERATIONS = 4096
 
 #: Up to so many Topics are requested one by one; for more, all Topics of the cluster are requested at once.
 FEW_TOPICS = 4
@@ -145,7 +139,7 @@ class ClusterClient:
         :meth:`engine` has its controller.)
         """
         found = self._result(
-            self._admin.describe_cluster(request_timeout=REQUEST_SECONDS), "could not be described"
+            self._admin.describe_cluster(request_timeout=REQUEST_SECONDS), say("could not be described")
         )
         nodes = [BrokerInfo(n.id, n.host, n.port, n.rack or "") for n in found.nodes]
         return sorted(nodes, key=lambda n: n.id), None if found.controller is None else found.controller.id
@@ -158,7 +152,7 @@ class ClusterClient:
         try:
             found = self._admin.list_topics(topic, timeout=REQUEST_SECONDS)
         except KafkaException as error:
-            raise self._failure("does not answer", error.args[0]) from None
+            raise self._failure(say("does not answer"), error.args[0]) from None
         self._answered()
         return found
 
@@ -171,7 +165,11 @@ class ClusterClient:
         if not new:
             return
         for name, future in self._admin.create_topics(new, request_timeout=REQUEST_SECONDS).items():
-            self._result(future, f"could not create Topic {name}", ignore=(ClientError.TOPIC_ALREADY_EXISTS,))
+            self._result(
+                future,
+                say("could not create Topic %(topic)s", topic=name),
+                ignore=(ClientError.TOPIC_ALREADY_EXISTS,),
+            )
 
     def delete_topics(self, names: Iterable[str]) -> None:
         """Delete Topics with all their records. Missing ones are not an error. They disappear a little later."""
@@ -180,7 +178,9 @@ class ClusterClient:
             return
         for name, future in self._admin.delete_topics(wanted, request_timeout=REQUEST_SECONDS).items():
             self._result(
-                future, f"could not delete Topic {name}", ignore=(ClientError.UNKNOWN_TOPIC_OR_PART,)
+                future,
+                say("could not delete Topic %(topic)s", topic=name),
+                ignore=(ClientError.UNKNOWN_TOPIC_OR_PART,),
             )
 
     def topic_configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -217,12 +217,22 @@ class ClusterClient:
             futures = self._admin.list_offsets(asked, request_timeout=REQUEST_SECONDS)
             for key, future in futures.items():
                 partition = Partition(key.topic, key.partition)
-                offset = int(self._result(future, f"could not read the offsets of {partition}").offset)
+                offset = int(
+                    self._result(
+                        future, say("could not read the offsets of %(partition)s", partition=partition)
+                    ).offset
+                )
                 if offset >= 0:
                     found[partition] = offset
             unknown = wanted - found.keys()
             if unknown and time.monotonic() > deadline:
-                raise KafkaError(f"Cluster {self.name} does not know the offsets of {min(unknown)} yet.")
+                raise KafkaError(
+                    say(
+                        "Cluster %(cluster)s does not know the offsets of %(partition)s yet.",
+                        cluster=self.name,
+                        partition=min(unknown),
+                    )
+                )
             if unknown:
                 time.sleep(AGAIN_SECONDS)
         return found
@@ -349,22 +359,14 @@ class ClusterClient:
         """Return the SCRAM mechanisms of each user with a password here. PLAIN users are in files and cannot be
         listed.
         """
-        future = self._admin.describe_user_scram_credentials(request_timeout=REQUEST_SECONDS)
-        found = self._result(future, "could not read the SCRAM users")
-        return {
-            name: {info.mechanism.name.replace("_", "-") for info in described.scram_credential_infos}
-            for name, described in found.items()
-        }
+        return self._groups.scram_users()
 
     def set_scram_password(self, user: str, mechanisms: Iterable[str], password: str) -> None:
         """Create or replace the user's SCRAM credentials. One request for each mechanism: KRaft accepts one
         credential of a user at a time.
         """
         for mechanism in mechanisms:
-            info = ScramCredentialInfo(ScramMechanism[mechanism.replace("-", "_")], SCRAM_ITERATIONS)
-            wanted = UserScramCredentialUpsertion(user, info, password.encode())
-            futures = self._admin.alter_user_scram_credentials([wanted], request_timeout=REQUEST_SECONDS)
-            self._result(futures[user], f"could not set the password of {user} ({mechanism})")
+            self._groups.set_scram_password(user, mechanism, password)
 
     # -- quotas ------------------------------------------------------------------------------------------------
 
@@ -380,7 +382,11 @@ class ClusterClient:
         try:
             return with_static_defaults(found, configs)
         except KafkaError as error:
-            raise KafkaError(f"Cluster {self.name} could not say its quotas: {error}.") from None
+            raise KafkaError(
+                say(
+                    "Cluster %(cluster)s could not say its quotas: %(error)s.", cluster=self.name, error=error
+                )
+            ) from None
 
     def set_quotas(self, quotas: Quotas) -> None:
         """Set some client quotas. Other quotas of these entities are kept. Needs ALTER_CONFIGS on the cluster."""
@@ -404,7 +410,7 @@ class ClusterClient:
         self._admin.poll(0)
         self._refusal = ""
 
-    def _result(self, future: Any, what: str, ignore: tuple[int, ...] = ()) -> Any:
+    def _result(self, future: Any, what: Sentence, ignore: tuple[int, ...] = ()) -> Any:
         try:
             value = future.result(timeout=REQUEST_SECONDS + 1)
             self._answered()
@@ -416,10 +422,15 @@ class ClusterClient:
             raise self._failure(what, error.args[0]) from None
         except TimeoutError:
             raise ClusterUnavailable(
-                f"Cluster {self.name} did not answer within {REQUEST_SECONDS:.0f} s: {what}."
+                say(
+                    "Cluster %(cluster)s did not answer within %(seconds)s s: %(what)s.",
+                    cluster=self.name,
+                    seconds=f"{REQUEST_SECONDS:.0f}",
+                    what=what,
+                )
             ) from None
 
-    def _failure(self, what: str, cause: ClientError) -> KafkaError:
+    def _failure(self, what: Sentence, cause: ClientError) -> KafkaError:
         unavailable = cause.code() in (
             ClientError._TRANSPORT,
             ClientError._ALL_BROKERS_DOWN,
@@ -438,7 +449,14 @@ class ClusterClient:
             said, self._refusal = self._refusal or said, ""
         elif cause.code() > 0:  # a broker's error; negative codes are the library's
             self._answered()
-        return kind(f"Cluster {self.name} {what}: {said.rstrip('.')}.")
+        return kind(
+            say(
+                "Cluster %(cluster)s %(what)s: %(error)s.",
+                cluster=self.name,
+                what=what,
+                error=said.rstrip("."),
+            )
+        )
 
 
 def _after_broker(said: str) -> str:
@@ -466,7 +484,9 @@ def client_for(access: ClusterAccess) -> ClusterClient:
     :raises ClusterUnavailable: the cluster is generated.
     """
     if access.generated:
-        raise ClusterUnavailable(f"Cluster {access.name} is generated: there are no servers behind it.")
+        raise ClusterUnavailable(
+            say("Cluster %(cluster)s is generated: there are no servers behind it.", cluster=access.name)
+        )
     with _making:
         client = _clients.get(access.name)
         if client is None or client.access != access:

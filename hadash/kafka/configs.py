@@ -8,6 +8,7 @@ from typing import Any
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
 from hadash.kafka.groups import REQUEST_SECONDS
+from hadash.sentences import say
 
 #: Topics whose configs are requested at once, at most: the answer has some hundred KiB.
 CONFIGS_AT_ONCE = 500
@@ -68,7 +69,7 @@ class ConfigsClient:
             return
         asked = self._admin.incremental_alter_configs(resources, request_timeout=REQUEST_SECONDS)
         for resource, future in asked.items():
-            self._result(future, f"could not set the configs of Topic {resource.name}")
+            self._result(future, say("could not set the configs of Topic %(topic)s", topic=resource.name))
 
     def _describe(self, kind: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return the config entries of each resource. There is one request for some hundred Topics, and one for
@@ -87,6 +88,10 @@ class ConfigsClient:
         ]
         for asked in sent:
             for resource, future in asked.items():
-                what = f"could not read the configs of {kind.name.lower()} {resource.name}"
+                what = say(
+                    "could not read the configs of %(kind)s %(name)s",
+                    kind=kind.name.lower(),
+                    name=resource.name,
+                )
                 found[str(resource.name)] = self._result(future, what)
         return found

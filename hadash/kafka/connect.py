@@ -13,6 +13,7 @@ import httpx
 
 from hadash.kafka.errors import ConnectError, ConnectUnavailable
 from hadash.kafka.values import Partition
+from hadash.sentences import say
 
 #: Seconds for one request. A worker that rebalances answers 409 at once, and is asked again.
 REQUEST_SECONDS = float(os.environ.get("HADASH_CONNECT_REQUEST_SECONDS", "15"))
@@ -90,7 +91,11 @@ class ConnectClient:
                 response = self._http.request(method, path, json=json, timeout=timeout)
             except httpx.HTTPError as error:
                 raise ConnectUnavailable(
-                    f"Kafka Connect at {self.url} does not answer ({error or type(error).__name__})."
+                    say(
+                        "Kafka Connect at %(url)s does not answer (%(error)s).",
+                        url=self.url,
+                        error=error or type(error).__name__,
+                    )
                 ) from None
             if (
                 response.status_code == 409
@@ -106,7 +111,15 @@ class ConnectClient:
                     message = response.json().get("message", response.text)
                 except ValueError:
                     message = response.text
-                raise ConnectError(f"Kafka Connect refused {method} {path}: {message}", response.status_code)
+                raise ConnectError(
+                    say(
+                        "Kafka Connect refused %(method)s %(path)s: %(message)s",
+                        method=method,
+                        path=path,
+                        message=message,
+                    ),
+                    response.status_code,
+                )
             return response.json() if response.content else None
 
     @staticmethod

@@ -13,6 +13,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.sentences import say
 
 #: Seconds for the cluster's ZooKeeper to answer; a snapshot continues without it.
 ZOOKEEPER_SECONDS = 10.0
@@ -54,12 +55,22 @@ def zookeeper_controller(cluster: str, hosts: str) -> Controller:
         return Controller(broker, epoch)
     except (NoNodeError, ValueError, KeyError, TypeError):
         raise KafkaError(
-            f"ZooKeeper at {hosts} has no controller of Kafka's in it. Is its chroot in zookeeper_hosts of "
-            f"cluster {cluster}?"
+            say(
+                "ZooKeeper at %(hosts)s has no controller of Kafka's in it. Is its chroot in zookeeper_hosts of "
+                "cluster %(cluster)s?",
+                hosts=hosts,
+                cluster=cluster,
+            )
         ) from None
     except (KazooException, KazooTimeoutError) as error:
         raise ClusterUnavailable(
-            f"ZooKeeper of cluster {cluster}, {hosts}, did not answer within {ZOOKEEPER_SECONDS:.0f} s ({error!r})."
+            say(
+                "ZooKeeper of cluster %(cluster)s, %(hosts)s, did not answer within %(seconds)s s (%(error)s).",
+                cluster=cluster,
+                hosts=hosts,
+                seconds=f"{ZOOKEEPER_SECONDS:.0f}",
+                error=repr(error),
+            )
         ) from None
     finally:
         client.stop()

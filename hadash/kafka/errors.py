@@ -1,9 +1,11 @@
-"""The errors of clusters and Connect. Messages name the server and are shown to users."""
+"""The errors of clusters and Connect. Their sentences name the server and are shown to users."""
 
 from __future__ import annotations
 
+from hadash.sentences import Explained, Sentence
 
-class KafkaError(Exception):
+
+class KafkaError(Explained):
     """A cluster refused or could not do something."""
 
 
@@ -21,8 +23,8 @@ class TopicsUnknown(KafkaError):
     ``topics`` are their names.
     """
 
-    def __init__(self, message: str, topics: tuple[str, ...]) -> None:
-        super().__init__(message)
+    def __init__(self, said: Sentence | str, topics: tuple[str, ...]) -> None:
+        super().__init__(said)
         self.topics = topics
 
 
@@ -30,11 +32,11 @@ class CoordinatorMoved(KafkaError):
     """A broker that was asked about a group is not its coordinator (any more, or yet)."""
 
 
-class ConnectError(Exception):
+class ConnectError(Explained):
     """Kafka Connect refused something. ``status`` is its HTTP status."""
 
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
+    def __init__(self, said: Sentence | str, status: int = 0) -> None:
+        super().__init__(said)
         self.status = status
 
 

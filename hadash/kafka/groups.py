@@ -19,7 +19,7 @@ from kafka import errors
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from hadash.kafka import acls
+from hadash.kafka import acls, scram
 from hadash.kafka.acls import Which
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
 from hadash.kafka.group_admin import PARALLEL_REQUESTS, REFUSED, REQUEST_SECONDS, Admin, config_of
@@ -36,6 +36,7 @@ from hadash.kafka.values import (
     QuotaEntity,
     Quotas,
 )
+from hadash.sentences import Sentence, say
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +81,16 @@ T = TypeVar("T")
 
 Request = Callable[[Admin], T]
 
+#: Returns what could not be done, from the subject of a request.
+What = Callable[[str], Sentence]
+
 
 def nobody_else() -> None:
     """Do nothing: the fence of callers that need not check before each attempt whether they still may write."""
 
 
 class GroupsClient:
-    """The groups, ACLs and quotas of one cluster. Thread-safe.
+    """The groups, ACLs, SCRAM users and quotas of one cluster. Thread-safe.
 
     Methods raise ``CoordinatorMoved`` or ``ClusterUnavailable`` when there is no answer within
     :data:`REQUEST_SECONDS`, and another :class:`KafkaError` when the cluster refuses.
@@ -115,18 +119,20 @@ class GroupsClient:
     def describe(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Return groups with their members and coordinator. The state of a missing group is ``Dead``."""
         found: dict[str, GroupInfo] = {}
-        for answer in self._read(names, "could not describe", _described):
+        for answer in self._read(
+            names, lambda groups: say("could not describe %(groups)s", groups=groups), _described
+        ):
             found |= answer
         return found
 
     def names(self) -> list[str]:
         """Return the names of all groups, sorted."""
-        (found,) = self._ask({"groups": _group_names}, "could not list its").values()
+        (found,) = self._ask({"groups": _group_names}, lambda _: say("could not list its groups")).values()
         return found
 
     def engine(self) -> Engine:
         """Return the version of Kafka, and the leader of the quorum of its controllers if it has one."""
-        (found,) = self._ask({"itself": _engine}, "could not describe").values()
+        (found,) = self._ask({"itself": _engine}, lambda _: say("could not describe itself")).values()
         return found
 
     def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
@@ -143,7 +149,8 @@ class GroupsClient:
             for principal in wanted
         }
         answers = self._ask(
-            {about: request for about, (_, request) in asked.items()}, "could not read the rules of"
+            {about: request for about, (_, request) in asked.items()},
+            lambda whose: say("could not read the rules of %(whose)s", whose=whose),
         )
         found: dict[int, set[Acl]] = {broker: set() for broker, _ in asked.values()}
         for about, (broker, _) in asked.items():
@@ -153,24 +160,38 @@ class GroupsClient:
     def rules(self, wanted: Sequence[Which]) -> set[Acl]:
         """Return the access rules of the cluster that match one of ``wanted``."""
         asked = {str(which): partial(acls.rules, which) for which in wanted}
-        return set().union(*self._ask(asked, "could not read the ACLs").values())
+        return set().union(
+            *self._ask(asked, lambda which: say("could not read the ACLs %(which)s", which=which)).values()
+        )
 
     def create_rules(self, wanted: Sequence[Acl]) -> None:
         """Create access rules. Existing ones are not an error."""
         if wanted:
-            self._ask({"ACLs": partial(acls.create, wanted)}, "could not create")
+            self._ask({"ACLs": partial(acls.create, wanted)}, lambda _: say("could not create ACLs"))
 
     def delete_rules(self, unwanted: Sequence[Acl]) -> None:
         """Delete exactly these access rules. Missing ones are not an error."""
         if unwanted:
-            self._ask({"ACLs": partial(acls.delete, unwanted)}, "could not delete")
+            self._ask({"ACLs": partial(acls.delete, unwanted)}, lambda _: say("could not delete ACLs"))
 
     def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
         """Return all client quotas of the cluster.
 
         :raises NotOffered: it is older than 2.6.
         """
-        (found,) = self._ask({"its clients": described}, "could not read the quotas of").values()
+        (found,) = self._ask(
+            {"its clients": described}, lambda _: say("could not read the quotas of its clients")
+        ).values()
+        return found
+
+    def scram_users(self) -> dict[str, set[str]]:
+        """Return the SCRAM mechanisms of each user with a password on this cluster.
+
+        :raises NotOffered: it is older than 2.7.
+        """
+        (found,) = self._ask(
+            {"its SCRAM users": scram.users}, lambda _: say("could not read its SCRAM users")
+        ).values()
         return found
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
@@ -183,12 +204,14 @@ class GroupsClient:
     def commits(self, names: Iterable[str]) -> dict[str, dict[Partition, Committed]]:
         """Return committed offsets like :meth:`offsets`, with the metadata of each commit."""
         found: dict[str, dict[Partition, Committed]] = {}
-        for answer in self._read(names, "could not read the offsets of", _committed):
+        for answer in self._read(
+            names, lambda groups: say("could not read the offsets of %(groups)s", groups=groups), _committed
+        ):
             found |= answer
         return found
 
     def _read(
-        self, names: Iterable[str], what: str, ask: Callable[[list[str], Admin], dict[str, T]]
+        self, names: Iterable[str], what: What, ask: Callable[[list[str], Admin], dict[str, T]]
     ) -> Iterable[dict[str, T]]:
         wanted = sorted(set(names))
         parts = [wanted[first : first + READ_AT_ONCE] for first in range(0, len(wanted), READ_AT_ONCE)]
@@ -209,7 +232,7 @@ class GroupsClient:
             for group, committed in offsets.items()
             if committed
         }
-        self._ask(commits, "could not write the offsets of", fence)
+        self._ask(commits, lambda group: say("could not write the offsets of %(group)s", group=group), fence)
 
     def remove_offsets(
         self, partitions: Mapping[str, Iterable[Partition]], fence: Callable[[], None] = nobody_else
@@ -220,26 +243,38 @@ class GroupsClient:
         removals = {
             f"group {group}": partial(_remove, group, sorted(wanted)) for group, wanted in partitions.items()
         }
-        self._ask(removals, "could not remove offsets of", fence)
+        self._ask(removals, lambda group: say("could not remove offsets of %(group)s", group=group), fence)
 
     def delete(self, names: Iterable[str], fence: Callable[[], None] = nobody_else) -> None:
         """Delete groups with all their offsets. Refused for a group that has members on this cluster or does
         not exist. ``fence`` as in :meth:`set_offsets`.
         """
-        self._ask({f"group {name}": _Deletion(name) for name in set(names)}, "could not delete", fence)
+        deletions = {f"group {name}": _Deletion(name) for name in set(names)}
+        self._ask(deletions, lambda group: say("could not delete %(group)s", group=group), fence)
 
     def set_quotas(self, quotas: Quotas) -> None:
         """Set some client quotas. Other quotas of these entities are kept."""
         if quotas:
-            self._ask({"its clients": partial(set_quotas, quotas)}, "could not set the quotas of")
+            self._ask(
+                {"its clients": partial(set_quotas, quotas)},
+                lambda _: say("could not set the quotas of its clients"),
+            )
+
+    def set_scram_password(self, user: str, mechanism: str, password: str) -> None:
+        """Create or replace the user's SCRAM credential of one mechanism."""
+        request = partial(scram.set_password, user, mechanism, password)
+        self._ask(
+            {f"{user} ({mechanism})": request},
+            lambda user: say("could not set the password of %(user)s", user=user),
+        )
 
     # -- asking ------------------------------------------------------------------------------------------------
 
     def _ask(
-        self, requests: Mapping[str, Request[T]], what: str, fence: Callable[[], None] = nobody_else
+        self, requests: Mapping[str, Request[T]], what: What, fence: Callable[[], None] = nobody_else
     ) -> dict[str, T]:
-        """Return the answers by the subject of each request. Requests run in parallel; those that failed with a
-        temporary error are repeated within :data:`REQUEST_SECONDS`.
+        """Return the answers by the subject of each request (``what`` tells what could not be done). Requests run in
+        parallel; those that failed with a temporary error are repeated within :data:`REQUEST_SECONDS`.
 
         When it raises, no request is left running that could still be answered within that time.
         """
@@ -247,7 +282,7 @@ class GroupsClient:
         found: dict[str, T] = {}
         told: BaseException | None = None
         while missing := sorted(requests.keys() - found.keys()):
-            admin = self._connected(deadline, f"{what} {missing[0]}")
+            admin = self._connected(deadline, what(missing[0]))
             fence()
             asked = {about: self._requests.submit(requests[about], admin) for about in missing}
             failed = self._take(asked, found, deadline)
@@ -262,7 +297,7 @@ class GroupsClient:
             if not (isinstance(error, (*_MOVED, *_SILENT)) and in_time):
                 if not isinstance(error, errors.BrokerResponseError):
                     self._give_up(admin)
-                self._fail(f"{what} {about}", error)
+                self._fail(what(about), error)
             time.sleep(AGAIN_SECONDS)
         return found
 
@@ -289,7 +324,7 @@ class GroupsClient:
                 found[about] = future.result()
         return max(failed, key=lambda one: not isinstance(one[1], (*_MOVED, *_SILENT)), default=None)
 
-    def _connected(self, deadline: float, what: str) -> Admin:
+    def _connected(self, deadline: float, what: Sentence) -> Admin:
         """Return the client that all threads share. While there is none they wait for the same attempt to
         connect, each until its own deadline.
         """
@@ -318,25 +353,37 @@ class GroupsClient:
         later.daemon = True
         later.start()
 
-    def _fail(self, what: str, error: BaseException) -> NoReturn:
-        said = f"Cluster {self._cluster} {what}"
+    def _fail(self, what: Sentence, error: BaseException) -> NoReturn:
+        said = say("Cluster %(cluster)s %(what)s", cluster=self._cluster, what=what)
         if isinstance(error, REFUSED):
-            raise ClusterUnavailable(f"{said}: it refuses account {self._account}: {_said(error)}.") from None
+            raise ClusterUnavailable(
+                say(
+                    "%(said)s: it refuses account %(account)s: %(error)s.",
+                    said=said,
+                    account=self._account,
+                    error=_said(error),
+                )
+            ) from None
         if isinstance(error, errors.UnsupportedVersionError):
-            raise NotOffered(f"{said}: its brokers are too old for it.") from None
+            raise NotOffered(say("%(said)s: its brokers are too old for it.", said=said)) from None
         if isinstance(error, errors.SecurityDisabledError):
-            raise NotOffered(f"{said}: it has no authorizer.") from None
+            raise NotOffered(say("%(said)s: it has no authorizer.", said=said)) from None
         if isinstance(error, KafkaError):
-            raise KafkaError(f"{said}: {error}.") from None
+            raise KafkaError(say("%(said)s: %(error)s.", said=said, error=error)) from None
         if isinstance(error, _MOVED):
-            raise CoordinatorMoved(f"{said}: {_said(error)}.") from None
+            raise CoordinatorMoved(say("%(said)s: %(error)s.", said=said, error=_said(error))) from None
         if isinstance(error, _SILENT):
             raise ClusterUnavailable(
-                f"Cluster {self._cluster} did not answer within {REQUEST_SECONDS:.0f} s: {what}."
+                say(
+                    "Cluster %(cluster)s did not answer within %(seconds)s s: %(what)s.",
+                    cluster=self._cluster,
+                    seconds=f"{REQUEST_SECONDS:.0f}",
+                    what=what,
+                )
             ) from None
         if not isinstance(error, errors.KafkaError):
             log.error("%s", said, exc_info=error)
-        raise KafkaError(f"{said}: {_said(error)}.") from None
+        raise KafkaError(say("%(said)s: %(error)s.", said=said, error=_said(error))) from None
 
 
 def _close_result(connection: Future[Admin]) -> None:

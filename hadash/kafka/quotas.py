@@ -12,6 +12,7 @@ from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasR
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.group_admin import Admin, raise_refusal
 from hadash.kafka.values import DEFAULT, QuotaEntity, Quotas
+from hadash.sentences import say
 
 #: Kafka's names of the kinds of entities, by the field of :class:`QuotaEntity`.
 _KINDS = {"user": "user", "client_id": "client-id", "ip": "ip"}
@@ -72,7 +73,7 @@ def with_static_defaults(quotas: Quotas, configs: Mapping[int, Mapping[str, str]
     {QuotaEntity(user=None, client_id='', ip=None): {'producer_byte_rate': 1048576.0}}
     """
     if any(config.get(CALLBACK) for config in configs.values()):
-        raise KafkaError(f"its brokers decide by themselves ({CALLBACK})")
+        raise KafkaError(say("its brokers decide by themselves (%(callback)s)", callback=CALLBACK))
     static: dict[str, float] = {}
     for name, key in STATIC_DEFAULTS.items():
         set_to = {config[name] for config in configs.values() if config.get(name, _UNLIMITED) != _UNLIMITED}
@@ -88,7 +89,10 @@ def _entity(parts: Any) -> QuotaEntity:
     unknown = sorted({part.entity_type for part in parts} - _FIELDS.keys())
     if unknown:
         raise KafkaError(
-            f"it has quotas for a kind of entity that hadash does not know ({', '.join(unknown)})"
+            say(
+                "it has quotas for a kind of entity that hadash does not know (%(kinds)s)",
+                kinds=", ".join(unknown),
+            )
         )
     return QuotaEntity(
         **{

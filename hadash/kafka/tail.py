@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError as ClientError
 
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition, Parts, Record
+from hadash.sentences import say
 
 #: Seconds to read the last records of all partitions of a radius.
 TAIL_SECONDS = float(os.environ.get("HADASH_KAFKA_TAIL_SECONDS", "5"))
@@ -86,8 +87,13 @@ class TailReader:
                 while missing:
                     if time.monotonic() > deadline:
                         raise KafkaError(
-                            f"Cluster {self._cluster}: the last records of {min(missing)} "
-                            f"could not be read within {seconds:.0f} s."
+                            say(
+                                "Cluster %(cluster)s: the last records of %(partition)s could not be read within "
+                                "%(seconds)s s.",
+                                cluster=self._cluster,
+                                partition=min(missing),
+                                seconds=f"{seconds:.0f}",
+                            )
                         )
                     # Exactly the number of missing records: for more the client would wait although all are
                     # there.
@@ -113,7 +119,9 @@ class TailReader:
                 if partition in missing and message.offset() >= spans[partition][1]:
                     missing.discard(partition)
             elif not (error.retriable() or error.code() == ClientError._ALL_BROKERS_DOWN):
-                raise KafkaError(f"Cluster {self._cluster}: {error.str()}.")
+                raise KafkaError(
+                    say("Cluster %(cluster)s: %(error)s.", cluster=self._cluster, error=error.str())
+                )
             return
         if partition not in missing:  # already complete; the client continues to fetch from it
             return

@@ -20,7 +20,7 @@ from hadash.kafka.values import Partition, Record
 from hadash.mirroring.content import KINDS, Difference, differences, pairs_of
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync, held_by_both
-from hadash.mirroring.services import anchors_of, cluster_client
+from hadash.mirroring.services import cluster_client, offset_syncs_of
 
 log = logging.getLogger(__name__)
 
@@ -191,15 +191,15 @@ def originals_of(mirror: Mirror) -> str:
     """Return a warning that the standby may hold the originals of records that differ; empty if it holds only
     copies.
 
-    Turning a mirror round sets its anchors: records before them may have been copied in the other direction.
-    (Recounting sets anchors, too; then it is not known.)
+    Turning a mirror round sets its offset syncs: records before them may have been copied in the other direction.
+    (Recounting sets offset syncs, too; then it is not known.)
     """
-    anchors = anchors_of(mirror)
+    syncs = offset_syncs_of(mirror)
     for entry in mirror.comparison.get("differences", []):
         p = Partition(entry["topic"], entry["partition"])
-        if p in anchors and entry["first"] < anchors[p].source:
+        if p in syncs and entry["first"] < syncs[p].source:
             return (
-                f"Some of {p} differ before offset {anchors[p].source} of {mirror.source.name}, so they "
+                f"Some of {p} differ before offset {syncs[p].source} of {mirror.source.name}, so they "
                 f"may be from before "
                 f"the last switch and copied in the other direction: then {mirror.target.name} has the originals, and "
                 "rebuilding it copies the wrong ones over them."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.models import Anchor, Mirror
+from hadash.mirroring.models import Mirror, MirrorOffsetSync
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ def copied_twice(mirrors: Iterable[Mirror]) -> dict[int, list[CopiedTwice]]:
     """
     clusters = {mirror.pk: (mirror.source.name, mirror.target.name) for mirror in mirrors}
     found: dict[int, list[CopiedTwice]] = {pk: [] for pk in clusters}
-    holding = Anchor.objects.filter(Q(source_repeated__gt=0) | Q(target_repeated__gt=0), mirror__in=clusters)
+    holding = MirrorOffsetSync.objects.filter(
+        Q(source_repeated__gt=0) | Q(target_repeated__gt=0), mirror__in=clusters
+    )
     for a in holding.order_by("topic", "partition"):
         for cluster, records in zip(
             clusters[a.mirror_id], (a.source_repeated, a.target_repeated), strict=True

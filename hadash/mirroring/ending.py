@@ -10,12 +10,13 @@ from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import written_up_to
 from hadash.mirroring.services import (
     MirrorError,
-    anchors_of,
     await_stopped,
     connect_client,
     connector_of,
+    offset_syncs_of,
     status_of,
 )
+from hadash.sentences import say
 
 
 def stop(mirror: Mirror, fence: Callable[[], None]) -> dict[Partition, int]:
@@ -29,13 +30,16 @@ def stop(mirror: Mirror, fence: Callable[[], None]) -> dict[Partition, int]:
     name = connector_of(mirror, mirror.source)
     if status_of(mirror) is None:
         raise MirrorError(
-            f"Connect knows no connector for mirror {mirror.name}: how far it has written is not known."
+            say(
+                "Connect knows no connector for mirror %(mirror)s: how far it has written is not known.",
+                mirror=mirror.name,
+            )
         )
     fence()
     connect_client().stop(name)
     await_stopped(name)
     copied = connect_client().offsets(name)
-    return {p: written_up_to(anchor, copied.get(p)) for p, anchor in anchors_of(mirror).items()}
+    return {p: written_up_to(sync, copied.get(p)) for p, sync in offset_syncs_of(mirror).items()}
 
 
 def go_on(mirror: Mirror, fence: Callable[[], None]) -> None:
@@ -64,7 +68,9 @@ def remove(mirror: Mirror, fence: Callable[[], None], no_way_back: Callable[[], 
         try:
             connect.forget_offsets(name)
         except ConnectError as error:
-            raise MirrorError(f"Connect does not forget the offsets of {name}: {error}") from None
+            raise MirrorError(
+                say("Connect does not forget the offsets of %(name)s: %(error)s", name=name, error=error)
+            ) from None
         connect.delete(name)
     no_way_back()
     fence()

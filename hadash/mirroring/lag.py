@@ -28,20 +28,20 @@ class Lag:
 
 
 def measure(
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> Lag:
-    """Return the lag of every partition that has an anchor.
+    """Return the lag of every partition that has an offset sync.
 
     Callers read the target's ends *before* the source's: then a busy mirror seems a little late. In the other
     order it could seem ahead of its source.
     """
     return Lag(
         {
-            partition: source_end - mirrored_up_to(anchors[partition], target_ends[partition])
+            partition: source_end - mirrored_up_to(syncs[partition], target_ends[partition])
             for partition, source_end in source_ends.items()
-            if partition in anchors
+            if partition in syncs
         }
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 
 from hadash.inventory.models import Pair
@@ -18,19 +18,20 @@ from hadash.kafka.errors import ClusterUnavailable, ConnectError, KafkaError
 from hadash.kafka.values import Partition
 from hadash.mirroring import comparing, resync, upkeep
 from hadash.mirroring.lag import measure, seconds_behind
-from hadash.mirroring.models import Anchor, LagSample, Mirror
+from hadash.mirroring.models import LagSample, Mirror, MirrorOffsetSync, PairLag
 from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 from hadash.mirroring.services import (
     MirrorError,
-    anchor,
-    anchors_of,
     cluster_client,
     connect_client,
     connector_of,
+    offset_syncs_of,
     partitions_of,
     status_of,
+    sync,
 )
 from hadash.mirroring.tasks import counted, unseen
+from hadash.sentences import say
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,10 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 #: The fields that a look writes.
-_LOOKED_AT = ("state", "fault", "tasks", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
+_LOOKED_AT = (
+    "state", "fault", "tasks", "lag_records", "lag_seconds", "partition_seconds", "looked_at", "known_ends",
+    "known_ends_at",
+)  # fmt: skip
 
 
 def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
@@ -65,13 +69,23 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
                     comparing_seconds += time.monotonic() - began
         except Exception:  # (for example, it was deleted meanwhile)
             log.exception("mirror %s could not be looked at", mirror.name)
+    note_lag_of(pair)
+
+
+def note_lag_of(pair: Pair) -> None:
+    """Store the lag of a pair's mirrors together, if it has any."""
+    found = Mirror.objects.filter(pair=pair).aggregate(
+        seconds=Max("lag_seconds"), unknown=Count("pk", filter=Q(lag_seconds=None))
+    )
+    if found["seconds"] is not None or found["unknown"]:
+        PairLag.objects.create(pair=pair, at=timezone.now(), **found)
 
 
 def _note_unseen(mirror: Mirror, fault: str) -> None:
     """Store a sample with an unknown lag. (The time and the offsets of the last look are kept.)"""
     LagSample.objects.create(mirror=mirror, at=timezone.now(), state=Mirror.State.UNKNOWN)
     Mirror.objects.filter(pk=mirror.pk).update(
-        state=Mirror.State.UNKNOWN, fault=fault, lag_records=None, lag_seconds=None
+        state=Mirror.State.UNKNOWN, fault=fault, lag_records=None, lag_seconds=None, partition_seconds={}
     )
 
 
@@ -129,6 +143,7 @@ def _look(
     """Look at a mirror; return the sample, and the fault of a cluster that did not answer (empty if both did)."""
     now = timezone.now()
     sample = LagSample(mirror=mirror, at=now)
+    behind: dict[Partition, float | None] = {}
     fault = away = ""
     state = Mirror.State.UNKNOWN
     tasks_before, mirror.tasks = mirror.tasks, unseen(mirror.tasks)
@@ -138,29 +153,29 @@ def _look(
         mirror.tasks = counted(tasks_before, connector_of(mirror, mirror.source), status, now.isoformat())
         state, fault = _connector_state(status)
         fault = " ".join(text for text in (fault, kept.fault) if text)
-        anchors, unknown = _anchors_now(mirror)
-        source_ends, target_ends = _ends(mirror, anchors)
-        mirror.sighted = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
-        mirror.sighted_at = now
-        lag = measure(anchors, source_ends, target_ends)
+        syncs, unknown = _syncs_now(mirror)
+        source_ends, target_ends = _ends(mirror, syncs)
+        mirror.known_ends = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
+        mirror.known_ends_at = now
+        lag = measure(syncs, source_ends, target_ends)
         copies = state is Mirror.State.RUNNING and not mirror.turning
         found: dict[Partition, OffsetSync] = {}
         if lag.excess and copies:
-            found |= resync.after_copies(mirror, {p: anchors[p] for p in lag.excess})
+            found |= resync.after_copies(mirror, {p: syncs[p] for p in lag.excess})
         if lag.records and copies:
-            found |= _over_gaps(mirror, anchors, source_ends, target_ends, thorough)
-        anchors |= found
+            found |= _over_gaps(mirror, syncs, source_ends, target_ends, thorough)
+        syncs |= found
         if (
             thorough
             and copies
             and 0 < lag.records <= (settings.SWITCH_MAX_LAG if max_lag is None else max_lag)
         ):
-            _catch_up(mirror, anchors, held or Held(source_ends, time.monotonic()))
-            found = anchors
+            _catch_up(mirror, syncs, held or Held(source_ends, time.monotonic()))
+            found = syncs
         if found:
             # The new points may be behind the ends that were read.
-            source_ends, target_ends = _ends(mirror, anchors)
-            lag = measure(anchors, source_ends, target_ends)
+            source_ends, target_ends = _ends(mirror, syncs)
+            lag = measure(syncs, source_ends, target_ends)
         sample.records = lag.records
         sample.partitions = {str(p): records for p, records in lag.partitions.items()}
         if mirror.turning:
@@ -173,11 +188,12 @@ def _look(
             fault = f"The mirror of {partition} holds {count} records that its source does not."
         elif copies:
             compare = thorough or (compare and comparing.due(mirror))
-            wrong = _content(mirror, anchors, source_ends, target_ends, compare, thorough)
+            wrong = _content(mirror, syncs, source_ends, target_ends, compare, thorough)
             state, fault = (Mirror.State.FAILED, wrong) if wrong else (state, fault)
             if thorough and kept.unfit and not wrong:
                 state, fault = Mirror.State.UNKNOWN, kept.unfit
-        sample.seconds = _seconds(mirror, now.timestamp(), anchors, source_ends, target_ends)
+        behind = _seconds(mirror, now.timestamp(), syncs, source_ends, target_ends)
+        sample.seconds = None if None in behind.values() else max(filter(None, behind.values()), default=0.0)
         if unknown:
             sample.records = sample.seconds = None
             fault = fault or (
@@ -196,6 +212,7 @@ def _look(
     sample.save()
     mirror.state, mirror.fault = state, fault
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
+    mirror.partition_seconds = {str(p): seconds for p, seconds in behind.items() if seconds != 0}
     mirror.save(update_fields=[*_LOOKED_AT])
     return sample, away
 
@@ -232,24 +249,24 @@ def _ends(
     return cluster_client(mirror.source).end_offsets(partitions), target_ends
 
 
-def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, OffsetSync], set[Partition]]:
-    """Return the anchors, including new ones of added partitions, and the partitions that cannot have one
+def _syncs_now(mirror: Mirror) -> tuple[dict[Partition, OffsetSync], set[Partition]]:
+    """Return the offset syncs, including new ones of added partitions, and the partitions that cannot have one
     (yet).
 
     A partition that still holds its first record on both sides has been copied from there on.
     """
-    anchors = anchors_of(mirror)
+    syncs = offset_syncs_of(mirror)
     here, there = cluster_client(mirror.source), cluster_client(mirror.target)
-    new = set(partitions_of(here, mirror.topics)) - anchors.keys()
+    new = set(partitions_of(here, mirror.topics)) - syncs.keys()
     if not new:
-        return anchors, new
+        return syncs, new
     both = new & set(partitions_of(there, mirror.topics))
     here_starts, there_starts = here.start_offsets(both), there.start_offsets(both)
     added = {p: OffsetSync(0, 0) for p in both if here_starts[p] == there_starts[p] == 0}
-    Anchor.objects.bulk_create(
-        (anchor(mirror, p, point) for p, point in added.items()), ignore_conflicts=True
+    MirrorOffsetSync.objects.bulk_create(
+        (sync(mirror, p, point) for p, point in added.items()), ignore_conflicts=True
     )
-    return anchors | added, new - added.keys()
+    return syncs | added, new - added.keys()
 
 
 #: By mirror, the ends of both sides of its partitions in this process's last look.
@@ -258,64 +275,69 @@ _last_ends: dict[int, dict[Partition, tuple[int, int]]] = {}
 
 def _over_gaps(
     mirror: Mirror,
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
     thorough: bool,
 ) -> dict[Partition, OffsetSync]:
-    """Return new anchors of partitions that seem to lag because offsets of the source have no copy.
+    """Return new offset syncs of partitions that seem to lag because offsets of the source have no copy.
 
     Checks partitions that did not move since the last look, partitions of which Connect has copied more than
     the target's count shows, and in a thorough look all.
     """
     now = {p: (end, target_ends[p]) for p, end in source_ends.items()}
     before, _last_ends[mirror.pk] = _last_ends.get(mirror.pk, {}), now
-    lagging = {p for p, count in measure(anchors, source_ends, target_ends).partitions.items() if count > 0}
+    lagging = {p for p, count in measure(syncs, source_ends, target_ends).partitions.items() if count > 0}
     # Connect first, then the target: it then holds all records that Connect has committed.
     copied = connect_client().offsets(connector_of(mirror, mirror.source))
     ends = cluster_client(mirror.target).end_offsets(lagging)
     suspect = {
-        p: anchors[p]
+        p: syncs[p]
         for p in lagging
-        if thorough or before.get(p) == now[p] or copied.get(p, -1) + 1 > mirrored_up_to(anchors[p], ends[p])
+        if thorough or before.get(p) == now[p] or copied.get(p, -1) + 1 > mirrored_up_to(syncs[p], ends[p])
     }
     return resync.after_gaps(mirror, suspect, copied) if suspect else {}
 
 
-def _catch_up(mirror: Mirror, anchors: dict[Partition, OffsetSync], held: Held) -> None:
-    """Wait until the target holds the records up to ``held``. New anchors of gaps are added to ``anchors``.
+def _catch_up(mirror: Mirror, syncs: dict[Partition, OffsetSync], held: Held) -> None:
+    """Wait until the target holds the records up to ``held``. New offset syncs of gaps are added to ``syncs``.
 
     :raises MirrorError: it does not catch up in time, so a switch would block its clients in vain.
     """
     seconds = settings.MIRROR_CATCH_UP_SECONDS
-    source_ends = {p: end for p, end in held.ends.items() if p in anchors}
+    source_ends = {p: end for p, end in held.ends.items() if p in syncs}
     while True:
-        target_ends = cluster_client(mirror.target).end_offsets(anchors)
+        target_ends = cluster_client(mirror.target).end_offsets(syncs)
         late = {
             p: missing
             for p, end in source_ends.items()
-            if (missing := end - mirrored_up_to(anchors[p], target_ends[p])) > 0
+            if (missing := end - mirrored_up_to(syncs[p], target_ends[p])) > 0
         }
         if not late:
             return
         if time.monotonic() > held.at + seconds:
-            found = _over_gaps(mirror, anchors, source_ends, target_ends, thorough=True)
-            anchors |= found
+            found = _over_gaps(mirror, syncs, source_ends, target_ends, thorough=True)
+            syncs |= found
             left = sorted(late.keys() - found.keys())
             if not left:
                 return
             raise MirrorError(
-                f"The mirror of {left[0]} lacks {late[left[0]]} offsets that its source held {seconds:.0f} s ago. "
-                "Either it is too slow, or it has left records out, or they hold none and that cannot be proved. If it "
-                "stays so: "
-                f"{comparing.rebuild_advice(mirror)}"
+                say(
+                    "The mirror of %(topic)s lacks %(count)s offsets that its source held %(seconds)s s ago. Either it "
+                    "is too slow, or it has left records out, or they hold none and that cannot be proved. If it "
+                    "stays so: %(advice)s",
+                    topic=left[0],
+                    count=late[left[0]],
+                    seconds=f"{seconds:.0f}",
+                    advice=comparing.rebuild_advice(mirror),
+                )
             )
         time.sleep(POLL_SECONDS)
 
 
 def _content(
     mirror: Mirror,
-    anchors: dict[Partition, OffsetSync],
+    syncs: dict[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
     compare: bool,
@@ -328,13 +350,13 @@ def _content(
     if compare:
         try:
             compared_before = mirror.compared_at
-            _compare(mirror, anchors, source_ends, target_ends)
+            _compare(mirror, syncs, source_ends, target_ends)
             comparing.save(mirror, compared_before)
         except KafkaError as error:
             if thorough:
                 raise
             log.warning("The records of mirror %s could not be compared: %s", mirror.name, error)
-    lost = resync.losses(mirror, cluster_client(mirror.target).start_offsets(anchors)) if mirror.gaps else []
+    lost = resync.losses(mirror, cluster_client(mirror.target).start_offsets(syncs)) if mirror.gaps else []
     if lost:
         return (
             f"{resync.said_of(lost[0])} {mirror.target.name} holds older records before them. "
@@ -345,21 +367,21 @@ def _content(
 
 def _compare(
     mirror: Mirror,
-    anchors: dict[Partition, OffsetSync],
+    syncs: dict[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> None:
     """Compare the records, and check whether different keys or values only mean that both sides are shifted."""
     before = (mirror.comparison, mirror.compared_at)
-    found = comparing.compare(mirror, anchors, source_ends, target_ends)
-    shifted = {d.partition: anchors[d.partition] for d in found if d.kind in ("key", "value")}
+    found = comparing.compare(mirror, syncs, source_ends, target_ends)
+    shifted = {d.partition: syncs[d.partition] for d in found if d.kind in ("key", "value")}
     points = resync.after_gaps(mirror, shifted, {}) if shifted else {}
     if left := {p: known for p, known in shifted.items() if p not in points}:
         points |= resync.after_copies(mirror, left)
     if points:
-        anchors |= points
+        syncs |= points
         mirror.comparison, mirror.compared_at = before
-        comparing.compare(mirror, anchors, source_ends, target_ends)
+        comparing.compare(mirror, syncs, source_ends, target_ends)
 
 
 def _connector_state(status: ConnectorStatus | None) -> tuple[Mirror.State, str]:
@@ -383,23 +405,24 @@ _HISTORY_LENGTH = 300
 def _seconds(
     mirror: Mirror,
     now: float,
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
-) -> float | None:
-    """Return the largest lag of a partition in seconds; ``None`` when that of one is not known."""
-    latest: float | None = 0.0
+) -> dict[Partition, float | None]:
+    """Return the lag of each partition in seconds; ``None`` for one whose lag is not known."""
+    found = {}
     for partition, end in source_ends.items():
         history = _history.setdefault((mirror.pk, mirror.source_id, partition), [])
         history.append((now, end))
         del history[:-_HISTORY_LENGTH]
-        late = seconds_behind(now, mirrored_up_to(anchors[partition], target_ends[partition]), history)
-        latest = None if late is None or latest is None else max(latest, late)
-    return latest
+        mirrored = mirrored_up_to(syncs[partition], target_ends[partition])
+        found[partition] = seconds_behind(now, mirrored, history)
+    return found
 
 
 def trim_samples() -> int:
-    """Delete samples older than ``LAG_KEPT_HOURS``; return how many."""
+    """Delete samples older than ``LAG_KEPT_HOURS``; return how many of mirrors."""
     before = timezone.now() - timedelta(hours=settings.LAG_KEPT_HOURS)
+    PairLag.objects.filter(at__lt=before).delete()
     deleted, _ = LagSample.objects.filter(at__lt=before).delete()
     return deleted

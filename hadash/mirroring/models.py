@@ -32,11 +32,14 @@ class Mirror(models.Model):
     #: The lag in records and in seconds; null when it is not known.
     lag_records = models.BigIntegerField(null=True)
     lag_seconds = models.FloatField(null=True)
+    #: The lag in seconds by partition, ``{"topic-partition": seconds}``: null where it is not known; a partition that
+    #: is not behind is left out.
+    partition_seconds = models.JSONField(default=dict)
     looked_at = models.DateTimeField(null=True)
     #: The ends of the source when they were last read, as ``[[topic, partition, end], ...]``, and the time of
     #: that: they are all that is known of a source that is lost.
-    sighted = models.JSONField(default=list)
-    sighted_at = models.DateTimeField(null=True)
+    known_ends = models.JSONField(default=list)
+    known_ends_at = models.DateTimeField(null=True)
     #: Its standby is being rebuilt (see ``rebuild.py``). Meanwhile the mirror counts as turning.
     rebuilding = models.BooleanField(default=False)
     #: The settings for clients by Topic, ``{topic: {setting: value}}`` of ``topic_settings.KEPT``, as they were
@@ -67,12 +70,31 @@ class Mirror(models.Model):
         return self.pair.other(self.source)
 
 
-class Anchor(models.Model):
+class PairLag(models.Model):
+    """The lag of all mirrors of a pair together, after a round of looks: a pair may have thousands of mirrors, and its
+    history is read for every chart of it.
+    """
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="lags")
+    at = models.DateTimeField()
+    #: The lag in seconds of the mirror that is furthest behind, of those of which it is known; null: of none.
+    seconds = models.FloatField(null=True)
+    #: Mirrors of which the lag is not known: one of them may be the one that is furthest behind.
+    unknown = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["pair", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.pair} {self.at}: {self.seconds}"
+
+
+class MirrorOffsetSync(models.Model):
     """A point at which both sides of a mirrored partition correspond: ``source_offset`` on the source and
     ``target_offset`` on the target are the same record (or both the end).
     """
 
-    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="anchors")
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="syncs")
     topic = models.CharField(max_length=255)
     partition = models.PositiveIntegerField()
     source_offset = models.BigIntegerField()
@@ -84,7 +106,9 @@ class Anchor(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["mirror", "topic", "partition"], name="anchor_once_a_partition")
+            models.UniqueConstraint(
+                fields=["mirror", "topic", "partition"], name="offset_sync_once_a_partition"
+            )
         ]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Translates offsets between the two sides of a mirror. Pure.
 
 MirrorMaker 2 copies every record of a partition once and in order. So a record has the same distance on both
-sides from a point that is known on both: an anchor, or both ends when the tail is proved equal.
+sides from a point that is known on both: an offset sync, or both ends when the tail is proved equal.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class OffsetSync:
     target: int
 
 
-def mirrored_up_to(anchor: OffsetSync, target_end: int) -> int:
+def mirrored_up_to(sync: OffsetSync, target_end: int) -> int:
     """Return the source offset up to which the mirror holds the records.
 
     >>> mirrored_up_to(OffsetSync(source=100, target=0), target_end=40)
     140
     """
-    return anchor.source + (target_end - anchor.target)
+    return sync.source + (target_end - sync.target)
 
 
-def proved_up_to(anchor: OffsetSync, target_end: int, last_copied: int | None) -> int:
+def proved_up_to(sync: OffsetSync, target_end: int, last_copied: int | None) -> int:
     """Return the source offset up to which the mirror is proved to hold the records.
 
     The target can also hold records that a Connect worker copied twice because it died, or that other clients
@@ -44,11 +44,11 @@ def proved_up_to(anchor: OffsetSync, target_end: int, last_copied: int | None) -
     >>> proved_up_to(OffsetSync(source=100, target=0), target_end=45, last_copied=None)
     100
     """
-    committed = anchor.source if last_copied is None else max(last_copied + 1, anchor.source)
-    return min(mirrored_up_to(anchor, target_end), committed)
+    committed = sync.source if last_copied is None else max(last_copied + 1, sync.source)
+    return min(mirrored_up_to(sync, target_end), committed)
 
 
-def written_up_to(anchor: OffsetSync, last_copied: int | None) -> int:
+def written_up_to(sync: OffsetSync, last_copied: int | None) -> int:
     """Return the target offset up to which a mirror has written: other clients wrote the records beyond it.
 
     :param last_copied: the source offset of the last record that it has copied; ``None`` for none.
@@ -56,26 +56,26 @@ def written_up_to(anchor: OffsetSync, last_copied: int | None) -> int:
     >>> written_up_to(OffsetSync(source=100, target=40), last_copied=104)
     45
     """
-    return anchor.target + (0 if last_copied is None else max(last_copied + 1 - anchor.source, 0))
+    return sync.target + (0 if last_copied is None else max(last_copied + 1 - sync.source, 0))
 
 
-def ending_at(anchor: OffsetSync, source_end: int) -> OffsetSync:
+def ending_at(sync: OffsetSync, source_end: int) -> OffsetSync:
     """Return the ends of both sides if the source ended at ``source_end``.
 
     >>> ending_at(OffsetSync(source=100, target=0), source_end=140)
     OffsetSync(source=140, target=40)
     """
-    return OffsetSync(source_end, anchor.target + source_end - anchor.source)
+    return OffsetSync(source_end, sync.target + source_end - sync.source)
 
 
-def held_by_both(anchor: OffsetSync, source_end: int, target_end: int) -> OffsetSync:
+def held_by_both(sync: OffsetSync, source_end: int, target_end: int) -> OffsetSync:
     """Return the end of the records that both sides hold, whichever of them is the mirror.
 
     >>> held_by_both(OffsetSync(source=100, target=0), source_end=140, target_end=38)
     OffsetSync(source=138, target=38)
     """
-    target = min(ending_at(anchor, source_end).target, target_end)
-    return OffsetSync(anchor.source + target - anchor.target, target)
+    target = min(ending_at(sync, source_end).target, target_end)
+    return OffsetSync(sync.source + target - sync.target, target)
 
 
 def translate(committed: int, ends: OffsetSync, source_start: int = 0, target_start: int = 0) -> int:
@@ -117,15 +117,15 @@ def translate_groups(
 def before_repeats(
     translated: Mapping[str, Mapping[Partition, int]],
     committed: Mapping[str, Mapping[Partition, int]],
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
     repeated: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, int]]:
-    """Return translated offsets, moved further back for groups that have not reached the anchor: before it the
-    target holds records twice, so earlier records are further back than counting from the anchor says.
+    """Return translated offsets, moved further back for groups that have not reached the offset sync: before it the
+    target holds records twice, so earlier records are further back than counting from the offset sync says.
 
     :param committed: the groups' offsets on the source.
-    :param repeated: ``target_repeated`` of :class:`hadash.mirroring.models.Anchor`.
+    :param repeated: ``target_repeated`` of :class:`hadash.mirroring.models.MirrorOffsetSync`.
 
     >>> end, at = OffsetSync(100, 105), {"p": OffsetSync(90, 95)}
     >>> before_repeats({"a": {"p": 25}, "b": {"p": 97}}, {"a": {"p": 20}, "b": {"p": 92}}, at, {"p": 5}, {"p": 0})
@@ -134,7 +134,7 @@ def before_repeats(
     return {
         group: {
             p: max(offset - repeated.get(p, 0), target_starts.get(p, 0))
-            if committed[group][p] < anchors[p].source
+            if committed[group][p] < syncs[p].source
             else offset
             for p, offset in offsets.items()
         }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from hadash.inventory.models import Access, Cluster, Pair
@@ -15,6 +16,9 @@ from hadash.kafka.cluster import client_for
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.models import GroupPosition, Mirror
+
+#: Groups that one note looks at on a cluster, at most: more than it can read in its time.
+MOST_WAITING = 10_000
 
 
 def note_positions(pair: Pair, clock: Callable[[], float] = time.monotonic) -> int:
@@ -45,18 +49,9 @@ def _note(
 ) -> tuple[int, KafkaError | None]:
     """Store the offsets on one cluster; return the number of groups, and the first error."""
     until = clock() + seconds
-    mirrored = {topic for m in Mirror.objects.filter(pair=pair, source=cluster) for topic in m.topics}
-    seen = Access.objects.filter(
-        pair=pair, cluster=cluster.name, kind=Access.Kind.GROUP, last_seen__gte=access_since()
-    )
-    groups = set(seen.order_by().values_list("resource", flat=True))
-    if not mirrored or not groups:
-        return 0, None
-    before = GroupPosition.objects.filter(pair=pair, cluster=cluster).values_list("group", "at")
-    noted = {group: at for group, at in before.iterator() if group in groups}
-    unread = _unread_now(cluster, clock())
-    # (Groups that were never stored come first.)
-    waiting = sorted(groups, key=lambda group: (group in unread, group in noted, noted.get(group), group))
+    copied = Mirror.objects.filter(pair=pair, source=cluster).values_list("topics", flat=True)
+    mirrored = {topic for topics in copied for topic in topics}
+    waiting = _waiting(pair, cluster, _unread_now(cluster, clock())) if mirrored else []
     count, failed = 0, None
     for first in range(0, len(waiting), settings.POSITION_GROUPS_AT_ONCE):
         part = waiting[first : first + settings.POSITION_GROUPS_AT_ONCE]
@@ -68,6 +63,35 @@ def _note(
         if clock() >= until:
             break
     return count, failed
+
+
+def _waiting(pair: Pair, cluster: Cluster, unread: set[str]) -> list[str]:
+    """Return the groups whose offsets are to be stored next, at most :data:`MOST_WAITING`.
+
+    Those that were never stored come first, then those that were stored longest ago; ``unread`` ones come last.
+    PostgreSQL chooses them: to sort the groups of a large pair here would take the time in which they could be read.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT seen.resource FROM (
+                SELECT DISTINCT resource FROM inventory_access
+                WHERE pair_id = %(pair)s AND cluster = %(name)s AND kind = %(kind)s AND last_seen >= %(since)s
+            ) AS seen LEFT JOIN mirroring_groupposition AS noted
+                ON noted.pair_id = %(pair)s AND noted.cluster_id = %(cluster)s AND noted."group" = seen.resource
+            ORDER BY seen.resource = ANY(%(unread)s), noted.at NULLS FIRST, seen.resource LIMIT %(most)s
+            """,
+            {
+                "pair": pair.pk,
+                "name": cluster.name,
+                "kind": Access.Kind.GROUP.value,
+                "since": access_since(),
+                "cluster": cluster.pk,
+                "unread": sorted(unread),
+                "most": MOST_WAITING,
+            },
+        )
+        return [group for (group,) in cursor.fetchall()]
 
 
 #: By cluster, groups that could not be read, and when that was last tried. It is local to this process, which

@@ -1,7 +1,7 @@
 """The proof that a mirror is drained. Pure: takes values of both sides, returns a verdict with its reason.
 
 A mirror is drained when for every partition the source's end stood still between two reads, the target has
-grown by exactly as many records since the anchor, and the last records of both sides have the same checksums.
+grown by exactly as many records since the offset sync, and the last records of both sides have the same checksums.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ class Contradiction:
 
 
 def compare_ends(
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> Behind | CaughtUp | Contradiction:
-    """Return the progress of the mirror, counted from the anchors."""
+    """Return the progress of the mirror, counted from the offset syncs."""
     behind = 0
     ends = {}
     for partition, source_end in source_ends.items():
-        anchor = anchors.get(partition)
-        if anchor is None:
+        sync = syncs.get(partition)
+        if sync is None:
             return Contradiction(
                 say(
                     "Partition %(partition)s has no known point at which both sides correspond.",
                     partition=partition,
                 )
             )
-        lag = source_end - mirrored_up_to(anchor, target_ends[partition])
+        lag = source_end - mirrored_up_to(sync, target_ends[partition])
         if lag < 0:
             return Contradiction(
                 say(
@@ -88,6 +88,18 @@ def compare_tails(
                 differing=differing,
             )
     return None
+
+
+def shared_tails(
+    source: Mapping[Partition, Sequence[Record]], target: Mapping[Partition, Sequence[Record]]
+) -> dict[Partition, int]:
+    """Return how many last records of each partition both sides hold: those that :func:`compare_tails` compares.
+
+    >>> p = Partition("orders", 0)
+    >>> shared_tails({p: [Record(0, "a"), Record(1, "b")]}, {p: [Record(7, "b")]}) == {p: 1}
+    True
+    """
+    return {p: min(len(records), len(target.get(p, ()))) for p, records in source.items()}
 
 
 def same_next(source: Sequence[Record], target: Sequence[Record]) -> bool:

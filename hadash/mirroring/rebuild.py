@@ -25,7 +25,6 @@ from hadash.mirroring.offsets import OffsetSync, ending_at, written_up_to
 from hadash.mirroring.services import (
     Fence,
     MirrorError,
-    anchors_of,
     await_stopped,
     await_topics,
     cluster_client,
@@ -34,12 +33,14 @@ from hadash.mirroring.services import (
     copied_by,
     new_topics,
     nobody_else,
-    save_anchors,
+    offset_syncs_of,
+    save_offset_syncs,
     start,
     status_of,
 )
 from hadash.mirroring.standby import deny_writes
 from hadash.mirroring.standby_topics import make_active, make_standby, needs
+from hadash.sentences import say
 
 #: Seconds between two looks at Topics that are being deleted.
 POLL_SECONDS = 0.5
@@ -74,10 +75,16 @@ def rebuild(
             start(mirror, source, None, fence)  # an earlier attempt was interrupted before or after it
             _await_running(mirror)
             return
-        raise MirrorError(f"Mirror {mirror.name} is being turned round.")
+        raise MirrorError(say("Mirror %(mirror)s is being turned round.", mirror=mirror.name))
     if not mirror.turning:
         # A forced switch holds its mirrors until they are rebuilt: this one was resumed since.
-        raise MirrorError(f"Mirror {mirror.name} copies from {lost.name} again: it is not to be rebuilt.")
+        raise MirrorError(
+            say(
+                "Mirror %(mirror)s copies from %(cluster)s again: it is not to be rebuilt.",
+                mirror=mirror.name,
+                cluster=lost.name,
+            )
+        )
     _rebuild(mirror, lost, reported, fence)
 
 
@@ -90,7 +97,7 @@ def mark(mirror: Mirror) -> None:
     with transaction.atomic():
         held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
         if held.turning and not held.rebuilding:
-            raise MirrorError(f"Mirror {mirror.name} is being turned round by a switch.")
+            raise MirrorError(say("Mirror %(mirror)s is being turned round by a switch.", mirror=mirror.name))
         held.turning = held.rebuilding = True
         held.save(update_fields=["turning", "rebuilding"])
     mirror.refresh_from_db()
@@ -119,7 +126,7 @@ def rebuild_standby(mirror: Mirror, fence: Fence = nobody_else, discard_original
     :raises MirrorError, KafkaError, ConnectError: as for :func:`rebuild`.
     """
     if not mirror.rebuilding:
-        raise MirrorError(f"Mirror {mirror.name} is not marked for rebuilding.")
+        raise MirrorError(say("Mirror %(mirror)s is not marked for rebuilding.", mirror=mirror.name))
     status = status_of(mirror)
     ran = status is not None and status.state == "RUNNING"
     try:
@@ -187,20 +194,31 @@ def _rebuild(
     starts, ends = here.start_offsets(partitions), await_topics(there, list(mirror.topics))
     filled = sorted(p for p, end in ends.items() if end != 0)
     if filled:
-        raise MirrorError(f"Somebody writes to {filled[0]} on cluster {standby.name}, past the Gateway.")
+        raise MirrorError(
+            say(
+                "Somebody writes to %(topic)s on cluster %(cluster)s, past the Gateway.",
+                topic=filled[0],
+                cluster=standby.name,
+            )
+        )
     # Before it runs: looks count in this direction from now on. (A standby stays marked until it runs.)
     with transaction.atomic():
         fence()
-        mirror.source, mirror.turning, mirror.sighted, mirror.sighted_at = source, mirror.rebuilding, [], None
+        mirror.source, mirror.turning, mirror.known_ends, mirror.known_ends_at = (
+            source,
+            mirror.rebuilding,
+            [],
+            None,
+        )
         mirror.topic_settings, mirror.comparison, mirror.gaps = needed.active, {}, []
         mirror.compared_at = timezone.now()  # a running comparison is about the old records
         mirror.save(
             update_fields=[
-                *("source", "turning", "sighted", "sighted_at"),
+                *("source", "turning", "known_ends", "known_ends_at"),
                 *("topic_settings", "comparison", "compared_at", "gaps"),
             ]
         )
-        save_anchors(mirror, {p: OffsetSync(starts[p], 0) for p in partitions})
+        save_offset_syncs(mirror, {p: OffsetSync(starts[p], 0) for p in partitions})
     start(mirror, source, None, fence)
     _await_running(mirror)
     if mirror.rebuilding:
@@ -238,15 +256,15 @@ def _refuse_originals(mirror: Mirror, written: Mapping[Partition, int] | None) -
     here, there = cluster_client(mirror.source), cluster_client(mirror.target)
     known = _partitions_known(there, mirror.topics)
     starts, ends = there.start_offsets(known), there.end_offsets(known)
-    source_ends, anchors = here.end_offsets(_partitions_known(here, mirror.topics)), anchors_of(mirror)
+    source_ends, syncs = here.end_offsets(_partitions_known(here, mirror.topics)), offset_syncs_of(mirror)
     for partition, end in sorted(ends.items()):
         if starts[partition] == end:
             continue
-        anchor, copies = anchors.get(partition), 0
-        if anchor is not None:
-            copies = ending_at(anchor, source_ends.get(partition, 0)).target
+        sync, copies = syncs.get(partition), 0
+        if sync is not None:
+            copies = ending_at(sync, source_ends.get(partition, 0)).target
             if written is not None:
-                copies = min(copies, written_up_to(anchor, written.get(partition)))
+                copies = min(copies, written_up_to(sync, written.get(partition)))
         if end > copies:
             raise NotCopies(
                 f"{partition} on cluster {there.name} ends at {end}, and is known to hold copies up to "
@@ -276,7 +294,12 @@ def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo
     for topic in sorted(topics):
         if -1 in found[topic].leaders:
             raise KafkaError(
-                f"Cluster {client.name} has no leader for {topic}-{found[topic].leaders.index(-1)}."
+                say(
+                    "Cluster %(cluster)s has no leader for %(topic)s-%(index)s.",
+                    cluster=client.name,
+                    topic=topic,
+                    index=found[topic].leaders.index(-1),
+                )
             )
     return {topic: found[topic] for topic in sorted(topics)}
 
@@ -290,8 +313,11 @@ def _await_running(mirror: Mirror) -> None:
             return
         if time.monotonic() > deadline:
             raise MirrorError(
-                f"Mirror {mirror.name} does not run {settings.SWITCH_REVERSE_SECONDS:.0f} s after its start: "
-                "look at its connector."
+                say(
+                    "Mirror %(mirror)s does not run %(seconds)s s after its start: look at its connector.",
+                    mirror=mirror.name,
+                    seconds=f"{settings.SWITCH_REVERSE_SECONDS:.0f}",
+                )
             )
         time.sleep(POLL_SECONDS)
 
@@ -303,8 +329,13 @@ def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
     while left := sorted(set(client.topics()) & set(topics)):
         if time.monotonic() > deadline:
             raise MirrorError(
-                f"Topic {left[0]} on cluster {client.name} is not gone after {settings.MIRROR_DELETE_SECONDS:.0f} s. "
-                "Does delete.topic.enable stand against it?"
+                say(
+                    "Topic %(topic)s on cluster %(cluster)s is not gone after %(seconds)s s. Does "
+                    "delete.topic.enable prevent it?",
+                    topic=left[0],
+                    cluster=client.name,
+                    seconds=f"{settings.MIRROR_DELETE_SECONDS:.0f}",
+                )
             )
         time.sleep(POLL_SECONDS)
 
@@ -317,7 +348,13 @@ def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, M
     while missing := set(topics) - set(client.topics()):
         client.create_topics({name: topics[name] for name in missing})
         if time.monotonic() > deadline:
-            raise MirrorError(f"Topic {min(missing)} could not be made again on cluster {client.name}.")
+            raise MirrorError(
+                say(
+                    "Topic %(topic)s could not be made again on cluster %(cluster)s.",
+                    topic=min(missing),
+                    cluster=client.name,
+                )
+            )
         time.sleep(POLL_SECONDS)
 
 

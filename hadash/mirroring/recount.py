@@ -17,12 +17,12 @@ from hadash.mirroring.offsets import OffsetSync
 PROOF = 16
 
 
-def recount(source: Sequence[Record], target: Sequence[Record], anchor: OffsetSync) -> OffsetSync | None:
+def recount(source: Sequence[Record], target: Sequence[Record], sync: OffsetSync) -> OffsetSync | None:
     """Return the point after the target's last record, on both sides.
 
     :param source: the last records of a partition, in order; the mirror may not have copied all of them yet.
     :param target: the mirror's last records, in order, back to before the first surplus one.
-    :param anchor: a point at which both sides corresponded before.
+    :param sync: a point at which both sides corresponded before.
     :return: ``None`` when it cannot be proved: the records do not go back far enough, are not distinguishable,
         or some of the target's are not copies.
     """
@@ -40,7 +40,7 @@ def recount(source: Sequence[Record], target: Sequence[Record], anchor: OffsetSy
         span = range(last, last - PROOF, -1)
         return all(o in theirs and ours.get(o - distance) == theirs[o] for o in span)
 
-    before = anchor.target - anchor.source
+    before = sync.target - sync.source
     candidates = [end - 1 - offset for offset in where.get(target[-1].checksum, ())]
     found = [distance for distance in candidates if distance > before and agree(distance, end - 1)]
     if len(found) != 1:

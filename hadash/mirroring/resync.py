@@ -3,7 +3,7 @@ wrong.
 
 If the mirror holds more than its source, it may have copied records twice (``recount.py``). If it holds fewer
 although nothing is left to copy, offsets of the source have no copy (``gaps.py``). Reading the last records of
-both sides proves either, and gives new anchors; cases that cannot be proved need an administrator.
+both sides proves either, and gives new offset syncs; cases that cannot be proved need an administrator.
 """
 
 from __future__ import annotations
@@ -49,24 +49,23 @@ Points = dict[Partition, OffsetSync]
 _looked_far: dict[int, float] = {}
 
 
-def after_copies(mirror: Mirror, anchors: Mapping[Partition, OffsetSync]) -> Points:
-    """Return new anchors of the partitions for which it is proved that the mirror has only copied records
+def after_copies(mirror: Mirror, syncs: Mapping[Partition, OffsetSync]) -> Points:
+    """Return new offset syncs of the partitions for which it is proved that the mirror has only copied records
     twice, because its Connect worker died.
 
     The copies stay in the target: a client that reads it from its beginning reads them twice. Offsets of groups
     are still translated exactly, because a switch compares the records there (see ``translate``).
 
-    :param anchors: the anchors of partitions whose target holds more than the source.
+    :param syncs: the offset syncs of partitions whose target holds more than the source.
     """
-    found = _recounted(mirror, anchors, RECOUNT_RECORDS, TAIL_SECONDS)
-    left = {p: known for p, known in anchors.items() if p not in found}
+    found = _recounted(mirror, syncs, RECOUNT_RECORDS, TAIL_SECONDS)
+    left = {p: known for p, known in syncs.items() if p not in found}
     if left and _may_look_far(mirror):
         found |= _recounted(mirror, left, RECOUNT_FAR_RECORDS, RECOUNT_FAR_SECONDS)
     twice = {
-        p: (point.target - point.source) - (anchors[p].target - anchors[p].source)
-        for p, point in found.items()
+        p: (point.target - point.source) - (syncs[p].target - syncs[p].source) for p, point in found.items()
     }
-    kept = _keep(mirror, anchors, found, repeated=twice)
+    kept = _keep(mirror, syncs, found, repeated=twice)
     for p in kept:
         log.warning(
             "Mirror %s has copied %d records of %s twice; it is counted again from there on.",
@@ -78,12 +77,12 @@ def after_copies(mirror: Mirror, anchors: Mapping[Partition, OffsetSync]) -> Poi
 
 
 def after_gaps(
-    mirror: Mirror, anchors: Mapping[Partition, OffsetSync], copied: Mapping[Partition, int]
+    mirror: Mirror, syncs: Mapping[Partition, OffsetSync], copied: Mapping[Partition, int]
 ) -> Points:
-    """Return new anchors of the partitions for which it is proved that offsets of the source have no copy.
+    """Return new offset syncs of the partitions for which it is proved that offsets of the source have no copy.
     Their gaps are logged, and kept on the mirror.
 
-    :param anchors: the anchors of partitions that seem to lag.
+    :param syncs: the offset syncs of partitions that seem to lag.
     :param copied: the last record of each that was copied, as Connect reports it.
     """
     found: dict[Partition, Gap] = {}
@@ -95,7 +94,7 @@ def after_gaps(
         # A loss is counted exactly only if all records that the source still holds were read.
         left = {
             p: known
-            for p, known in anchors.items()
+            for p, known in syncs.items()
             if p not in found or (found[p].lost and found[p].resumes_at is None)
         }
         if not left or (count == RECOUNT_FAR_RECORDS and not _may_look_far(mirror)):
@@ -112,7 +111,7 @@ def after_gaps(
     known_gaps = mirror.gaps
     entries = {p: _entry(p, gap) for p, gap in sorted(found.items())}
     points = {p: gap.point for p, gap in found.items()}
-    kept = _keep(mirror, anchors, points, entries)
+    kept = _keep(mirror, syncs, points, entries)
     for p, entry in entries.items():
         if p not in kept:
             continue
@@ -130,14 +129,14 @@ def _keep(
     entries: Mapping[Partition, Mapping[str, Any]] | None = None,
     repeated: Mapping[Partition, int] | None = None,
 ) -> Points:
-    """Save new anchors and gaps, unless a switch has begun to turn the mirror round, which sets its own
-    anchors. An anchor that another look has changed meanwhile is not written: counting from the old one would
+    """Save new offset syncs and gaps, unless a switch has begun to turn the mirror round, which sets its own
+    offset syncs. An offset sync that another look has changed meanwhile is not written: counting from the old one would
     count twice.
 
-    :param known: the anchors that were counted from.
+    :param known: the offset syncs that were counted from.
     :param entries: the entry of each partition's gap.
-    :param repeated: how many records of a partition the target holds twice before its new anchor.
-    :return: the anchors that were saved.
+    :param repeated: how many records of a partition the target holds twice before its new offset sync.
+    :return: the offset syncs that were saved.
     """
     twice = repeated or {}
     with transaction.atomic():
@@ -154,8 +153,8 @@ def _keep(
 
 
 def _move(mirror: Mirror, p: Partition, known: OffsetSync, point: OffsetSync, twice: int) -> bool:
-    """Change an anchor from ``known`` to ``point``; return whether it still was ``known``."""
-    there = mirror.anchors.filter(
+    """Change an offset sync from ``known`` to ``point``; return whether it still was ``known``."""
+    there = mirror.syncs.filter(
         topic=p.topic, partition=p.partition, source_offset=known.source, target_offset=known.target
     )
     return bool(
@@ -188,22 +187,22 @@ def _last_records(
     return {p: (sides[1][p], sides[0][p]) for p in wanted}
 
 
-def _recounted(mirror: Mirror, anchors: Mapping[Partition, OffsetSync], count: int, seconds: float) -> Points:
+def _recounted(mirror: Mirror, syncs: Mapping[Partition, OffsetSync], count: int, seconds: float) -> Points:
     """Return the new points of partitions, where the last ``count`` records of both sides prove them."""
-    read = _last_records(mirror, anchors, count, seconds)
-    points = {p: recount(read[p][0].records, read[p][1].records, known) for p, known in anchors.items()}
+    read = _last_records(mirror, syncs, count, seconds)
+    points = {p: recount(read[p][0].records, read[p][1].records, known) for p, known in syncs.items()}
     return {p: point for p, point in points.items() if point is not None}
 
 
 def _gaps(
     mirror: Mirror,
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
     copied: Mapping[Partition, int],
     count: int,
     seconds: float,
 ) -> dict[Partition, Gap]:
-    read = _last_records(mirror, anchors, count, seconds)
-    gaps = {p: find_gap(*read[p], known, copied.get(p)) for p, known in anchors.items()}
+    read = _last_records(mirror, syncs, count, seconds)
+    gaps = {p: find_gap(*read[p], known, copied.get(p)) for p, known in syncs.items()}
     return {p: gap for p, gap in gaps.items() if gap is not None}
 
 

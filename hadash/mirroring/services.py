@@ -19,11 +19,12 @@ from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring.connector import Endpoint, connector_config, connector_name
 from hadash.mirroring.limits import Limits
-from hadash.mirroring.models import Anchor, Mirror
+from hadash.mirroring.models import Mirror, MirrorOffsetSync
 from hadash.mirroring.offsets import OffsetSync, never_back, resume_after
 from hadash.mirroring.standby import deny_writes
 from hadash.mirroring.standby_topics import Needs, make_active, make_standby, needs
 from hadash.mirroring.topic_settings import new_configs
+from hadash.sentences import Explained, say
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +35,8 @@ POLL_SECONDS = 0.1
 CONNECT_ORDERS = 32
 
 
-class MirrorError(Exception):
-    """An operation on a mirror failed. The message is for users."""
+class MirrorError(Explained):
+    """An operation on a mirror failed. Its sentence is for users."""
 
 
 @lru_cache(maxsize=4)
@@ -57,7 +58,11 @@ def partitions_of(client: ClusterClient, topics: Iterable[str]) -> list[Partitio
     found = client.topics(topics)
     for topic in topics:
         if topic not in found:
-            raise MirrorError(f"Topic {topic} does not exist on cluster {client.name}.")
+            raise MirrorError(
+                say(
+                    "Topic %(topic)s does not exist on cluster %(cluster)s.", topic=topic, cluster=client.name
+                )
+            )
     return _partitions(found)
 
 
@@ -67,17 +72,17 @@ def _partitions(topics: Mapping[str, TopicInfo]) -> list[Partition]:
     ]
 
 
-def anchors_of(mirror: Mirror) -> dict[Partition, OffsetSync]:
-    return _points(mirror.anchors.all())
+def offset_syncs_of(mirror: Mirror) -> dict[Partition, OffsetSync]:
+    return _points(mirror.syncs.all())
 
 
-def anchors_of_topics(mirrors: Iterable[Mirror], topics: Iterable[str]) -> dict[Partition, OffsetSync]:
-    """Return the anchors of these Topics with one query, because clients wait for it."""
-    return _points(Anchor.objects.filter(mirror__in=mirrors, topic__in=topics))
+def offset_syncs_of_topics(mirrors: Iterable[Mirror], topics: Iterable[str]) -> dict[Partition, OffsetSync]:
+    """Return the offset syncs of these Topics with one query, because clients wait for it."""
+    return _points(MirrorOffsetSync.objects.filter(mirror__in=mirrors, topic__in=topics))
 
 
-def _points(anchors: QuerySet[Anchor]) -> dict[Partition, OffsetSync]:
-    rows = anchors.values_list("topic", "partition", "source_offset", "target_offset")
+def _points(syncs: QuerySet[MirrorOffsetSync]) -> dict[Partition, OffsetSync]:
+    rows = syncs.values_list("topic", "partition", "source_offset", "target_offset")
     return {Partition(topic, index): OffsetSync(source, target) for topic, index, source, target in rows}
 
 
@@ -122,7 +127,12 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     if held is not None:
         if held.topics != wanted or held.source != source or held.turning:
             raise MirrorError(
-                f"Mirror {name} exists already: from {held.source} with {', '.join(held.topics)}."
+                say(
+                    "Mirror %(name)s exists already: from %(source)s with %(topics)s.",
+                    name=name,
+                    source=held.source,
+                    topics=", ".join(held.topics),
+                )
             )
         make_standby(target, needs(source, target, wanted).standby)
         deny_writes(pair, target, wanted)
@@ -132,13 +142,20 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     for mirror in Mirror.objects.filter(pair=pair):
         both = set(mirror.topics) & set(wanted)
         if both:
-            raise MirrorError(f"Topic {min(both)} is mirrored already, by {mirror.name}.")
+            raise MirrorError(
+                say(
+                    "Topic %(topic)s is mirrored already, by %(mirror)s.", topic=min(both), mirror=mirror.name
+                )
+            )
     partitions = partitions_of(here, wanted)
     configs = here.topic_configs(wanted)
     for topic, config in configs.items():
         if "compact" in config.get("cleanup.policy", ""):
             raise MirrorError(
-                f"Topic {topic} is compacted: its offsets have holes, so they cannot be translated exactly."
+                say(
+                    "Topic %(topic)s is compacted: its offsets have holes, so they cannot be translated exactly.",
+                    topic=topic,
+                )
             )
     needed = needs(source, target, wanted)
     there.create_topics(new_topics(here.topics(wanted), configs, needed, len(there.brokers())))
@@ -146,22 +163,32 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     uneven = min(ends.keys() ^ set(partitions), default=None)
     if uneven is not None:
         raise MirrorError(
-            f"Topic {uneven.topic} has other partitions on cluster {target.name} than on {source.name}: "
-            f"only one of them has {uneven}. "
-            "Delete the Topic there, or give both as many."
+            say(
+                "Topic %(topic)s has other partitions on cluster %(target)s than on %(source)s: only one of them has "
+                "%(partition)s. Delete the Topic there, or give both as many.",
+                topic=uneven.topic,
+                target=target.name,
+                source=source.name,
+                partition=uneven,
+            )
         )
     starts = here.start_offsets(partitions)
     for partition, end in ends.items():
         if end != 0:
             raise MirrorError(
-                f"{partition} on cluster {target.name} is not empty ({end} records were written to it). "
-                "Delete the Topic there, or mirror it under another name."
+                say(
+                    "%(partition)s on cluster %(target)s is not empty (%(count)s records were written to it). Delete "
+                    "the Topic there, or mirror it under another name.",
+                    partition=partition,
+                    target=target.name,
+                    count=end,
+                )
             )
     with transaction.atomic():
         mirror = Mirror.objects.create(
             pair=pair, name=name, topics=wanted, source=source, topic_settings=needed.active
         )
-        save_anchors(mirror, {p: OffsetSync(starts[p], ends[p]) for p in partitions})
+        save_offset_syncs(mirror, {p: OffsetSync(starts[p], ends[p]) for p in partitions})
     make_standby(target, needed.standby)  # also for Topics that existed
     deny_writes(pair, target, wanted)
     start(mirror, source)
@@ -202,12 +229,18 @@ def await_topics(client: ClusterClient, topics: list[str]) -> dict[Partition, in
             except KafkaError as error:
                 log.info("not all brokers know the new Topics yet: %s", error)
         if time.monotonic() > deadline:
-            raise MirrorError(f"The Topics on cluster {client.name} have no leaders after {seconds:.0f} s.")
+            raise MirrorError(
+                say(
+                    "The Topics on cluster %(cluster)s have no leaders after %(seconds)s s.",
+                    cluster=client.name,
+                    seconds=f"{seconds:.0f}",
+                )
+            )
         time.sleep(POLL_SECONDS)
 
 
-def save_anchors(mirror: Mirror, points: Mapping[Partition, OffsetSync]) -> None:
-    """Save the anchors of a new mirror, or of one that is turned round. The numbers of records that each side
+def save_offset_syncs(mirror: Mirror, points: Mapping[Partition, OffsetSync]) -> None:
+    """Save the offset syncs of a new mirror, or of one that is turned round. The numbers of records that each side
     holds twice are kept, and swapped.
     """
     repeated = {
@@ -215,19 +248,21 @@ def save_anchors(mirror: Mirror, points: Mapping[Partition, OffsetSync]) -> None
             "source_repeated": a.target_repeated,
             "target_repeated": a.source_repeated,
         }
-        for a in mirror.anchors.all()
+        for a in mirror.syncs.all()
     }
-    mirror.anchors.all().delete()
-    Anchor.objects.bulk_create(anchor(mirror, p, point, **repeated.get(p, {})) for p, point in points.items())
+    mirror.syncs.all().delete()
+    MirrorOffsetSync.objects.bulk_create(
+        sync(mirror, p, point, **repeated.get(p, {})) for p, point in points.items()
+    )
 
 
 def repeated_in(mirror: Mirror) -> dict[Partition, int]:
-    """Return how many records the target of a mirror is known to hold twice before its anchors, by partition."""
-    return {Partition(a.topic, a.partition): a.target_repeated for a in mirror.anchors.all()}
+    """Return how many records the target of a mirror is known to hold twice before its offset syncs, by partition."""
+    return {Partition(a.topic, a.partition): a.target_repeated for a in mirror.syncs.all()}
 
 
-def anchor(mirror: Mirror, partition: Partition, point: OffsetSync, **repeated: int) -> Anchor:
-    return Anchor(
+def sync(mirror: Mirror, partition: Partition, point: OffsetSync, **repeated: int) -> MirrorOffsetSync:
+    return MirrorOffsetSync(
         **repeated,
         mirror=mirror,
         topic=partition.topic,
@@ -278,7 +313,11 @@ def start(
     opposite = connect.status(connector_of(mirror, target))
     if opposite is not None and not opposite.stopped:
         raise MirrorError(
-            f"Mirror {mirror.name} still copies from {target.name}: both ways at once is a loop."
+            say(
+                "Mirror %(mirror)s still copies from %(target)s: both ways at once is a loop.",
+                mirror=mirror.name,
+                target=target.name,
+            )
         )
     fence()
     connect.resume(name)
@@ -295,7 +334,13 @@ def await_stopped(name: str, seconds: float = 30.0) -> None:
         if status is not None and status.stopped:
             return
         if time.monotonic() > deadline:
-            raise MirrorError(f"Connector {name} has not stopped after {seconds:.0f} s.")
+            raise MirrorError(
+                say(
+                    "Connector %(name)s has not stopped after %(seconds)s s.",
+                    name=name,
+                    seconds=f"{seconds:.0f}",
+                )
+            )
         time.sleep(POLL_SECONDS)
 
 
@@ -336,9 +381,9 @@ def turn_on_record(mirror: Mirror, ends: Mapping[Partition, OffsetSync]) -> None
     """
     with transaction.atomic():
         mirror.source, mirror.turning = mirror.pair.other(mirror.source), True
-        mirror.sighted, mirror.sighted_at = [], None
-        mirror.save(update_fields=["source", "turning", "sighted", "sighted_at"])
-        save_anchors(mirror, {p: OffsetSync(point.target, point.source) for p, point in ends.items()})
+        mirror.known_ends, mirror.known_ends_at = [], None
+        mirror.save(update_fields=["source", "turning", "known_ends", "known_ends_at"])
+        save_offset_syncs(mirror, {p: OffsetSync(point.target, point.source) for p, point in ends.items()})
 
 
 def hold(mirrors: Sequence[Mirror], active: Cluster, fence: Fence = nobody_else) -> None:
@@ -422,7 +467,7 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, OffsetSync], fence: Fence =
         fence()
         mirror.source, mirror.turning = new_source, False
         mirror.save(update_fields=["source", "turning"])
-        save_anchors(mirror, {p: OffsetSync(point.target, point.source) for p, point in ends.items()})
+        save_offset_syncs(mirror, {p: OffsetSync(point.target, point.source) for p, point in ends.items()})
 
 
 def _change_roles(mirror: Mirror, active: Cluster) -> None:

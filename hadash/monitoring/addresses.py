@@ -31,7 +31,7 @@ _PROBES = (
 )
 
 _NOT_FOR_STRANGERS = (
-    "Metrics are for whoever sends HADASH_METRICS_TOKEN (Authorization: Bearer …) or comes from "
+    "Metrics are for those who send HADASH_METRICS_TOKEN (Authorization: Bearer …) or come from "
     "HADASH_METRICS_NETWORKS.\n"
 )
 

@@ -5,13 +5,12 @@ that are about to expire, and slow switches.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
 from django.urls import reverse
 
 from hadash.governance import selectors
@@ -91,24 +90,37 @@ def keep(name: str, seen: dict[str, Seen], now: datetime) -> int:
     :param name: the prefix of their keys.
     """
     hold = timedelta(seconds=settings.NOTICE_HOLD_SECONDS)
-    known = Incident.objects.filter(key__startswith=f"{name}:")
-    over = known.exclude(key__in=list(seen))
-    over.filter(over_since=None).update(over_since=now)
-    # (An incident that was not announced yet is deleted: its time starts again if it comes back.)
-    over.filter(Q(over_since__lte=now - hold) | Q(is_told=False)).delete()
-    known.filter(key__in=list(seen)).update(over_since=None)
+    known = {incident.key: incident for incident in Incident.objects.filter(key__startswith=f"{name}:")}
+    _end([incident for incident in known.values() if incident.key not in seen], now, hold)
+    back = [
+        incident.pk for incident in known.values() if incident.key in seen and incident.over_since is not None
+    ]
+    Incident.objects.filter(pk__in=back).update(over_since=None)
+    begun = [
+        Incident(key=each.key, since=now) for each in seen.values() if each.sentence and each.key not in known
+    ]
+    known |= {incident.key: incident for incident in Incident.objects.bulk_create(begun)}
+    lasting = [
+        (known[each.key], each, each.sentence)
+        for each in seen.values()
+        if each.sentence is not None and not known[each.key].is_told and now - known[each.key].since >= hold
+    ]
     announced = 0
-    for each in seen.values():
-        if each.sentence is None:
-            continue
-        incident, _is_new = Incident.objects.get_or_create(key=each.key, defaults={"since": now})
-        lasted = (now - incident.since).total_seconds()
-        if incident.is_told or lasted < settings.NOTICE_HOLD_SECONDS:
-            continue
+    for incident, each, sentence in lasting:
         key = f"{each.key}:{incident.since:%Y%m%d%H%M%S}"
-        announced += announce(each.kind, key, each.sentence, each.path, each.pair)
+        announced += announce(each.kind, key, sentence, each.path, each.pair)
         Incident.objects.filter(pk=incident.pk).update(is_told=True)
     return announced
+
+
+def _end(over: Sequence[Incident], now: datetime, hold: timedelta) -> None:
+    """Note that incidents are not seen any more, and forget those that have not been for long enough.
+
+    One that was not announced yet is forgotten at once: its time starts again if it comes back.
+    """
+    forgotten = [one.pk for one in over if not one.is_told or (one.over_since or now) <= now - hold]
+    Incident.objects.filter(pk__in=forgotten).delete()
+    Incident.objects.filter(pk__in=[one.pk for one in over], over_since=None).update(over_since=now)
 
 
 def _mirrors() -> Iterable[Seen]:

@@ -292,7 +292,7 @@ def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = N
     with transaction.atomic():
         found = Delivery.objects.filter(pk=delivery.pk, state__in=MACHINE.allowing(Event.SEND_AGAIN))
         moved = found.update(
-            state=State.QUEUED,
+            state=MACHINE.after(State.FAILED, Event.SEND_AGAIN),
             wanted_at=now,
             due_at=now,
             tries=0,

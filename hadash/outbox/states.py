@@ -93,7 +93,7 @@ MOVES: dict[State, dict[Event, State]] = {
     State.CANCELLED: {},
 }
 
-MACHINE = Machine("A delivery", MOVES)
+MACHINE = Machine("A delivery", MOVES, {State.QUEUED})
 #: The states that a sender claims from.
 DUE = MACHINE.allowing(Event.CLAIM)
 #: The states that do not change automatically.

@@ -6,7 +6,7 @@ state "waiting". A lock in the database marks it as claimed; the lock ends with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import psycopg
@@ -35,13 +35,20 @@ def claimed(database: str, number: int) -> Iterator[bool]:
                 holder.execute("SELECT pg_advisory_unlock(%s, %s)", [_RUNS, number])
 
 
-def is_claimed(number: int) -> bool:
-    """Return whether a worker has claimed a run."""
+def claimed_of(numbers: Collection[int]) -> set[int]:
+    """Return which of these runs workers have claimed. One query; none when there is nothing to ask."""
+    if not numbers:
+        return set()
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid "
-            "= %s AND objsubid = 2"
-            " AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
-            [_RUNS, number],
+            "SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2"
+            " AND objid::bigint = ANY(%s) AND granted"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            [_RUNS, list(numbers)],
         )
-        return bool(cursor.fetchone()[0])
+        return {number for (number,) in cursor.fetchall()}
+
+
+def is_claimed(number: int) -> bool:
+    """Return whether a worker has claimed a run."""
+    return number in claimed_of([number])

@@ -1,7 +1,7 @@
 """Runs one run of one job: in this process, or in a Spark process (:mod:`hadash.pipeline.applications`).
 
 Even if the worker dies, the run ends: Spark's process ends with its standard input, the lock of the job ends
-with its connection to the database, and :func:`settle_dead` marks a run without the lock as failed.
+with its connection to the database, and :func:`fail_dead` marks a run without the lock as failed.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def kept() -> Kept:
     return Kept(settings.PIPELINE_KEEP, settings.PIPELINE_KEEP_DAYS)
 
 
-def settle_dead(job: str) -> int:
+def fail_dead(job: str) -> int:
     """Mark runs of a job whose process has died as failed; return how many."""
-    return runs.settle_dead(conninfo(), job)
+    return runs.fail_dead(conninfo(), job)
 
 
 def carry_out(number: int) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -75,34 +75,39 @@ def known() -> dict[Job, Schedule]:
 
 
 def overview() -> list[Scheduled]:
-    """Return all jobs of this installation, in the order of :data:`hadash.pipeline.jobs.JOBS`."""
+    """Return all jobs of this installation, in the order of :data:`hadash.pipeline.jobs.JOBS`.
+
+    Three queries at most.
+    """
     schedules = known()
-    under_way = _under_way()
-    ended = _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
-    published = _newest(Q(state=Run.State.PUBLISHED))
-    return [
-        Scheduled(
-            about,
-            schedules[job],
-            _next_at(schedules[job]),
-            under_way.get(job),
-            ended.get(job),
-            published.get(job),
-            alarm_of(under_way.get(job), ended.get(job), _overdue(schedules[job], published.get(job))),
-        )
-        for job, about in offered().items()
-    ]
+    newest = _newest_by_state()
+    claimed = claims.claimed_of({run.pk for run in newest.values() if _waits_too_long(run)})
+    found = []
+    for job, about in offered().items():
+        schedule = schedules[job]
+        under_way = newest.get((job, Run.State.RUNNING)) or newest.get((job, Run.State.WAITING))
+        published = newest.get((job, Run.State.PUBLISHED))
+        ended = _later(published, newest.get((job, Run.State.FAILED)))
+        alarm = alarm_of(under_way, ended, _overdue(schedule, published), claimed)
+        found.append(Scheduled(about, schedule, _next_at(schedule), under_way, ended, published, alarm))
+    return found
 
 
-def _under_way() -> dict[str, Run]:
-    """Return, by job, the run that runs, or the one that waits."""
-    return {run.job: run for run in Run.objects.filter(state__in=UNDER_WAY).order_by("-state", "pk")}
+def _newest_by_state() -> dict[tuple[str, str], Run]:
+    """Return, by job and state, the run that ended last; of runs that have not ended there is one in each state."""
+    found = Run.objects.order_by("job", "state", "-ended_at", "-pk").distinct("job", "state")
+    return {(run.job, run.state): run for run in found}
 
 
-def _newest(which: Q) -> dict[str, Run]:
-    """Return, by job, the run that ended last."""
-    found = Run.objects.filter(which).order_by("job", "-ended_at", "-pk").distinct("job")
-    return {run.job: run for run in found}
+def _later(one: Run | None, other: Run | None) -> Run | None:
+    """Return which of two ended runs ended later."""
+    ended = [run for run in (one, other) if run is not None]
+    return max(ended, key=lambda run: (run.ended_at or run.due_at, run.pk), default=None)
+
+
+def _waits_too_long(run: Run) -> bool:
+    late = timezone.now() - run.due_at
+    return run.state == Run.State.WAITING and late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS)
 
 
 def _next_at(schedule: Schedule) -> datetime | None:
@@ -119,11 +124,15 @@ def _overdue(schedule: Schedule, published: Run | None) -> timedelta | None:
     return late if late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS) else None
 
 
-def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None = None) -> Sentence | None:
+def alarm_of(
+    under_way: Run | None, ended: Run | None, overdue: timedelta | None, claimed: Container[int]
+) -> Sentence | None:
     """Return what is wrong with a job; ``None`` when nothing is: it has failed and is not tried again, no
     worker takes it, it does not end, or beat does not create runs.
 
     Readers see the last published run then.
+
+    :param claimed: the runs that workers have claimed.
     """
     if under_way is not None and under_way.state == Run.State.RUNNING and under_way.began_at is not None:
         longest = timedelta(seconds=settings.PIPELINE_JOB_SECONDS)
@@ -133,18 +142,17 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
                 "queue pipeline.",
                 minutes=int((timezone.now() - under_way.began_at).total_seconds() // 60),
             )
-    if under_way is not None and under_way.state == Run.State.WAITING:
-        late = timezone.now() - under_way.due_at
-        if late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS):
-            if claims.is_claimed(under_way.pk):
-                return say(
-                    "Spark has not started for %(minutes)s minutes. The log of the worker says what it waits for.",
-                    minutes=int(late.total_seconds() // 60),
-                )
+    if under_way is not None and _waits_too_long(under_way):
+        minutes = int((timezone.now() - under_way.due_at).total_seconds() // 60)
+        if under_way.pk in claimed:
             return say(
-                "No worker has begun it for %(minutes)s minutes. Does one run for the queue pipeline?",
-                minutes=int(late.total_seconds() // 60),
+                "Spark has not started for %(minutes)s minutes. The log of the worker says what it waits for.",
+                minutes=minutes,
             )
+        return say(
+            "No worker has begun it for %(minutes)s minutes. Does one run for the queue pipeline?",
+            minutes=minutes,
+        )
     if ended is not None and ended.state == Run.State.FAILED and under_way is None:
         return say("It has failed: %(fault)s", fault=ended.fault)
     if overdue is not None and under_way is None:
@@ -156,17 +164,14 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
     return None
 
 
-def alarms() -> int:
-    """Return the number of jobs with an alarm. Four queries."""
+def alarms(jobs: Iterable[Scheduled] | None = None) -> int:
+    """Return the number of jobs with an alarm; 0 without a lake, because no job runs then.
+
+    :param jobs: all jobs, if they have been read already.
+    """
     if not settings.LAKE:
         return 0
-    under_way = _under_way()
-    ended = _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
-    published = _newest(Q(state=Run.State.PUBLISHED))
-    return sum(
-        alarm_of(under_way.get(job), ended.get(job), _overdue(schedule, published.get(job))) is not None
-        for job, schedule in known().items()
-    )
+    return sum(job.alarm is not None for job in (overview() if jobs is None else jobs))
 
 
 # -- actions of users ----------------------------------------------------------------------------------------------
@@ -243,13 +248,13 @@ def _check_offered(job: Job) -> None:
 
 
 def look(hand_over: HandOver) -> None:
-    """Create runs that are due, settle dead ones, and hand waiting runs to workers. Called every few seconds,
+    """Create runs that are due, mark dead ones as failed, and hand waiting runs to workers. Called every few seconds,
     by one process at a time.
     """
     if not settings.LAKE:
         return
     for run in Run.objects.filter(state=Run.State.RUNNING):
-        if running.settle_dead(run.job):
+        if running.fail_dead(run.job):
             log.error("run %d of %s has died", run.pk, run.job)
             try_again(run)
     now = timezone.now()

@@ -6,18 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from hadash.bindings.model import BindingState, GatewayMember
 from hadash.governance.catalogue import Severity
 from hadash.governance.models import Finding, Run
-from hadash.inventory import differences, workers
+from hadash.inventory import differences, looks, workers
 from hadash.inventory.models import Cluster, Worker
 from hadash.mirroring.models import Mirror
 from hadash.presentation.labels import SEVERITY_WORDS
@@ -25,9 +24,6 @@ from hadash.shown import Look, Shown
 from hadash.stateful import Stateful
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import StageRecord, Switch
-
-#: Looks that may be missed before the last one no longer counts and the state is unknown.
-_LOOKS_MISSED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +33,16 @@ class State:
     look: str
     icon: str
     word: str
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether all is well. (What is unknown is not.)"""
+        return self.look == Look.FINE
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all is well; ``None`` when that is unknown."""
+        return None if self.look == Look.UNKNOWN else self.is_fine
 
 
 #: The words have their own context: "running" of a switch and of a mirror are two words in Chinese.
@@ -113,18 +119,9 @@ def of_result(result: str, over: bool = False) -> State:
     return of(StageRecord.SHOWN[StageRecord.Result(result)])
 
 
-def _limit(every: float) -> timedelta:
-    """Return how long a look counts. :param every: seconds between two looks."""
-    return timedelta(seconds=max(10.0, _LOOKS_MISSED * every))
-
-
-def _old(looked_at: datetime | None, every: float) -> bool:
-    return looked_at is None or timezone.now() - looked_at > _limit(every)
-
-
 def mirrors_seen_since() -> datetime:
     """Return the time since which a look at a mirror counts; the state of others is unknown."""
-    return timezone.now() - _limit(settings.LAG_SAMPLE_SECONDS)
+    return looks.seen_since(settings.LAG_SAMPLE_SECONDS)
 
 
 def mirror_holds(state: str, is_seen: bool) -> bool | None:
@@ -140,7 +137,7 @@ def of_mirror(mirror: Mirror) -> State:
     """Return the badge of a mirror: unknown when the last look was too long ago, whatever it found."""
     if mirror.looked_at is None:
         return State("unknown", "unknown", _("not looked at yet"))
-    if _old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
+    if looks.is_old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
         return State("unknown", "unknown", _("not looked at lately"))
     return of(MIRRORS[mirror.state])
 
@@ -162,7 +159,7 @@ def of_cluster(cluster: Cluster) -> State:
         return State("unknown", "unknown", _("generated"))
     if cluster.looked_at is None:
         return State("unknown", "unknown", _("not looked at yet"))
-    if _old(cluster.looked_at, settings.CLUSTER_LOOK_SECONDS):
+    if looks.is_old(cluster.looked_at, settings.CLUSTER_LOOK_SECONDS):
         return State("unknown", "unknown", _("not looked at lately"))
     if cluster.fault:
         return State("bad", "bad", _("does not answer"))

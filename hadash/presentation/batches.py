@@ -14,7 +14,7 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
+from hadash.accounts.roles import DECIDE, OPERATE, on_pairs
 from hadash.presentation import badges
 from hadash.presentation.badges import State
 from hadash.switching.batches.plans import LEFT_OUT
@@ -27,7 +27,7 @@ TOLD = (ItemStatus.DONE, ItemStatus.RUNNING, ItemStatus.FAILED, ItemStatus.DROPP
 
 def batches(user: Any) -> QuerySet[Batch]:
     """Return the batches that ``user`` may see, with all relations that a line about a batch shows."""
-    visible = Batch.objects.filter(pair__in=pairs_where(user))
+    visible = Batch.objects.filter(on_pairs(user))
     return visible.select_related("source", "target", "pair", "requested_by", "decided_by")
 
 
@@ -36,8 +36,7 @@ def waiting_for(user: User) -> QuerySet[Batch]:
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=BatchApproval.objects.filter(user=user).values("batch"))
     return batches(user).filter(
-        undecided & Q(pair__in=pairs_where(user, DECIDE))
-        | Q(status=Status.STOPPED.value) & Q(pair__in=pairs_where(user, OPERATE))
+        undecided & on_pairs(user, DECIDE) | Q(status=Status.STOPPED.value) & on_pairs(user, OPERATE)
     )
 
 

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from hadash.accounts.roles import DECIDE, pairs_where
+from hadash.accounts.roles import DECIDE, on_pairs
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID
@@ -23,7 +23,7 @@ from hadash.switching.models.switches import Switch
 
 def changes(user: Any) -> QuerySet[BindingChange]:
     """Return the changes that ``user`` may see, newest first."""
-    visible = BindingChange.objects.filter(pair__in=pairs_where(user))
+    visible = BindingChange.objects.filter(on_pairs(user))
     return visible.select_related("pair", "requested_by", "decided_by")
 
 
@@ -31,7 +31,7 @@ def waiting_for(user: User) -> QuerySet[BindingChange]:
     """Return the changes that ``user`` can decide on."""
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=BindingApproval.objects.filter(user=user).values("change"))
-    return changes(user).filter(undecided, pair__in=pairs_where(user, DECIDE))
+    return changes(user).filter(undecided, on_pairs(user, DECIDE))
 
 
 def in_inbox(user: User, inbox: str) -> QuerySet[BindingChange]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import httpx
+from django.utils.translation import gettext as _
 from kazoo.exceptions import KazooException
 
 from hadash.bindings.errors import BindingError
@@ -22,6 +23,8 @@ from hadash.bindings.kept import Documents, kept_documents
 from hadash.bindings.model import BindingDocument, GatewayMember
 from hadash.bindings.store import BindingStore
 from hadash.inventory.gateways import ask, gateway_members, zookeeper
+from hadash.presentation.localized import explained
+from hadash.sentences import Explained, say
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +40,8 @@ CONNECTED_PATIENCE_SECONDS = 5.0
 T = TypeVar("T")
 
 
-class Unanswered(Exception):
-    """ZooKeeper did not answer. The message says why."""
+class Unanswered(Explained):
+    """ZooKeeper did not answer. Its sentence says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class SharedLook(Generic[T]):
 def _connected() -> BindingStore:
     client = zookeeper()
     if not client.connected:
-        raise Unanswered("the connection is lost")
+        raise Unanswered(say("the connection is lost"))
     return BindingStore(client)
 
 
@@ -114,9 +117,9 @@ def _or_fault(look: SharedLook[Engines]) -> Engines:
     try:
         return look.get()
     except TimeoutError:
-        return Engines(fault=f"no answer within {PATIENCE_SECONDS:g} s")
+        return Engines(fault=_("no answer within %(seconds)s s") % {"seconds": f"{PATIENCE_SECONDS:g}"})
     except (BindingError, KazooException, Unanswered, OSError) as error:
-        return Engines(fault=str(error) or type(error).__name__)
+        return Engines(fault=explained(error))
 
 
 def look() -> Engines:

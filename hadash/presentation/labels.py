@@ -22,7 +22,7 @@ STAGE_WORDS: dict[Stage, Any] = {
     Stage.BLOCK: _("block"),
     Stage.DRAIN: _("drain"),
     Stage.TRANSLATE: _("translate"),
-    Stage.FOLLOW: _("follow"),
+    Stage.CATCH_UP: _("catch up"),
     Stage.FORWARD: _("forward"),
     Stage.REVERSE: _("reverse"),
     Stage.VERIFY: _("verify"),
@@ -38,7 +38,7 @@ STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.BLOCK: _("From here on nothing new reaches the source."),
     Stage.DRAIN: _("Waits for the mirror and proves that both sides end alike."),
     Stage.TRANSLATE: _("Sets the groups' offsets on the target and reads them back."),
-    Stage.FOLLOW: _(
+    Stage.CATCH_UP: _(
         "Waits until the target has what the readers may have seen, and sets their offsets there."
     ),
     Stage.FORWARD: _("The clients belong to the target from here on."),
@@ -120,7 +120,7 @@ VERBS: dict[str, Any] = {
     "acceptance withdrawn": _("no longer accepts"),
     "owner said": _("said who owns"),
     "owners imported": _("imported the owners of AppIDs of"),
-    "mark critical": _("called critical:"),
+    "mark critical": _("marked as critical:"),
     "mark not critical": _("no longer calls critical:"),
     "schedule": _("changed the schedule of"),
     "run job": _("let run now"),
@@ -229,6 +229,7 @@ RUN_WORDS: dict[str, Any] = {
     "marks": _("things on the map"),
     "islands": _("islands"),
     "sharing": _("AppIDs and who uses them"),
+    "shared_by": _("applications that share an AppID"),
     "coverage": _("AppIDs and their coverage"),
     "coverage_cells": _("cells of the map of coverage"),
     "advice": _("steps of the work list"),

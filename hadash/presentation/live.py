@@ -6,9 +6,9 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +24,7 @@ from hadash.presentation.labels import phase_word, stage_word
 from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.execution.traffic import traffic_questions
-from hadash.switching.machines.switches import ABORTABLE, STAGES, Kind, Stage, Status
+from hadash.switching.machines.switches import STAGES, Kind, Stage, Status
 from hadash.switching.models.switches import StageRecord, Switch, SwitchEvent
 
 #: Seconds of one traffic sample of a Gateway.
@@ -177,11 +177,6 @@ def blocked(switch: Switch) -> bool:
     )
 
 
-def abortable(switch: Switch) -> bool:
-    """Whether the switch runs and can still be aborted."""
-    return switch.current is Status.RUNNING and Stage(switch.stage) in ABORTABLE
-
-
 def _iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
@@ -272,8 +267,8 @@ def mirrors(switch: Switch) -> list[dict[str, Any]]:
                 "target": mirror.target.name,
                 "look": look.look,
                 "word": look.word,
-                "lag": mirror.lag_records if look.look == "fine" else None,
-                "seconds": mirror.lag_seconds if look.look == "fine" else None,
+                "lag": mirror.lag_records if look.is_fine else None,
+                "seconds": mirror.lag_seconds if look.is_fine else None,
                 "looked_at": _iso(mirror.looked_at),
             }
         )
@@ -341,6 +336,18 @@ def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
         for sample in engines.ask_each(answering, "/traffic", "samples", since=str(since), **asked)[0]
     ]
     return sorted(samples, key=lambda sample: float(sample["at"]))
+
+
+#: Columns of the traffic as CSV: a row per window of a Gateway and cluster. ``at`` is the end of the window.
+TRAFFIC_COLUMNS = ("at", "seconds", "cluster", "produced", "consumed")
+
+
+def traffic_rows(samples: Iterable[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of :data:`TRAFFIC_COLUMNS`, in the order of time."""
+    for sample in sorted(samples, key=lambda each: float(each["at"])):
+        at = datetime.fromtimestamp(float(sample["at"]), UTC)
+        for cluster, (produced, consumed) in sorted(sample["clusters"].items()):
+            yield at, SAMPLE_SECONDS, cluster, produced, consumed
 
 
 _rate_cache: dict[tuple[str, str], tuple[float, tuple[float, float]]] = {}

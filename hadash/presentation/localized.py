@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from hadash.presentation import labels
-from hadash.sentences import Sentence, fill
+from hadash.sentences import Explained, Sentence, fill
 
 
 def sentence(value: Any) -> str:
@@ -16,7 +16,13 @@ def sentence(value: Any) -> str:
     values = (
         {**said.values, "stage": stage_name(said.values["stage"])} if "stage" in said.values else said.values
     )
-    return fill(gettext(said.text), values) if said.text else ""
+    # (No space follows a Chinese full stop; a template has one, because what stands before it may be English.)
+    return fill(gettext(said.text), values, sentence).replace("。 ", "。") if said.text else ""
+
+
+def explained(error: Exception) -> str:
+    """Return what an error says, in the viewer's language if it explains itself; else its text, or its kind."""
+    return sentence(error.sentence) if isinstance(error, Explained) else str(error) or type(error).__name__
 
 
 def stage_name(value: Any) -> str:

@@ -47,6 +47,30 @@ class PairView:
     clusters: Sequence[tuple[Cluster, State]]
     mirrors: Sequence[tuple[Mirror, State]]
     mirror_count: int
+    rpo_seconds: float
+    #: What is known of all mirrors.
+    lags: Sequence[MirrorFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class WorstLag:
+    """The mirror that has used up most of its pair's RPO."""
+
+    pair: str
+    mirror: str
+    seconds: float
+    rpo_seconds: float
+
+
+def worst_lag(views: Iterable[PairView]) -> WorstLag | None:
+    """Return the worst of the mirrors that run and whose lag is known; ``None`` when there is none."""
+    known = [
+        WorstLag(each.pair.name, mirror.name, mirror.seconds, each.rpo_seconds)
+        for each in views
+        for mirror in each.lags
+        if mirror.fine and mirror.seconds is not None
+    ]
+    return max(known, key=lambda one: one.seconds / one.rpo_seconds, default=None)
 
 
 def pair_views(
@@ -74,7 +98,7 @@ def pair_views(
             pair=pair.name,
             rpo_seconds=rpos[pair.pk],
             zookeeper_fault=engines.fault,
-            clusters=[ClusterFacts(cluster.name, _holds(state)) for cluster, state in clusters],
+            clusters=[ClusterFacts(cluster.name, state.holds) for cluster, state in clusters],
             gateways=gateways,
             workers=workers,
             mirrors=facts_of[pair.pk],
@@ -85,15 +109,10 @@ def pair_views(
             high=posture.high if posture else None,
         )
         rows = [(shown[pk], badges.of_mirror(shown[pk])) for pk in worst[pair.pk] if pk in shown]
-        found.append(
-            PairView(pair, readiness(facts), clusters, rows, sum(each.count for each in facts_of[pair.pk]))
-        )
+        count = sum(each.count for each in facts_of[pair.pk])
+        lags = facts_of[pair.pk]
+        found.append(PairView(pair, readiness(facts), clusters, rows, count, rpos[pair.pk], lags))
     return found
-
-
-def _holds(state: State) -> bool | None:
-    """Whether all is well; ``None`` when that is unknown."""
-    return None if state.look == "unknown" else state.look == "fine"
 
 
 def _mirrors(rpos: Mapping[int, float]) -> dict[int, list[MirrorFacts]]:

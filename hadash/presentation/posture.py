@@ -168,14 +168,25 @@ def _worst_of_days(run: Run, pairs: tuple[str, ...]) -> dict[date, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a tile's figure that has a page of its own, such as the findings of one severity."""
+
+    word: Any
+    value: str
+    href: str
+    trend: Trend
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """One figure on the overview.
 
     :param value: the text that is shown; empty when it is not known.
-    :param of: what the figure is a part of.
+    :param of: what the figure is a part of, or its limit.
     :param says: what it counts, in a few words.
     :param without: pairs for which it is not known, while it is for others.
     :param better: ``"up"`` if a larger figure is better, ``"down"`` if a smaller one is, or empty.
+    :param alarming: the figure itself is beyond its limit.
     """
 
     word: Any
@@ -188,12 +199,16 @@ class Tile:
     better: str = ""
     #: The unit of the change.
     trend_unit: str = ""
+    #: What the line shows when that is not the figure itself; its change is not named then.
+    trend_word: Any = ""
     without: Sequence[str] = ()
+    parts: Sequence[Part] = ()
+    alarming: bool = False
 
     @property
     def change(self) -> str:
         """The change over the trend with its sign and unit; empty when it is less than half a unit."""
-        change = self.trend.change if self.trend is not None else None
+        change = self.trend.change if self.trend is not None and not self.trend_word else None
         return f"{change:+.0f}{self.trend_unit}" if change is not None and abs(change) >= 0.5 else ""
 
     @property

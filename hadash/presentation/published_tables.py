@@ -17,7 +17,6 @@ from hadash.accounts.roles import VIEW, may, may_somewhere, pairs_where
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Code, Severity
 from hadash.governance.models import Finding, Run
-from hadash.pipeline import schedules
 from hadash.pipeline.schedules import Scheduled
 from hadash.presentation.labels import CLIENT_KIND_WORDS, RUN_WORDS
 from hadash.presentation.tables import Table
@@ -30,15 +29,20 @@ REMEMBERED = 256
 SHOWS = ("open", "worse", "accepted", "resolved", "all")
 
 
-def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "") -> QuerySet[Any]:
+def rows_of(
+    table: Table, pairs: Iterable[str], query: str = "", sort: str = "", narrowed: Q | None = None
+) -> QuerySet[Any]:
     """Return the rows of the last published run.
 
     :param query: a part of a name.
+    :param narrowed: only these rows; see :meth:`hadash.presentation.tables.Table.narrowed`.
     :param sort: a column, or "-" and a column. Unknown values come last in both directions.
     """
     rows = selectors.rows(table.model, selectors.published(table.job), pairs)
     if query:
         rows = _looked_for(rows, table, query)
+    if narrowed is not None:
+        rows = rows.filter(narrowed)
     order: list[Any] = list(table.sort)
     if sort:
         column = F(sort.removeprefix("-"))
@@ -48,11 +52,13 @@ def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "")
 
 
 @lru_cache(maxsize=REMEMBERED)
-def count_of(model: Any, run: Run | None, pairs: tuple[str, ...]) -> int:
+def count_of(model: Any, run: Run | None, pairs: tuple[str, ...], narrowed: Q | None = None) -> int:
     """Return how many rows the run has published for these pairs. Cached: a published run does not change, and
     may have a million rows.
+
+    :param narrowed: only these rows; see :meth:`hadash.presentation.tables.Table.narrowed`.
     """
-    return int(selectors.rows(model, run, pairs).count())
+    return int(selectors.rows(model, run, pairs).filter(narrowed or Q()).count())
 
 
 def _looked_for(rows: QuerySet[Any], table: Table, query: str) -> QuerySet[Any]:
@@ -136,9 +142,11 @@ def _without_names(run: Run, own: Container[str]) -> Run:
     return seen
 
 
-def jobs_for(user: Any) -> list[Scheduled]:
-    """Return all jobs, as ``user`` may see them."""
-    found = schedules.overview()
+def jobs_for(user: Any, found: list[Scheduled]) -> list[Scheduled]:
+    """Return jobs as ``user`` may see them.
+
+    :param found: see :func:`hadash.pipeline.schedules.overview`.
+    """
     if may(user, VIEW):
         return found
     seen = seen_by(user)

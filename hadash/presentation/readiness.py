@@ -81,6 +81,11 @@ class MirrorFacts:
     turning: bool = False
     count: int = 1
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows how late they are; a mirror that is being turned round copies nothing that is late."""
+        return not self.turning and (self.fine is None or (self.fine and self.seconds is None))
+
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
@@ -215,9 +220,7 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
     turning = [mirror for mirror in facts.mirrors if mirror.turning]
     at_rest = [mirror for mirror in facts.mirrors if not mirror.turning]
     stopped = [mirror for mirror in at_rest if mirror.fine is False]
-    unknown = [
-        mirror for mirror in at_rest if mirror.fine is None or (mirror.fine and mirror.seconds is None)
-    ]
+    unknown = [mirror for mirror in at_rest if mirror.is_unknown]
     late = [
         mirror
         for mirror in at_rest
@@ -296,7 +299,9 @@ def _some_clients(facts: PairFacts) -> list[Reason]:
             count=facts.unmirrored,
             all=facts.appids,
         )
-        found.append(Reason(Grade.NOTICE, why, "table", f"?pair={facts.pair}", ("coverage",)))
+        found.append(
+            Reason(Grade.NOTICE, why, "table", f"?show=not-mirrored&pair={facts.pair}", ("coverage",))
+        )
     if facts.high:
         why = (
             say("A finding of high severity is open.")

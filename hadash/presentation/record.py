@@ -26,6 +26,9 @@ PROOF_COLUMNS = (
     "last_on_source",
     "copy_on_target",
     "first_on_target",
+    "begin_of_source",
+    "begin_of_target",
+    "compared",
 )
 
 
@@ -41,6 +44,11 @@ class Proved:
     partition: int
     source_end: int
     target_end: int
+    #: The offsets of the first record that each side still held (retention works on each by itself), and how many of
+    #: the last records were compared by their checksums; ``None`` where that was not noted.
+    source_begin: int | None = None
+    target_begin: int | None = None
+    compared: int | None = None
 
     @property
     def last_on_source(self) -> int | None:
@@ -53,6 +61,11 @@ class Proved:
         return self.target_end - 1 if self.target_end else None
 
     @property
+    def begins(self) -> tuple[int | None, int | None]:
+        """The offsets of the first record that the source and the target still held."""
+        return self.source_begin, self.target_begin
+
+    @property
     def row(self) -> tuple[Any, ...]:
         """The values of :data:`PROOF_COLUMNS`."""
         return (
@@ -63,6 +76,9 @@ class Proved:
             self.last_on_source,
             self.copy_on_target,
             self.target_end,
+            self.source_begin,
+            self.target_begin,
+            self.compared,
         )
 
 
@@ -72,8 +88,22 @@ def proof_of(facts: Mapping[str, Any], records: Iterable[StageRecord]) -> list[P
     """
     if not live.proved_equal(list(records)):
         return []
-    drained = StageContext(facts).drained or {}
-    return [Proved(p.topic, p.partition, point.source, point.target) for p, point in sorted(drained.items())]
+    context = StageContext(facts)
+    found = []
+    for p, point in sorted((context.drained or {}).items()):
+        begin = context.compared.starts.get(p) if context.compared is not None else None
+        found.append(
+            Proved(
+                p.topic,
+                p.partition,
+                point.source,
+                point.target,
+                begin.source if begin is not None else None,
+                begin.target if begin is not None else None,
+                context.compared.counts.get(p) if context.compared is not None else None,
+            )
+        )
+    return found
 
 
 def record_of(switch: Switch) -> dict[str, Any]:
@@ -96,6 +126,7 @@ def record_of(switch: Switch) -> dict[str, Any]:
         "log": live.log_lines(switch),
         "entry_count": entries.count(),
         "newest_entry": entries.order_by("-number").first(),
+        "compared": sum(row.compared or 0 for row in proof),
     }
 
 

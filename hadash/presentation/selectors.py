@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, When, Window
+from django.db.models import Case, Count, Exists, Max, OuterRef, Prefetch, Q, QuerySet, When, Window
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from hadash.accounts import roles
-from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, pairs_where
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, on_pairs, pairs_where
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.identity.resolve import resolve
@@ -29,8 +29,6 @@ from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Approval, Switch
 from hadash.switching.retirement.services import open_of
 
-#: Minutes of lag in the sparkline beside a mirror.
-LAG_MINUTES = 5
 #: Seconds after which a client that was seen no longer counts as present. Access is collected every few seconds.
 SEEN_NOW_SECONDS = 60
 
@@ -54,7 +52,7 @@ def generated_pairs(user: Any) -> list[str]:
 
 def switches(user: Any) -> QuerySet[Switch]:
     """Return the switches that ``user`` may see, with all that a line about a switch shows; without bulky columns."""
-    return with_relations(Switch.objects.filter(pair__in=pairs_where(user))).defer(
+    return with_relations(Switch.objects.filter(on_pairs(user))).defer(
         "traffic",
         "facts",
         "plan",
@@ -83,9 +81,9 @@ def waiting_for(user: User) -> QuerySet[Switch]:
     stuck = Q(status=Status.NEEDS_ATTENTION.value) | Q(retirement__status=RetirementStatus.FAILED.value)
     ready = Q(status=Status.PAUSED.value)
     return switches(user).filter(
-        (undecided | (unreviewed & ~Q(requested_by=user))) & Q(pair__in=pairs_where(user, DECIDE))
-        | stuck & Q(pair__in=pairs_where(user, OPERATE))
-        | ready & Q(pair__in=pairs_where(user, REQUEST))
+        (undecided | (unreviewed & ~Q(requested_by=user))) & on_pairs(user, DECIDE)
+        | stuck & on_pairs(user, OPERATE)
+        | ready & on_pairs(user, REQUEST)
     )
 
 
@@ -264,10 +262,19 @@ def _bound(appid: AppID, engines: Engines, seen: dict[str, Seen]) -> BoundAppID:
 def appids(user: Any) -> QuerySet[AppID]:
     """Return the AppIDs that ``user`` may see."""
     return (
-        AppID.objects.filter(pair__in=pairs_where(user))
+        AppID.objects.filter(on_pairs(user))
         .select_related("pair__first", "pair__second", "pair__default")
         .prefetch_related("instances")
     )
+
+
+def listed_appids(user: Any) -> QuerySet[AppID]:
+    """Return the AppIDs that ``user`` may see, for a list.
+
+    Few pairs own many AppIDs, and their clusters have many columns: so pairs are read once, not with each AppID.
+    """
+    pairs = Prefetch("pair", Pair.objects.select_related("first", "second", "default"))
+    return appids(user).select_related(None).prefetch_related(pairs)
 
 
 def fleet_coverage(user: Any) -> tuple[int, int]:
@@ -276,7 +283,7 @@ def fleet_coverage(user: Any) -> tuple[int, int]:
     PostgreSQL counts them: every viewer's overview asks every two seconds, and there may be many thousands.
     """
     observed = (
-        Access.objects.filter(pair__in=pairs_where(user), last_seen__gte=access_since())
+        Access.objects.filter(on_pairs(user), last_seen__gte=access_since())
         .exclude(client_id="")
         .order_by()
         .values("pair_id", "appid", "client_id")
@@ -386,7 +393,3 @@ def target_of(appid: AppID, instance_id: str | None, engines: Engines) -> tuple[
     by_name = {cluster.name: cluster for cluster in appid.pair.clusters}
     source = by_name.get(bound)
     return (source, appid.pair.other(source)) if source else None
-
-
-def status_counts() -> dict[str, int]:
-    return dict(Switch.objects.order_by().values_list("status").annotate(Count("pk")))

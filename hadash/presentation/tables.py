@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
+from django.db.models import F, Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from hadash.governance.models import AdviceStep, Coverage, Edge, Island, LagDay, Node, Run, Sharing
+from hadash.governance.models import AdviceStep, Coverage, Edge, Island, LagDay, Node, Run, SharedBy, Sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Show:
+    """A filter of a table by its name in addresses; ``rows``: the rows that it leaves. Figures lead to those that
+    they count.
+    """
+
+    name: str
+    word: Any
+    rows: Callable[[], Q]
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """One table. ``sort``: the columns of its default order, "-" before one reverses it. ``searched``: the columns
-    that are searched for a part of a name.
+    that are searched for a part of a name. ``shows``: its filters. ``exact``: the number column of which addresses
+    may ask for one value.
     """
 
     name: str
@@ -52,6 +68,22 @@ class Table:
     columns: tuple[Column, ...]
     sort: tuple[str, ...]
     searched: tuple[str, ...] = ("appid",)
+    shows: tuple[Show, ...] = ()
+    exact: str = ""
+
+    def show(self, name: str) -> Show | None:
+        return next((each for each in self.shows if each.name == name), None)
+
+    def narrowed(self, show: str = "", exact: str = "") -> Q | None:
+        """Return the rows that a filter and one value of the column :attr:`exact` leave; ``None`` for all rows. What
+        the table does not know is ignored.
+        """
+        found = Q()
+        if (filtered := self.show(show)) is not None:
+            found &= filtered.rows()
+        if self.exact and exact.isdecimal() and len(exact) < 19:
+            found &= Q(**{self.exact: int(exact)})
+        return found or None
 
     def column(self, name: str) -> Column | None:
         return next((each for each in self.columns if each.name == name), None)
@@ -95,6 +127,13 @@ TABLES: dict[str, Table] = {
                 Column("mirrored", _("Mirrored"), "number", _("of these are copied by a mirror")),
             ),
             ("pair", "-clients"),
+            shows=(
+                Show("under-ha", _("All Topics mirrored"), lambda: Q(mirrored__gte=F("topics"))),
+                Show("not-mirrored", _("A Topic is not mirrored"), lambda: Q(mirrored__lt=F("topics"))),
+                Show("unregistered", _("Not all registered"), lambda: Q(registered__lt=F("clients"))),
+                Show("twice", _("Twice at once"), lambda: Q(duplicates__gt=0)),
+                Show("bypassing", _("Bypassing"), lambda: Q(bypassing__gt=0)),
+            ),
         ),
         Table(
             "radii",
@@ -117,6 +156,7 @@ TABLES: dict[str, Table] = {
             ),
             ("-radius_instance", "pair", "kind", "appid"),
             ("appid", "names"),
+            exact="island",
         ),
         Table(
             "islands",
@@ -179,6 +219,31 @@ TABLES: dict[str, Table] = {
                 ),
             ),
             ("-clients", "pair", "appid"),
+            shows=(
+                Show("shared", _("Used by several clients"), lambda: Q(clients__gt=1)),
+                Show("applications", _("Used by several applications"), lambda: Q(applications__gt=1)),
+            ),
+        ),
+        Table(
+            "applications",
+            Run.Job.TOPOLOGY,
+            SharedBy,
+            _("Applications of shared AppIDs"),
+            _(
+                "Which applications share one AppID, where several do: their clients have no name, no host and no "
+                "group in common."
+            ),
+            (
+                _PAIR,
+                _APPID,
+                Column("application", _("Application")),
+                Column("clients", _("Clients"), "number"),
+                Column("client_ids", _("client.ids"), "names"),
+                Column("hosts", _("Hosts"), "number"),
+                Column("host_names", _("They run on"), "names"),
+            ),
+            ("pair", "appid", "application"),
+            ("appid", "application", "client_ids", "host_names"),
         ),
         Table(
             "edges",
@@ -242,6 +307,10 @@ TABLES: dict[str, Table] = {
             ),
             ("pair", "-date", "mirror"),
             ("mirror",),
+            shows=(
+                Show("today", _("Today"), lambda: Q(date=timezone.now().astimezone(UTC).date())),
+                Show("over-rpo", _("Over the RPO"), lambda: Q(over_rpo__gt=0)),
+            ),
         ),
     )
 }

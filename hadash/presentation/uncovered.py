@@ -63,6 +63,10 @@ class Uncovered:
     @property
     def text(self) -> str:
         """The text for the owner, in the viewer's language."""
+        return self.text_with(NAMED)
+
+    def text_with(self, most: int) -> str:
+        """Return the text for the owner. :param most: names at most; the text has the number of the others."""
         parts = [
             ngettext(
                 "%(missing)s of %(seen)s Kafka client of AppID %(appid)s is not registered as an InstanceID.",
@@ -88,9 +92,9 @@ class Uncovered:
                     "again, so that we can register it:"
                 )
             )
-            parts.append("\n".join(f"- {client.name}" for client in named[:NAMED]))
-            if len(named) > NAMED:
-                parts.append(_("and %(count)s more.") % {"count": len(named) - NAMED})
+            parts.append("\n".join(f"- {client.name}" for client in named[:most]))
+            if len(named) > most:
+                parts.append(_("and %(count)s more.") % {"count": len(named) - most})
         if self.nameless:
             parts.append(
                 _(
@@ -102,12 +106,18 @@ class Uncovered:
 
     @property
     def mailto(self) -> str:
-        """A ``mailto:`` link with the text; addressed to the owner if that is an address. Empty when it is longer
-        than mail programs accept.
+        """A ``mailto:`` link with the text; addressed to the owner if that is an address. It has as many names as mail
+        programs accept (a Chinese character takes nine letters of an address), or only the subject when not even one
+        fits: the text that can be copied has more.
         """
         to = self.owner if "@" in self.owner and " " not in self.owner else ""
-        address = f"mailto:{quote(to)}?subject={quote(self.subject)}&body={quote(self.text)}"
-        return address if len(address) <= MAX_MAILTO else ""
+        subject = f"mailto:{quote(to)}?subject={quote(self.subject)}"
+        for most in range(min(NAMED, len(self.named)), 0, -1) if self.named else [0]:
+            body = quote(self.text_with(most))
+            address = f"{subject}&body={body}"
+            if len(address) <= MAX_MAILTO:
+                return address
+        return subject
 
 
 def rows_of(pairs: Sequence[str], query: str = "") -> QuerySet[Coverage]:

@@ -96,7 +96,7 @@ class Scope:
             tuple(value["topics"]),
             Dimension(value["dimension"]),
             value["widen"],
-            tuple(value.get("roots", ())),
+            tuple(value["roots"]),
         )
 
 

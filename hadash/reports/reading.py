@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, QuerySet
 
 from hadash.accounts.roles import MANAGE_REPORTS, may, pairs_where
 from hadash.outbox.models import Delivery
 from hadash.outbox.states import State
-from hadash.reports.models import ReportEdition, ReportIssue, ReportSchedule
+from hadash.reports.models import MailPreference, ReportEdition, ReportIssue, ReportSchedule
 
 
 def editions_for(user: Any, most: int) -> list[ReportEdition]:
@@ -64,3 +65,9 @@ def delivery_counts(issues: list[ReportIssue]) -> dict[int, Counter[State]]:
         if state is not None:
             found.setdefault(issue, Counter())[State(state)] += count
     return found
+
+
+def zone_of(user: Any) -> str:
+    """Return the name of the time zone in which a user gets reports."""
+    own = MailPreference.objects.filter(user=user).values_list("zone", flat=True).first()
+    return own or settings.REPORT_ZONE

@@ -131,7 +131,10 @@ class Plan:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Plan:
-        """The plan that :meth:`to_json` wrote. :raises KeyError, TypeError, ValueError: the value is no plan."""
+        """The plan that :meth:`to_json` wrote, or :meth:`approved` for a batch, which moves nothing but as planned.
+
+        :raises KeyError, TypeError, ValueError: the value is no plan.
+        """
         return cls(
             pair=value["pair"],
             scope=Scope.from_json(value["scope"]),

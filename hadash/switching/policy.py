@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import CHANGE_POLICY, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.governance.catalogue import Code
 from hadash.governance.findings import STOPPING
@@ -126,10 +127,9 @@ def add_blackout(
     :raises PermissionDenied: ``user`` may not. :raises Refused: the times or the reason are not acceptable.
     """
     _may_change(user, pair)
-    if not reason.strip():
-        raise Refused(say("Say why nothing may start then: those who are refused read it."))
-    if len(reason.strip()) > MAX_REASON:
-        raise Refused(say("The reason is too long: at most %(most)s characters fit.", most=MAX_REASON))
+    reason = reasons.given(
+        reason, say("Say why nothing may start then: those who are refused read it."), MAX_REASON
+    )
     if ends <= begins:
         raise Refused(say("The end has to be after the beginning."))
     if ends <= timezone.now():
@@ -137,7 +137,7 @@ def add_blackout(
     if begins > timezone.now() + MAX_AHEAD:
         raise Refused(say("That is more than a year ahead: is the date right?"))
     with transaction.atomic():
-        made = Blackout.objects.create(pair=pair, begins=begins, ends=ends, reason=reason.strip())
+        made = Blackout.objects.create(pair=pair, begins=begins, ends=ends, reason=reason)
         record(user, "blackout", f"pair {pair.name}", address, **made.values())
     return made
 

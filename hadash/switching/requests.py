@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.inventory.gateways import GatewaySilent
@@ -24,7 +25,6 @@ from hadash.mirroring.services import MirrorError
 from hadash.radius.scope import Scope
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.approvals import reasons
 from hadash.switching.approvals.decisions import run
 from hadash.switching.approvals.windows import check_window
 from hadash.switching.execution.command_handler import CommandHandler
@@ -127,6 +127,7 @@ def submit(
     _check_confirmation(asked, confirmed)
     if window is not None and not spec.at_once:
         check_window(*window)
+    asked = replace(asked, reason=reasons.for_requesting(asked.reason))
     plan = _planned(asked, digest)
     later = timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS)
     with transaction.atomic():
@@ -140,7 +141,9 @@ def submit(
                 start_until=window[1] if window else None,
                 expires_at=window[1] if window else later,
             )
-        held = _create(asked, plan, status=Status.APPROVED.value, approvals_needed=0, expires_at=later)
+        held = _create(
+            asked, plan, status=Switch.MACHINE.begin(Status.APPROVED), approvals_needed=0, expires_at=later
+        )
         if spec.reviewed:
             log_event(held, say("It runs at once; somebody else has to review it afterwards."))
         run(held, start)
@@ -182,7 +185,6 @@ def _check_confirmation(asked: SwitchRequest, confirmed: str) -> None:
 def _planned(asked: SwitchRequest, digest: str) -> Plan:
     """The plan of a request, after every check that can be made before anybody decides."""
     pair, scope, target = asked.pair, asked.scope, asked.target
-    reasons.given(asked.reason, say("Say why: the approver reads it, and others read it later."))
     if asked.kind.spec.goes_back:
         restoring.check(asked.restores, pair, scope, target)
     if asked.kind.spec.removes_old_topics:
@@ -237,7 +239,7 @@ def create_row(asked: SwitchRequest, plan: Plan, besides: Batch | None = None, *
         asked=scope.to_json(),
         plan=plan.to_json(),
         plan_digest=plan.digest,
-        reason=asked.reason.strip(),
+        reason=asked.reason,
         restores=asked.restores if asked.kind.spec.goes_back else None,
         retire_after_days=terms.days_of(asked.retire_after_days)
         if asked.kind.spec.removes_old_topics

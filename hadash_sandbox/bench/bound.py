@@ -93,8 +93,9 @@ def _write(client: KazooClient, count: int, bound: bool) -> tuple[int, float]:
     plan, store = _draft(count, bound).plan, BindingStore(client)
     if bound:
         client.create(layout.binding(APPID), _document([till(n) for n in range(1, count + 1)]).to_bytes())
-    journal = Journal(SWITCH, "block", 1)
-    store.take_over(SWITCH, "block", 1)
+    # (The second one takes the switch over from the first: no two executors have the same token.)
+    journal = Journal(SWITCH, "block", 2 if bound else 1)
+    store.take_over(journal.switch, journal.stage, journal.token)
     blocked = Binding("east", BindingState.BLOCK, switch=SWITCH, stage="block")
     began = time.perf_counter()
     epoch = store.change([Edit(identity, blocked) for identity in plan.identities], journal)

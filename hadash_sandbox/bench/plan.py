@@ -21,6 +21,7 @@ from hadash.radius.closure import AccessGraph, Dimension
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, AccessEdge, Node, node_of, topic
 from hadash_sandbox.bench.batch import INSTANCES, SWITCHES, bench_batch
 from hadash_sandbox.bench.report import Report, begin, median, quantile
+from hadash_sandbox.demo import ROOT
 
 PARTS = ("closure", "batch")
 
@@ -71,7 +72,7 @@ def bench_plan(
     keep: Path | None = None,
 ) -> int:
     """Run the named parts, or all; print and write the results. Return the exit code, 1 when a goal is missed."""
-    path = Path("var/bench") / ("plan.json" if not parts else f"plan-{'-'.join(parts)}.json")
+    path = ROOT / "var" / "bench" / ("plan.json" if not parts else f"plan-{'-'.join(parts)}.json")
     report = begin(path)
     if not parts or "closure" in parts:
         bench_closure(report)

@@ -9,7 +9,7 @@ import hmac
 import os
 import struct
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, cast
 
@@ -142,11 +142,14 @@ def produce_request(
     version: int = 7,
     *,
     key: bytes | None = None,
+    headers: Sequence[tuple[str, bytes]] = (),
     acks: int = 1,
 ) -> bytes:
     """A framed PRODUCE of one record to partition 0."""
     request = request_class(ApiKey.PRODUCE, version)
-    partition = build(nested_class(request, "PartitionProduceData"), index=0, records=_batch(value, key))
+    partition = build(
+        nested_class(request, "PartitionProduceData"), index=0, records=_batch(value, key, headers)
+    )
     data = build(nested_class(request, "TopicProduceData"), name=topic, partition_data=(partition,))
     message = build(
         request, transactional_id=None, acks=acks, timeout=timedelta(seconds=30), topic_data=(data,)
@@ -183,10 +186,13 @@ def metadata_request(client_id: str = "bench", version: int = 8) -> bytes:
     return encode_request(ApiKey.METADATA, version, 1, client_id, message)
 
 
-def _batch(value: bytes, key: bytes | None) -> bytes:
+def _batch(value: bytes, key: bytes | None, headers: Sequence[tuple[str, bytes]]) -> bytes:
     """A record batch (magic 2) that holds one record."""
     keyed = _varint(-1) if key is None else _varint(len(key)) + key
-    record = b"\0\0\0" + keyed + _varint(len(value)) + value + b"\0"
+    named = b"".join(
+        _varint(len(name)) + name.encode() + _varint(len(content)) + content for name, content in headers
+    )
+    record = b"\0\0\0" + keyed + _varint(len(value)) + value + _varint(len(headers)) + named
     record = _varint(len(record)) + record
     body = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + record
     head = struct.pack(">qiib", 0, 4 + 1 + 4 + len(body), -1, 2)

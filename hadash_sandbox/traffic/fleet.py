@@ -17,7 +17,7 @@ from hadash.gateway.protocol.codec import ErrorCode
 from hadash.gateway.protocol.wire import MalformedFrame
 from hadash_sandbox.bench.raw import RawConnection, Refused, produce_error, produce_request
 from hadash_sandbox.traffic.journal import Writer
-from hadash_sandbox.traffic.records import value_of
+from hadash_sandbox.traffic.records import HEADER, header_of, value_of
 from hadash_sandbox.world import till
 
 #: Connections that are opened at the same time, at most.
@@ -99,7 +99,13 @@ class _Till:
         """Send the next record, again while the cluster refuses it."""
         value = value_of(self._next, self.name)
         data = produce_request(
-            self._fleet.topic, value, self.name, _PRODUCE_VERSION, key=self.name.encode(), acks=-1
+            self._fleet.topic,
+            value,
+            self.name,
+            _PRODUCE_VERSION,
+            key=self.name.encode(),
+            headers=[(HEADER, header_of(self._next))],
+            acks=-1,
         )
         while (connection := await self._connected()) is not None:
             try:

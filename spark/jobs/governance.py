@@ -26,7 +26,7 @@ from spark.rules.identity import changing
 from spark.schemas import NODES
 from spark.transform.coverage import cells, coverage, known_clients
 from spark.transform.registry import registry
-from spark.transform.topology import edges, islands, marks, nodes, sharing
+from spark.transform.topology import edges, islands, marks, nodes, shared_by, sharing
 from spark.transform.work_list import advice
 
 __all__ = ["JOBS", "NothingYet", "Settings", "run"]
@@ -56,6 +56,7 @@ def _topology(given: Given, current: Run) -> Tables:
         "marks": marks(found),
         "islands": islands(found, before),
         "sharing": sharing(given.inputs.facts, found, given.inputs.applications),
+        "shared_by": shared_by(given.inputs.facts, given.inputs.applications),
     }
 
 

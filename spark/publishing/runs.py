@@ -33,6 +33,7 @@ TABLES: Mapping[str, str] = {
     "marks": "governance_mark",
     "islands": "governance_island",
     "sharing": "governance_sharing",
+    "shared_by": "governance_sharedby",
     "coverage": "governance_coverage",
     "coverage_cells": "governance_coveragecell",
     "advice": "governance_advicestep",
@@ -189,7 +190,7 @@ def begun(database: str, job: str, asked_by: str = "", number: int | None = None
     with psycopg.connect(database) as holder, psycopg.connect(database, autocommit=True) as teller:
         if not _locked(holder, job):
             raise Busy(f"The job {job} is running already.")
-        _settle_dead(teller, job)
+        _fail_dead(teller, job)
         found = _announced(teller, number) if number is not None else _new(teller, job, asked_by)
         run = Run(found, job, holder, teller)
         try:
@@ -201,7 +202,7 @@ def begun(database: str, job: str, asked_by: str = "", number: int | None = None
             _unlock(holder, job)
 
 
-def settle_dead(database: str, job: str) -> int:
+def fail_dead(database: str, job: str) -> int:
     """Mark a run whose process has died as failed; return the number of such runs (0 or 1).
 
     :raises psycopg.Error: the database cannot be used.
@@ -209,7 +210,7 @@ def settle_dead(database: str, job: str) -> int:
     with psycopg.connect(database) as holder:
         if not _locked(holder, job):
             return 0  # its process is alive
-        return _settle_dead(holder, job)
+        return _fail_dead(holder, job)
 
 
 def _locked(holder: psycopg.Connection[Any], job: str) -> bool:
@@ -229,7 +230,7 @@ def _unlock(holder: psycopg.Connection[Any], job: str) -> None:
         holder.commit()
 
 
-def _settle_dead(connection: psycopg.Connection[Any], job: str) -> int:
+def _fail_dead(connection: psycopg.Connection[Any], job: str) -> int:
     """Mark running runs of a job as failed. (The caller has the lock, so their process has died.)"""
     return connection.execute(
         "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE job = %s AND state = 'running'",

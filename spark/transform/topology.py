@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.lake.access import LISTING, USES
 from hadash.radius.nodes import GROUP, TOPIC, AccessEdge
-from spark.schemas import EDGES, ISLANDS, MARKS, NODES_DRAWN, SHARING
+from spark.schemas import EDGES, ISLANDS, MARKS, NODES_DRAWN, SHARED_BY, SHARING
 from spark.transform.fleet import NoPair, fleet_of
 from spark.transform.layout import Position
 from spark.transform.packing import Before, Circle, Named, packed
@@ -75,6 +75,34 @@ def sharing(facts: DataFrame, nodes: DataFrame, applications: DataFrame) -> Data
         .fillna(1, ["applications"])
         .fillna(0, ["radius", "radius_by_appid"])
         .select(*SHARING.names)
+    )
+
+
+#: Most names of clients and of hosts of one application; its row has their numbers.
+NAMED = 20
+
+
+def shared_by(facts: DataFrame, applications: DataFrame) -> DataFrame:
+    """Return :data:`spark.schemas.SHARED_BY`.
+
+    :param applications: :data:`spark.schemas.APPLICATIONS`.
+    """
+    one = ["pair", "appid"]
+    several = (
+        applications.groupBy(*one).agg(F.count_distinct("application").alias("n")).where("n > 1").select(*one)
+    )
+    used = facts.select(*one, "client_id", "host").distinct()
+    found = applications.join(several, one).join(used, [*one, "client_id"])
+    clients, hosts = F.collect_set("client_id"), F.collect_set("host")
+    return (
+        found.groupBy(*one, "application")
+        .agg(
+            F.size(clients).cast("bigint").alias("clients"),
+            F.size(hosts).cast("bigint").alias("hosts"),
+            F.slice(F.sort_array(clients), 1, NAMED).alias("client_ids"),
+            F.slice(F.sort_array(hosts), 1, NAMED).alias("host_names"),
+        )
+        .select(*SHARED_BY.names)
     )
 
 

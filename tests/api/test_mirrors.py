@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from hadash.api.serializers.inventory import MirrorShape
+from hadash.api.serializers.inventory import MirrorSerializer
 from hadash.mirroring.models import Mirror
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -43,15 +43,15 @@ def test_what_a_side_holds_twice_is_told(program: Callable[..., Any], fleet: Sim
     """Also on the side that the mirror copied to before it was turned round."""
     mirror = Mirror.objects.get()
     point = {"topic": "orders", "source_offset": 90, "target_offset": 95}
-    mirror.anchors.create(**point, partition=0)
-    mirror.anchors.create(**point, partition=1, target_repeated=5)
-    mirror.anchors.create(**point, partition=2, source_repeated=7)
+    mirror.syncs.create(**point, partition=0)
+    mirror.syncs.create(**point, partition=1, target_repeated=5)
+    mirror.syncs.create(**point, partition=2, source_repeated=7)
     told = only_mirror(program("vera").get("pairs/"))
     assert told["copied_twice"] == [
         {"cluster": mirror.target.name, "topic": "orders", "partition": 1, "records": 5},
         {"cluster": mirror.source.name, "topic": "orders", "partition": 2, "records": 7},
     ]
-    shape = MirrorShape(data=told)
+    shape = MirrorSerializer(data=told)
     assert shape.is_valid(), shape.errors
 
 
@@ -67,7 +67,7 @@ def test_differences_gaps_and_settings_that_were_changed_are_told(
     )
     told = only_mirror(program("vera").get("pairs/"))
     assert (told["drift"], told["differences"], told["gaps"]) == (drift, [different], [gap])
-    shape = MirrorShape(data=told)
+    shape = MirrorSerializer(data=told)
     assert shape.is_valid(), shape.errors
 
 
@@ -81,7 +81,7 @@ def test_more_mirrors_are_no_more_questions(program: Callable[..., Any], fleet: 
         made = Mirror.objects.create(
             pair=mirror.pair, source=mirror.source, name=f"mirror-{number}", topics=[f"topic-{number}"]
         )
-        made.anchors.create(
+        made.syncs.create(
             topic=f"topic-{number}", partition=0, source_offset=1, target_offset=2, target_repeated=1
         )
     with CaptureQueriesContext(connection) as of_six:

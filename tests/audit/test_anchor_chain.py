@@ -75,10 +75,11 @@ def test_each_anchor_names_the_one_before_it_and_signs_it(monkeypatch: pytest.Mo
     assert parsed(second | {"previous": None, "at": f"{second['at']} {second['previous']}"}) is None
 
 
-def test_an_anchor_of_an_earlier_version_still_holds() -> None:
-    old = Anchor(7, "c", "2026-11-01T10:00:00+00:00")
-    said = {"number": 7, "digest": "c", "at": old.at, "signature": old.signer.signature(old.signed)}
-    assert parsed(said) is not None
+def test_an_anchor_that_names_none_before_it_is_none() -> None:
+    made = Anchor(7, "c", "2026-11-01T10:00:00+00:00")
+    said = {"number": 7, "digest": "c", "at": made.at, "signature": made.signer.signature(made.signed)}
+    assert parsed(said | {"previous": ""}) is not None
+    assert parsed(said) is None
 
 
 def test_an_anchor_of_an_earlier_key_holds_while_that_key_is_known(settings: Any) -> None:

@@ -30,14 +30,14 @@ from rich.console import Console
 from hadash.accounts import tokens
 from hadash.accounts.roles import SCOPES
 from hadash.cli import bindings
-from hadash.cli.__main__ import main
+from hadash.cli.__main__ import ASKED_BY_KIND, _asked, _parser, main
 from hadash.cli.client import Api
 from hadash.identity.identity import Identity
 from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching import requests
-from hadash.switching.machines.switches import Kind
+from hadash.switching.machines.switches import KINDS, Kind
 from hadash.switching.models.batches import Batch
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.retirements import Retirement
@@ -141,7 +141,7 @@ def test_from_the_request_to_the_run(
     code, text = run("olga", "request", *WANTED, "--reason", "Upgrade", "--plan", plan.digest)
     switch = Switch.objects.get()
     assert code == 0
-    assert f"Switch {switch.key} is requested." in text
+    assert f"{switch.key}: The switch is requested." in text
     assert switch.key in run("arne", "list", "--inbox", "waiting")[1]
     code, text = run("arne", "approve", switch.key, typed="no")
     assert (code, "Nothing was approved." in text) == (1, True)
@@ -169,17 +169,35 @@ def test_a_read_split(
         "olga", "request", *WANTED, "--reason", "Load", "--kind", "read-split", "--pause-after-precheck"
     )
     switch = Switch.objects.get()
-    assert f"Switch {switch.key} is requested. Somebody else has to approve it." in text
+    assert f"{switch.key}: The switch is requested. Somebody else has to approve it." in text
     assert (switch.the_kind, switch.pause_after_precheck) == (Kind.READ_SPLIT, True)
     code, text = run("arne", "approve", switch.key, typed="no")
     assert "Readers wait for about" in text, "the plan that is shown is one of the same kind"
+
+
+def test_every_kind_but_the_way_back_is_asked_for_by_its_name() -> None:
+    assert set(ASKED_BY_KIND) == set(Kind) - {Kind.RESTORE}, "of a restore the switch has to be named"
+    for kind in ASKED_BY_KIND:
+        options = _parser().parse_args(["request", *WANTED, "--reason", "Load", "--kind", kind])
+        assert _asked(options)["kind"] == kind
+
+
+@pytest.mark.parametrize("kind", [kind for kind, spec in KINDS.items() if spec.confirm])
+def test_what_loses_records_or_runs_at_once_wants_the_name_once_more(
+    run: Run, fleet: Any, planned: None, kind: Kind
+) -> None:
+    who = "rita" if kind is Kind.FORCED else "olga"
+    code, text = run(who, "request", *WANTED, "--reason", "It burns", "--kind", kind)
+    assert code == 1
+    assert f"Type {'east' if kind.spec.confirm == 'source' else 'west'} to confirm" in text
+    assert not Switch.objects.exists()
 
 
 def test_watching_a_read_split_that_has_ended(run: Run, finished: Switch) -> None:
     Switch.objects.filter(pk=finished.pk).update(kind=Kind.READ_SPLIT.value)
     text = run("vera", "watch", finished.key)[1]
     assert "Readers waited for 0.30 s." in text
-    assert "follow" in text
+    assert "catch" in text
     assert "reverse" not in text
 
 
@@ -276,7 +294,7 @@ def test_a_restore_takes_what_a_switch_has_moved_back(
     code, text = run("olga", "restore", finished.key, "--reason", "It is slow there")
     restore = Switch.objects.get(kind="restore")
     assert (code, restore.restores, restore.target.name) == (0, finished, "east")
-    assert f"Switch {restore.key} is requested." in text
+    assert f"{restore.key}: Going back is requested." in text
 
 
 def test_a_migration_and_what_becomes_of_the_old_topics(
@@ -285,7 +303,7 @@ def test_a_migration_and_what_becomes_of_the_old_topics(
     from hadash.switching.retirement.services import switch_ended
 
     asked = ("--pair", "main", "--appid", "shop", "--to", "west", "--reason", "West is newer")
-    code, text = run("olga", "request", *asked, "--migrate", "9")
+    code, text = run("olga", "request", *asked, "--kind", "migration", "--retire-after-days", "9")
     assert (code, Switch.objects.get(kind="migration").retire_after_days) == (0, 9)
     assert "Somebody else has to approve it." in text
     finished.kind, finished.retire_after_days = "migration", 9

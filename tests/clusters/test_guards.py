@@ -130,7 +130,7 @@ def test_what_is_asked_for_is_answered_as_it_says(moving: Moving) -> None:
         do.ReadQuiesced(),
         do.ReadEnds("east"),
         do.ReadStarts("west"),
-        do.ReadAnchors(),
+        do.ReadOffsetSyncs(),
         do.ReadDrained(),
         do.ReadGroupOffsets("east"),
         do.ReadCommits("east"),
@@ -142,7 +142,7 @@ def test_what_is_asked_for_is_answered_as_it_says(moving: Moving) -> None:
         do.ReadSeen(),
         do.CheckLost(),
         do.ReadRepeated(),
-        do.ReadSighted(),
+        do.ReadLastKnown(),
         do.ReadProved(),
         do.ReadUsers(),
     ):

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer
-from support.kafka import Clusters
+from support.kafka import SECONDS, Clusters
 from support.waiting import eventually
 
 from hadash_sandbox.errors import SandboxError
@@ -33,7 +33,7 @@ def write(kafka: Clusters, cluster: str, topic: str, headers: dict[int, bytes]) 
             timestamp=BEGAN + number,
             headers=[("trace", headers.get(number, b"same"))],
         )
-    assert producer.flush(20) == 0
+    assert producer.flush(SECONDS) == 0
 
 
 def test_what_both_logs_hold_and_how_far_a_group_is(kafka: Clusters) -> None:

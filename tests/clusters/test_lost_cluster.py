@@ -1,11 +1,11 @@
-"""Whoever asks a cluster about its groups while it dies, lives on."""
+"""The process of a client survives the loss of its cluster, and that of a cluster that stands still."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,30 +16,41 @@ from hadash_sandbox.stack import Stack
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
 
-#: Eight threads that ask again and again, as those of a worker do. It says when each has had an answer.
+#: A thread for each question, that asks again and again, as those of a worker do. It says when each has had an answer.
 ASKS = """
 import json, sys, threading
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.values import ClusterAccess
+from hadash.kafka.values import ClusterAccess, Partition
 client = ClusterClient(ClusterAccess(**json.loads(sys.argv[1])))
+client.create_topics({"orders": (1, 1, {})})
+questions = [
+    lambda: client.groups([f"g{n}" for n in range(5)]),
+    lambda: client.group_offsets([f"g{n}" for n in range(5)]),
+    client.scram_users,
+    client.acls,
+    client.quotas,
+    client.topics,
+    client.nodes,
+    lambda: client.end_offsets([Partition("orders", 0)]),
+    lambda: client.topic_configs(["orders"]),
+]
 answered = threading.Semaphore(0)
-def ask():
+def ask(question):
     had = 0
     while True:
         try:
-            client.groups([f"g{n}" for n in range(5)])
-            client.group_offsets([f"g{n}" for n in range(5)])
+            question()
         except KafkaError:
             had = 0
             continue
         had += 1
         if had == 1:
             answered.release()
-for _ in range(8):
-    threading.Thread(target=ask, daemon=True).start()
+for question in questions:
+    threading.Thread(target=ask, args=(question,), daemon=True).start()
 for line in sys.stdin:
-    for _ in range(8):
+    for _ in questions:
         answered.acquire()
     print("answered", flush=True)
 """
@@ -51,7 +62,31 @@ def cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
         yield stack.kafka["west"]
 
 
-def test_it_is_answered_again_when_the_cluster_is_back(cluster: KafkaCluster) -> None:
+def kill(cluster: KafkaCluster) -> None:
+    for broker in cluster.brokers:
+        broker.kill()
+
+
+def pause(cluster: KafkaCluster) -> None:
+    for broker in cluster.brokers:
+        broker.pause()
+
+
+def resume(cluster: KafkaCluster) -> None:
+    for broker in cluster.brokers:
+        broker.resume()
+
+
+def start(cluster: KafkaCluster) -> None:
+    cluster.start(print)
+
+
+@pytest.mark.parametrize(("lose", "bring_back"), [(kill, start), (pause, resume)], ids=["killed", "paused"])
+def test_it_is_answered_again_when_the_cluster_is_back(
+    cluster: KafkaCluster,
+    lose: Callable[[KafkaCluster], None],
+    bring_back: Callable[[KafkaCluster], None],
+) -> None:
     """librdkafka's admin client ended the process here, nearly every time (see ``hadash/kafka/groups.py``)."""
     west = cluster.client_config()
     access = {
@@ -74,13 +109,11 @@ def test_it_is_answered_again_when_the_cluster_is_back(cluster: KafkaCluster) ->
             for _ in range(3):
                 print("wait", file=asking.stdin, flush=True)
                 assert asking.stdout.readline() == "answered\n"
-                for broker in cluster.brokers:
-                    broker.kill()
-                with pytest.raises(
-                    subprocess.TimeoutExpired
-                ):  # each thread has been refused at least once by then
+                lose(cluster)
+                # Each thread has been refused at least once by then.
+                with pytest.raises(subprocess.TimeoutExpired):
                     asking.wait(timeout=2.5 * REQUEST_SECONDS)
-                cluster.start(print)
+                bring_back(cluster)
             print("wait", file=asking.stdin, flush=True)
             assert asking.stdout.readline() == "answered\n"
         finally:

@@ -87,7 +87,7 @@ def test_what_was_copied_twice_hides_no_loss_and_nothing_unreported_is_deleted(
     produce(kafka.described["west"].client_config(), topic, *values[COPIED - TWICE : COPIED])
     mirroring.hold([mirror], west)
     produce(app.config(east.bootstrap_servers), topic, *values[COPIED:])
-    Mirror.objects.update(sighted=[[topic, 0, COPIED + LOST]], sighted_at=timezone.now())
+    Mirror.objects.update(known_ends=[[topic, 0, COPIED + LOST]], known_ends_at=timezone.now())
 
     identity = Identity(app.appid)
     plan = Plan(

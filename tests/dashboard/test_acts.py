@@ -886,7 +886,7 @@ class TestMigration:
         refused = as_olga.post(reverse("retire", args=[migrated.key]), {"confirmed": "west"})
         assert "Type east to confirm" in refused.content.decode()
         as_olga.post(reverse("postpone", args=[migrated.key]), {"days": "5", "reason": "The quarter ends"})
-        assert "Put off 1 time." in as_olga.get(page).content.decode()
+        assert "Postponed 1 time." in as_olga.get(page).content.decode()
         as_olga.post(reverse("keep", args=[migrated.key]), {"reason": "The auditors want them"})
         text = as_olga.get(page).content.decode()
         assert "olga keeps the old Topics on east: The auditors want them" in text

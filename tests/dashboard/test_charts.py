@@ -10,7 +10,7 @@ import pytest
 from django.test import RequestFactory
 
 from hadash.dashboard.charts import blast_radius, coverage_map, over_time, sharing, stages, work_list
-from hadash.dashboard.charts.chart import TWIN_ROWS, Chart
+from hadash.dashboard.charts.chart import TWIN_ROWS, Chart, Linked
 from hadash.dashboard.charts.coverage_map import Cell, Known
 from hadash.dashboard.charts.island_map import Turn
 from hadash.dashboard.sorting import order_of
@@ -73,6 +73,19 @@ def test_each_can_be_sent_and_has_a_twin_with_all_of_its_columns(chart: Chart) -
 )
 def test_without_rows_there_is_a_sentence_instead(empty: Chart) -> None:
     assert not empty.rows and empty.empty
+
+
+def test_what_a_mark_leads_to_its_row_leads_to_as_well() -> None:
+    """Marks are clicked with a mouse; rows are reached by keys."""
+    chart = sharing.ranking([shared()])
+    [row] = chart.rows
+    assert isinstance(row[1], Linked) and row[1] == "shop"
+    assert row[1].href == chart.traces[0]["customdata"][0][0]
+
+
+def test_only_what_measures_something_can_be_looked_at_more_closely() -> None:
+    drawn = {chart.name: chart.zooms for chart in EXAMPLES}
+    assert drawn["lag-by-day"] and not drawn["coverage-map"]
 
 
 def test_a_twin_shows_the_first_rows_and_says_how_many_more_there_are() -> None:
@@ -196,8 +209,9 @@ def test_as_the_work_list_is_done_the_largest_island_gets_smaller() -> None:
         work_list.Step("main", 1, "shop", 3, before=40, after=7),
         work_list.Step("main", 2, "audit", 1, before=12, after=5),
     ]
-    (line,) = work_list.falling_apart(steps).traces
-    assert line["y"] == [40, 12, 5]
+    islands, largest = work_list.falling_apart(steps).traces
+    assert largest["y"] == [40, 12, 5]
+    assert islands["y"] == [40, 7, 7, None, 12, 12, 5, None], "each island by itself"
 
 
 class TestStages:

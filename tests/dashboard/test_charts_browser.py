@@ -32,7 +32,7 @@ from hadash.inventory.models import Access, AppID, Cluster, ClusterSample, Clust
 from hadash.kafka.values import GroupInfo, GroupMember, Partition, QuotaEntity
 from hadash.lake import snapshots
 from hadash.lake.store import Store
-from hadash.mirroring.models import LagSample, Mirror
+from hadash.mirroring.models import LagSample, Mirror, PairLag
 from hadash.switching.models.switches import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -73,9 +73,9 @@ CHARTS = {
     "clusters": 0,
     "cluster": 2,
     "gateways": 0,
-    "gateway": 7,
-    "mirrors": 0,
-    "mirror": 3,
+    "gateway": 8,
+    "mirrors": 1,
+    "mirror": 4,
     "graph": 1,
     "island": 1,
     "focus": 1,
@@ -186,6 +186,9 @@ def _samples(mirror: Mirror) -> None:
     """
     now = timezone.now()
     LagSample.objects.all().delete()
+    for minutes in range(50, 0, -1):
+        at, seconds = now - timedelta(minutes=minutes), 41.0 if 20 < minutes < 25 else 0.4 * (minutes % 5)
+        PairLag.objects.create(pair=mirror.pair, at=at, seconds=seconds, unknown=0)
     for place in range(300):
         at = now - timedelta(seconds=2 * (300 - place))
         if 60 <= place < 90:
@@ -209,7 +212,7 @@ def _samples(mirror: Mirror) -> None:
         "error_at": now.isoformat(),
     }
     mirror.tasks = [{**task, **error, "restarts": 2, "counted_since": now.isoformat()}]
-    mirror.sighted = [["carts", number, 9000 + number] for number in range(4)]
+    mirror.known_ends = [["carts", number, 9000 + number] for number in range(4)]
     mirror.save()
 
 
@@ -373,12 +376,73 @@ def test_what_somebody_has_zoomed_into_stands_in_the_address(olga: Window) -> No
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] - 20, steps=5)
     page.mouse.up()
     page.wait_for_url(re.compile("zoom-lag-by-day="))
-    shown = page.evaluate("document.querySelector('[data-chart]').layout.xaxis.range")
+    ends = "document.querySelector('[data-chart]').layout.xaxis.range.map((end) => Math.floor(new Date(end)))"
+    shown = page.evaluate(ends)
     page.reload()
     drawn(page, 1)
-    assert page.evaluate("document.querySelector('[data-chart]').layout.xaxis.range") == shown
+    assert page.evaluate(ends) == shown
     page.get_by_role("button", name="Show all").click()
     page.wait_for_url(lambda url: "zoom" not in url)
+
+
+def test_who_is_sent_an_address_looks_at_the_same_time_wherever_they_live(
+    olga: Window, browser: Browser, live_server: Any
+) -> None:
+    page = olga.open(PAGES["lag"])
+    drawn(page, 1)
+    closer = page.get_by_role("button", name="Closer")
+    closer.press("Enter")
+    page.wait_for_url(re.compile("zoom-lag-by-day="))
+    instants = (
+        "document.querySelector('[data-chart]').layout.xaxis.range.map((end) => new Date(end).getTime())"
+    )
+    shown = page.evaluate(instants)
+    elsewhere = Window(browser, f"{live_server.url}/", zone="America/New_York")
+    try:
+        elsewhere.sign_in("olga", PASSWORD)
+        theirs = elsewhere.open(page.url.removeprefix(f"{live_server.url}/"))
+        drawn(theirs, 1)
+        assert theirs.evaluate(instants) == shown
+        before = shown[1] - shown[0]
+        theirs.get_by_role("button", name="Further away").press("Enter")
+        theirs.wait_for_function(f"({instants}).reduce((from, to) => to - from) > {1.9 * before}")
+    finally:
+        elsewhere.close()
+
+
+def test_what_a_mark_leads_to_can_be_reached_with_keys_alone(
+    olga: Window, published: SimpleNamespace
+) -> None:
+    page = olga.open(PAGES["sharing"])
+    drawn(page, 3)
+    card = page.locator("#ranking")
+    card.locator("summary").press("Enter")
+    card.get_by_role("link", name="shop", exact=True).press("Enter")
+    page.wait_for_url(re.compile(reverse("appid", args=[published.pages["shop"]])))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/New_York"])
+def test_a_pause_is_as_long_in_every_zone(
+    browser: Browser, live_server: Any, people: SimpleNamespace, engines: Any, finished: Switch, zone: str
+) -> None:
+    began = (finished.started_at or timezone.now()) + timedelta(seconds=4)
+    ends = began.timestamp(), (began + timedelta(seconds=2)).timestamp()
+    Switch.objects.filter(pk=finished.pk).update(pauses=[["shop", "shop-carts", "produce", *ends]])
+    window = Window(browser, f"{live_server.url}/", zone=zone)
+    try:
+        window.sign_in("olga", PASSWORD)
+        page = window.open(f"switches/{finished.key}/record/")
+        drawn(page, 2)
+        bar = page.locator("#client-pauses .bars .point path").first.bounding_box()
+        plot = page.locator("#client-pauses .nsewdrag").first.bounding_box()
+        shown = page.evaluate(
+            "(([from, to]) => (new Date(to) - new Date(from)) / 1000)"
+            "(document.querySelector('#client-pauses [data-chart]').layout.xaxis.range)"
+        )
+        assert bar is not None and plot is not None
+        assert bar["width"] / plot["width"] * shown == pytest.approx(2, rel=0.05)
+    finally:
+        window.close()
 
 
 def test_a_chart_can_be_taken_along_as_a_table_and_as_a_picture(olga: Window) -> None:
@@ -417,11 +481,15 @@ def test_the_record_of_a_switch_can_be_kept_as_a_pdf(olga: Window, finished: Swi
         facts={"drained": [["carts", n, 900 + n, 400 + n] for n in range(120)]}
     )
     page = olga.open(f"switches/{finished.key}/record/")
-    expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
-    look_at(page, "record", ("en", "light", 1440))
+    expect(page.get_by_role("button", name="Print")).to_be_visible()
+    look_at(page, "record", Screen("en", "light", 1440))
     pdf = settings.BASE_DIR / "var" / "pictures" / "record.pdf"
     page.pdf(path=pdf, format="A4")
     assert pdf.read_bytes().startswith(b"%PDF")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="PDF").click()
+    assert saved.value.suggested_filename == f"hadash-switch-{finished.key}.pdf"
+    assert saved.value.path().read_bytes().startswith(b"%PDF")
     page.emulate_media(media="print")
     expect(page.locator(".side")).to_be_hidden()
     expect(page.locator("[data-print]")).to_be_hidden()
@@ -550,7 +618,7 @@ def test_a_switch_that_has_ended_stands_beside_earlier_ones(
     page = olga.open(f"switches/{finished.key}/")
     drawn(page, 1)
     expect(page.locator("#stages-compared")).to_contain_text("Slower than usual: quiesce 3×.")
-    look_at(page, "switch-ended", ("en", "light", 1440))
+    look_at(page, "switch-beside-earlier", Screen("en", "light", 1440))
     with page.expect_download() as csv:
         page.get_by_role("link", name=re.compile("CSV.*Beside earlier")).click()
     assert "quiesce" in csv.value.path().read_text().casefold()

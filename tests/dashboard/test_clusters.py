@@ -248,7 +248,7 @@ class TestPages:
         assert "It did not answer 1 of 2 times." in page
         assert "gone" in page and "3 Topics, 3 partitions" in page
         for name, head in [
-            ("answers", "at,v0"),
+            ("answers", "at,milliseconds"),
             ("troubles", "topic,partitions,leaderless,under_min_isr,under_replicated,min_insync_replicas"),
             ("differing", "of,setting,east,west"),
         ]:
@@ -280,6 +280,10 @@ class TestPages:
         monkeypatch.setattr(views, "cluster_client", lambda c: SimpleNamespace(quotas=away))
         answer = as_arne.get(address)
         assert answer.status_code == 200 and "did not answer within 10 s" in answer.content.decode()
+        file = as_arne.get(address, {"format": "csv"})
+        assert (file.status_code, file["Content-Type"]) == (503, "text/plain; charset=utf-8"), (
+            "a page is no CSV"
+        )
 
     def test_another_pairs_clusters_are_not_there(
         self, people: SimpleNamespace, fleet: Any, lake: Store

@@ -100,6 +100,29 @@ def test_what_was_asked_for_is_no_draft_any_more(as_olga: Client, keep: Any, fle
     assert as_olga.get(draft.get_absolute_url()).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ({"scope": "appid", "target": "west", "reason": "mine"}, "&scope=appid&target=west"),
+        ({"scope": "topics", "topics": "shop.orders," * 300}, ""),
+        ({"scope": "appid", "draft": "1"}, None),
+    ],
+    ids=["what is chosen, without the reason", "too much for an address", "a draft is nobody else's"],
+)
+def test_the_address_has_the_choice(
+    as_olga: Client,
+    fleet: SimpleNamespace,
+    engines: SimpleNamespace,
+    planned: None,
+    typed: dict[str, str],
+    kept: str | None,
+) -> None:
+    asked = {"appid": fleet.shop.pk, **typed}
+    answer = as_olga.get(reverse("request-preview"), asked, headers={"HX-Request": "true"})
+    address = None if kept is None else f"{FORM}?appid={fleet.shop.pk}{kept}"
+    assert answer.headers.get("HX-Replace-Url") == address
+
+
 def test_a_rehearsal_is_tried_before_it_is_asked_for(
     as_olga: Client, keep: Any, fleet: SimpleNamespace, started: list[str]
 ) -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from dashboard.parts import PASSWORD, cluster, gateway, signed_in
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard.charts.lines import lines
-from hadash.dashboard.gateways.rates import Counted, rates
+from hadash.dashboard.gateways.rates import Counted, rates, thinned
 from hadash.inventory import sampling
 from hadash.inventory.models import GatewaySample, Pair
 from hadash.presentation.engines import Engines
@@ -25,6 +25,7 @@ AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 STATUS: dict[str, Any] = {
     "applied": 7,
     "connections_by_cluster": {"east": 3, "west": 1},
+    "reached": {"east": True, "west": True},
     "parked": 2,
     "expired": 0,
     "overflowed": 0,
@@ -59,6 +60,12 @@ class TestRates:
         assert rates([counted(0, 0, cpu=None), counted(10, 0, cpu=None)])[0].cpu is None
         assert rates([counted(0, 0, cpu=None), counted(10, 0, cpu=1.0)])[0].cpu is None
 
+    def test_of_a_long_time_each_step_has_its_peaks(self) -> None:
+        one = rates([counted(0, 0), counted(10, 5000), counted(20, 5010)])
+        [step] = thinned(one, most=1)
+        assert (step.at, step.requests) == (one[-1].at, {"FETCH": 500.0})
+        assert thinned(one, most=2) == one
+
     def test_of_one_sample_nothing_follows(self) -> None:
         assert rates([counted(0, 5)]) == []
 
@@ -70,6 +77,16 @@ class TestLines:
     def test_missing_samples_are_a_gap(self) -> None:
         at = [AT, AT + timedelta(seconds=10), AT + timedelta(seconds=90)]
         assert self.chart(at, {"a": [1, 2, 3]}).traces[0]["y"] == [1, 2, None, 3]
+
+    def test_a_sample_between_two_gaps_is_a_mark(self) -> None:
+        """(A line alone would not show it: samples of a slow round would not be there at all.)"""
+        spread = [AT + timedelta(seconds=60 * n) for n in range(50)]
+        alone = self.chart(spread, {"a": [1] * 50}).traces[0]
+        assert alone["mode"] == "lines+markers"
+        sizes = dict(zip(alone["x"], alone["marker"]["size"], strict=True))
+        assert all(sizes[at] for at, value in zip(alone["x"], alone["y"], strict=True) if value is not None)
+        close = [AT + timedelta(seconds=10 * n) for n in range(50)]
+        assert self.chart(close, {"a": [1] * 50}).traces[0]["mode"] == "lines"
 
     def test_of_many_the_highest_are_drawn_and_all_are_in_the_table(self) -> None:
         chart = self.chart([AT], {f"kind-{n}": [n] for n in range(9)})

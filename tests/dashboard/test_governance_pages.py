@@ -273,6 +273,47 @@ def test_each_table(as_vera: Client, tables: None, name: str, shown: str) -> Non
     assert len(b"".join(answer.streaming_content).decode().splitlines()) >= 2
 
 
+@pytest.mark.parametrize(
+    ("name", "show", "shown"),
+    [
+        ("coverage", "under-ha", {"billing"}),
+        ("coverage", "not-mirrored", {"shop"}),
+        ("coverage", "unregistered", {"shop", "billing"}),
+        ("coverage", "bypassing", set()),
+        ("coverage", "no such filter", {"shop", "billing"}),
+        ("sharing", "shared", {"shop"}),
+    ],
+)
+def test_a_table_shows_what_a_figure_counts(
+    as_vera: Client, tables: None, name: str, show: str, shown: set[str]
+) -> None:
+    Coverage.objects.filter(appid="shop").update(topics=3, mirrored=2)
+    text = page_with(as_vera, name, show=show)
+    rows = text.split('id="rows"', 1)[1].split("</section>", 1)[0]
+    assert {appid for appid in ("shop", "billing") if appid in rows} == shown
+    answer = as_vera.get(reverse("table", args=[name]), {"format": "csv", "show": show})
+    lines = b"".join(answer.streaming_content).decode().splitlines()[1:]  # type: ignore[attr-defined]
+    assert {line.split(",")[1] for line in lines} == shown
+    asked = as_vera.get(f"/api/v1/tables/{name}/", {"show": show})
+    if show == "no such filter":
+        assert asked.status_code == 400 and "under-ha" in asked.json()["errors"]["show"][0]
+    else:
+        assert {row["appid"] for row in asked.json()["results"]} == shown
+
+
+def page_with(client: Client, name: str, **asked: str) -> str:
+    return client.get(reverse("table", args=[name]), asked).content.decode()
+
+
+def test_all_of_an_island_is_a_table(as_vera: Client, tables: None) -> None:
+    run = Run.objects.filter(job=Run.Job.TOPOLOGY, state=Run.State.PUBLISHED).latest("pk")
+    Node.objects.filter(run=run).update(island=7)
+    rows = page_with(as_vera, "radii", island="7").split("<tbody", 1)[1]
+    assert "购物车" in rows
+    assert "Nothing fits." in page_with(as_vera, "radii", island="8")
+    assert "购物车" in page_with(as_vera, "radii", island="seven"), "what is no number is no filter"
+
+
 def test_only_what_is_published_is_shown(as_vera: Client, tables: None) -> None:
     assert "never" not in page(as_vera, "table", "coverage").split("<tbody", 1)[1]
 

@@ -68,6 +68,20 @@ class TestDifferences:
         assert found["bookings"] is Turn.MOVED
         assert {found["shop"], found["orders"]} == {Turn.SAME}
 
+    def test_of_one_island_alone(self, fleet: SimpleNamespace) -> None:
+        before = publish_graph(fleet.pair, FLEET, at=NOW - timedelta(hours=2))
+        gone = FLEET[0].appid
+        after = [use for use in FLEET if use.appid != "search"] + uses_of("returns", produce=["orders"])
+        now = publish_graph(fleet.pair, after)
+        island = maps.island_of(now, Focus("main", "topic", name="orders"))
+        assert island is not None
+        spots = maps.spots_of_island(now, fleet.pair, island, before)
+        found = {spot.word: spot.turn for spot in spots}
+        assert found["returns"] is Turn.NEW and found[gone] is Turn.SAME
+        assert {word for word, turn in found.items() if turn is Turn.GONE} <= {"search", "indexers"}
+        there = {mark.number for mark in Mark.objects.filter(run=now)}
+        assert all(spot.number not in there for spot in spots if spot.turn is Turn.GONE)
+
     def test_what_is_only_not_drawn_any_more_is_not_gone(self, fleet: SimpleNamespace) -> None:
         before = publish_graph(fleet.pair, FLEET, at=NOW - timedelta(hours=2))
         now = publish_graph(fleet.pair, FLEET)
@@ -145,6 +159,24 @@ class TestFlows:
             (names[a], names[b])
             for a, b in zip(trace["link"]["source"], trace["link"]["target"], strict=True)
         }
+
+    def test_each_column_is_named_where_it_is_drawn(self) -> None:
+        """What leads to nothing more stands on the right; a column that nothing is in is not there."""
+
+        def heads(found: list[Flow]) -> list[tuple[float, str]]:
+            chart = flows.flows(("east", "west"), found, Place(APPID, ("shop",)), "", lambda place: "")
+            return [(head["x"], head["text"]) for head in chart.layout["annotations"]]
+
+        written = Flow("shop", "web", "produce", "orders", "east", 5, NOW)
+        assert heads([written]) == [(0, "AppID"), (1 / 3, "InstanceID"), (2 / 3, "Topic"), (1, "Cluster")]
+        read = [
+            Flow("audit", "a-1", "consume", "orders", "east", 5, NOW),
+            Flow("audit", "a-1", "group", "auditors", "east", 0, NOW),
+        ]
+        names = ["AppID", "InstanceID", "Topic", "Group", "Cluster"]
+        assert heads([written, *read]) == [(place / 4, name) for place, name in enumerate(names)]
+        joined = Flow("shop", "idle", "group", "waiters", "east", 0, NOW)
+        assert (2 / 3, "Topic · Group") in heads([written, joined])
 
     def test_beyond_a_few_names_the_rest_stands_together(self) -> None:
         found = [

@@ -23,7 +23,7 @@ from hadash.dashboard.views import mirrors as views
 from hadash.dashboard.views import streaming
 from hadash.governance.models import LagDay, Run
 from hadash.inventory.models import Pair
-from hadash.mirroring.models import LagSample, Mirror
+from hadash.mirroring.models import LagSample, Mirror, PairLag
 from hadash.switching.models.switches import Switch
 
 AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
@@ -88,7 +88,7 @@ class TestTheChart:
     def test_it_says_how_it_stands_against_the_rpo(self) -> None:
         assert self.chart(bucket(0)).says == "It was never more than 0.5 s behind (RPO 30 s)."
         assert self.chart(bucket(0, 41.0)).says == (
-            "It was up to 41.0 s behind: more than the RPO of 30 s. 1 incident: further behind than the RPO."
+            "It was up to 41.0 s behind: more than the RPO of 30 s. 1 incident: ▲ further behind than the RPO."
         )
         assert self.chart(bucket(0, None)).says.startswith("How far it was behind is not known.")
 
@@ -96,7 +96,16 @@ class TestTheChart:
         switch = mirror_lag.Switched(AT, None, "west", "/switches/x/")
         chart = self.chart(bucket(0), switched=[switch])
         assert [shape["type"] for shape in chart.layout["shapes"]] == ["rect", "line"]
-        assert {note["text"] for note in chart.layout["annotations"]} == {"RPO: 30 s", "switch to west"}
+        assert words_of(chart) == {"RPO: 30 s", "switch to west"}
+
+    def test_kinds_of_incidents_are_told_by_more_than_their_colour(self) -> None:
+        chart = self.chart(bucket(0, 41.0), bucket(1), bucket(2, None), bucket(3))
+        assert {"▲", "?"} < words_of(chart)
+        assert "▲ further behind than the RPO" in chart.says
+
+
+def words_of(chart: Any) -> set[str]:
+    return {shape["label"]["text"] for shape in chart.layout["shapes"]}
 
 
 class TestPartitionsOverTime:
@@ -126,6 +135,13 @@ class TestPartitionsOverTime:
         assert [(at, partition, records) for at, _topic, partition, records in chart.rows] == [
             (AT + STEP, 0, 9), (AT, 0, 5),
         ]  # fmt: skip
+
+    def test_a_topic_lacks_what_all_its_partitions_lack(self) -> None:
+        moments = [Moment(AT, named({"a-0": 5, "a-1": 2, "b-0": 1})), Moment(AT + STEP, named({"a-0": 4}))]
+        chart = mirror_partitions.topics_over_time(moments, STEP, self.SPAN)
+        assert {trace["name"]: trace["y"] for trace in chart.traces} == {"a": [7, 4], "b": [1, None]}
+        [alone] = mirror_partitions.topics_over_time(moments, STEP, self.SPAN, "b").traces
+        assert alone["name"] == "b"
 
     def test_of_one_topic_alone(self) -> None:
         chart = self.chart({"orders-0": 5, "people-0": 7}, topic="people")
@@ -159,7 +175,7 @@ class TestHistory:
         assert (unknown.at, unknown.records) == (AT + STEP, {})
 
     def test_single_partitions_are_not_kept_for_a_month(self, as_arne: Client, fleet: Any) -> None:
-        assert over_time_of(fleet.mirror, WINDOWS["month"], timezone.now()) is None
+        assert over_time_of(fleet.mirror, WINDOWS["month"], timezone.now()) == []
         page = as_arne.get(reverse("mirror", args=["main", "shop"]), {"window": "month"}).content.decode()
         assert "Of single partitions the last 24 hours are kept." in page
 
@@ -222,7 +238,7 @@ class TestHistory:
     def test_partitions_that_nobody_knows_come_first_then_those_furthest_behind(
         self, fleet: SimpleNamespace
     ) -> None:
-        fleet.mirror.sighted = [["a-b", 0, 90], ["a-b", 1, 95], ["a-b", 2, 80]]
+        fleet.mirror.known_ends = [["a-b", 0, 90], ["a-b", 1, 95], ["a-b", 2, 80]]
         LagSample.objects.create(
             mirror=fleet.mirror, at=timezone.now(), records=12, partitions={"a-b-0": 2, "a-b-2": 10}
         )
@@ -233,14 +249,24 @@ class TestHistory:
             (0, 2, 90),
         ]
 
+    def test_how_late_each_partition_is(self, fleet: SimpleNamespace) -> None:
+        mirror = fleet.mirror
+        mirror.known_ends = [["a-b", 0, 90], ["a-b", 1, 95], ["a-b", 2, 80]]
+        mirror.lag_seconds, mirror.partition_seconds = 4.5, {"a-b-0": 4.5, "a-b-1": None}
+        partitions = {"a-b-0": 2, "a-b-1": 7, "a-b-2": 0}
+        LagSample.objects.create(mirror=mirror, at=timezone.now(), records=9, partitions=partitions)
+        assert {row.partition: row.seconds for row in partitions_of(mirror)} == {0: 4.5, 1: None, 2: 0.0}
+        mirror.lag_seconds, mirror.partition_seconds = None, {}
+        assert {row.seconds for row in partitions_of(mirror)} == {None}, "nobody knows it of any"
+
     def test_a_switch_that_used_it_is_marked(self, fleet: SimpleNamespace, finished: Switch) -> None:
         now = timezone.now()
         Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["shop"]})
         chart = shown_of(fleet.mirror, WINDOWS["day"], now).chart
-        assert "switch to west" in {note["text"] for note in chart.layout["annotations"]}
+        assert "switch to west" in words_of(chart)
         Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["other"]})
         chart = shown_of(fleet.mirror, WINDOWS["day"], now).chart
-        assert "switch to west" not in {note["text"] for note in chart.layout["annotations"]}
+        assert "switch to west" not in words_of(chart)
 
 
 @pytest.mark.stack
@@ -253,6 +279,35 @@ class TestPages:
         assert "carts" in self.text(as_arne, q="CART")
         assert "Nothing fits." in self.text(as_arne, q="nobody")
         assert "Nothing fits." in self.text(as_arne, state="failed")
+
+    @pytest.mark.parametrize("window", ["hour", "day", "month"])
+    def test_the_worst_mirror_of_each_pair_over_time(
+        self, as_arne: Client, fleet: SimpleNamespace, window: str
+    ) -> None:
+        now = timezone.now()
+        for minutes, seconds in ((40, 2.0), (30, 41.0), (20, None)):
+            at = now - timedelta(minutes=minutes)
+            PairLag.objects.create(pair=fleet.pair, at=at, seconds=seconds, unknown=seconds is None)
+        run = Run.objects.create(job=Run.Job.LAG, state=Run.State.PUBLISHED)
+        LagDay.objects.create(
+            run=run, pair="main", mirror="shop", date=now.date(), samples=9, unknown=0, over_rpo=1,
+            seconds_p95=1.0, seconds_most=41.0, records_most=7,
+        )  # fmt: skip
+        answer = as_arne.get(reverse("mirrors"), {"window": window, "csv": "pair-lag"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        values = [line.rpartition(",")[2] for line in lines[1:]]
+        assert values == (["41.0"] if window == "month" else ["", "41.0", "2.0"])
+        text = self.text(as_arne, window=window)
+        assert "Beyond its RPO within this time: main." in text and "RPO: 30 s" in text
+        assert ("not known for some of it: main." in text) == (window != "month")
+
+    def test_nobody_says_that_all_were_within_their_rpo_when_one_was_not_known(
+        self, as_arne: Client, fleet: SimpleNamespace
+    ) -> None:
+        PairLag.objects.create(pair=fleet.pair, at=timezone.now(), seconds=2.0, unknown=1)
+        text = self.text(as_arne)
+        assert "No mirror was beyond its pair&#x27;s RPO within this time, as far as is known." in text
+        assert "The lag of some mirrors was not known for some of it: main." in text
 
     def test_one_that_is_late_says_so_and_not_by_colour_alone(
         self, as_arne: Client, fleet: SimpleNamespace
@@ -297,7 +352,8 @@ class TestPages:
         address = reverse("mirror", args=["main", "shop"])
         for name, head in [
             ("lag", "at,seconds,records,samples,unknown"),
-            ("partitions", "topic,partition,records,source_end"),
+            ("partitions", "topic,partition,records,seconds,source_end"),
+            ("topics-over-time", "at"),
             ("partitions-over-time", "at,topic,partition,records"),
             ("incidents", "what,since,until,seconds"),
         ]:

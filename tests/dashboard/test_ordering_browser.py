@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from types import SimpleNamespace
@@ -71,6 +72,21 @@ def test_the_address_has_it(page: Page) -> None:
     for nonsense in ("0", "99", "-", "x", "%00"):
         page.goto(f"{page.url.split('?')[0]}?tokens-order={nonsense}")
         expect(names(page)).to_have_count(3)
+
+
+def test_the_table_as_it_is_ordered_can_be_taken_along(page: Page) -> None:
+    ApiToken.objects.filter(name="a").update(name='=1+1, "x"')
+    page.reload()
+    page.locator("th", has_text="Name").get_by_role("button").click()
+    with page.expect_download() as csv:
+        page.get_by_role("button", name="CSV").click()
+    assert csv.value.suggested_filename == "hadash-tokens.csv"
+    head, *rows = csv.value.path().read_text().splitlines()
+    assert head.startswith("Name,") and "Last used" in head
+    assert [row.split(",")[0] for row in rows] == ["\"'=1+1", "b9", "b10"], (
+        "no formula for a program for tables"
+    )
+    assert re.search(r"\d{4}-\d{2}-\d{2}T", rows[1]), "a moment, and not how long ago"
 
 
 def test_a_column_of_buttons_is_no_order(page: Page) -> None:

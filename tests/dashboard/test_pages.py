@@ -39,6 +39,7 @@ def addresses(fleet: SimpleNamespace, switch: Switch) -> list[str]:
         reverse("switch", args=[switch.key]),
         reverse("switch-state", args=[switch.key]),
         reverse("audit"),
+        reverse("about"),
         reverse("declarations", args=[fleet.pair.pk]),
         reverse("declarations", args=[fleet.pair.pk]) + "?q=shop&state=undeclared&page=99",
     ]
@@ -179,6 +180,7 @@ def test_queries_do_not_grow_with_the_fleet(
         (reverse("switch", args=[finished.key]), 26),
         (reverse("switch-state", args=[finished.key]), 8),
         (reverse("audit"), 12),
+        (reverse("about"), 8),
         (reverse("declarations", args=[fleet.pair.pk]), 16),
     ]:
         with django_assert_max_num_queries(limit):

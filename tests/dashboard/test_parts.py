@@ -82,6 +82,12 @@ def test_a_sparkline_of_nothing_is_hatched() -> None:
     assert figures.sparkline_svg(history(1, None, 3)).count("<polyline") == 2
 
 
+def test_a_sparkline_of_an_hour_is_a_line_although_it_has_one_value_a_minute() -> None:
+    begin = datetime(2026, 11, 27, 12, tzinfo=UTC)
+    minutes = [(begin + timedelta(minutes=number), None if number == 30 else number) for number in range(60)]
+    assert figures.sparkline_svg(minutes).count("<polyline") == 2
+
+
 def test_names_are_escaped() -> None:
     assert "&lt;b&gt;" in tags.identity({}, "<b>", "<i>")  # type: ignore[arg-type]
     assert "&lt;b&gt;" in tags.cluster({}, "<b>")  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from hadash.dashboard.charts.pauses import MOST_DRAWN, Band, pauses
+from hadash.dashboard.charts.pauses import LEVELS, MOST_DRAWN, Band, pauses
 from hadash.switching.execution.pauses import Pause
 from hadash.switching.models.switches import StageRecord, Switch
 
@@ -45,10 +45,18 @@ class TestTheChart:
         )
         assert [trace["marker"]["pattern"]["shape"] for trace in chart.traces] == ["", "/"]
 
-    def test_stages_lie_behind_and_only_those_that_stop_clients_have_a_name(self) -> None:
+    def test_stages_lie_behind_each_with_its_name_and_how_long_it_took(self) -> None:
         chart = drawn(Pause("shop", "web", "produce", at(1.5), at(3.0)))
+        notes = chart.layout["annotations"]
         assert len(chart.layout["shapes"]) == 3
-        assert [note["text"] for note in chart.layout["annotations"]] == ["Block"]
+        assert [note["text"] for note in notes] == ["Precheck", "Block", "Verify"]
+        assert all(note["hovertext"].endswith(" s") for note in notes)
+
+    def test_names_of_short_stages_do_not_lie_on_each_other(self) -> None:
+        bands = [band(f"stage {n}", 1 + n / 100, 1.01 + n / 100, blocked=True) for n in range(9)]
+        chart = pauses([Pause("shop", "web", "produce", at(0), at(9))], bands, False)
+        levels = [note["yshift"] for note in chart.layout["annotations"]]
+        assert levels == sorted(set(levels)) and len(levels) == LEVELS, "what has no room is not written"
 
     def test_what_has_not_moved_again_says_so(self) -> None:
         chart = drawn(Pause("shop", "web", "produce", at(1.5), None))

@@ -122,6 +122,7 @@ def pages(
         "password": reverse("password"),
         "people": reverse("people"),
         "audit": reverse("audit"),
+        "about": reverse("about"),
     }
 
 

@@ -187,7 +187,7 @@ def test_whoever_approves_it_reads_the_same(as_arne: Client, engines: Any, make_
 
 def test_its_stages_are_its_own(as_vera: Client, engines: Any, make_split: Any) -> None:
     text = text_of(as_vera, make_split("running", stage="precheck", started_at=timezone.now()))
-    assert "follow" in text
+    assert "catch up" in text
     assert "The readers&#x27; fetches and commits wait; writes go on." in text
     assert "The mirror turns round" not in text
 
@@ -225,7 +225,7 @@ def test_what_it_takes_is_measured_by_its_own_kind(finished: Switch, done: Switc
 
 
 def test_before_the_first_one_a_healthy_stack_says_what_it_takes(finished: Switch) -> None:
-    blocked = [Stage.BLOCK, Stage.FOLLOW, Stage.FORWARD]
+    blocked = [Stage.BLOCK, Stage.CATCH_UP, Stage.FORWARD]
     expected = sum(live.STAGES[stage].expected_seconds for stage in blocked)
     assert radius.expected_pause(finished.pair, Kind.READ_SPLIT) == pytest.approx(expected)
 

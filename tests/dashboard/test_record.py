@@ -10,8 +10,12 @@ from django.test import Client
 from django.urls import reverse
 
 from hadash.audit.models import record as audit
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import OffsetSync
 from hadash.presentation.record import Proved, proof_of
 from hadash.switching.models.switches import StageRecord, Switch
+from hadash.switching.stages.answers import TailsCompared
+from hadash.switching.stages.context import StageContext
 
 DRAINED = [["orders", 1, 900, 420], ["orders", 0, 57, 57], ["empty", 0, 0, 0]]
 
@@ -25,6 +29,22 @@ class TestProof:
         found = proof_of({"drained": DRAINED}, [drain()])
         assert [(row.topic, row.partition) for row in found] == [("empty", 0), ("orders", 0), ("orders", 1)]
         assert (found[2].last_on_source, found[2].copy_on_target, found[2].target_end) == (899, 419, 420)
+
+    def test_what_was_compared_and_where_each_side_begins(self) -> None:
+        compared = {"counts": [["orders", 1, 16]], "starts": [["orders", 1, 300, 0]]}
+        found = proof_of({"drained": DRAINED, "compared": compared}, [drain()])
+        assert (found[2].begins, found[2].compared) == ((300, 0), 16)
+        assert (found[0].begins, found[0].compared) == ((None, None), None), "nobody has noted it"
+
+    def test_what_is_only_for_the_record_takes_no_room_that_the_stages_need(self) -> None:
+        ends = {Partition(f"orders-{n}", n): OffsetSync(n * 7919, n * 104729) for n in range(60_000)}
+        compared = TailsCompared(None, dict.fromkeys(ends, 16), ends)
+        context = StageContext()
+        context.keep_drained(ends, compared)
+        assert context.drained == ends and context.compared is None
+        few = dict(list(ends.items())[:20])
+        context.keep_drained(few, TailsCompared(None, dict.fromkeys(few, 16), few))
+        assert context.compared == TailsCompared(None, dict.fromkeys(few, 16), few)
 
     def test_a_partition_that_never_had_a_record_has_no_last_one(self) -> None:
         assert (Proved("empty", 0, 0, 0).last_on_source, Proved("empty", 0, 0, 0).copy_on_target) == (
@@ -81,6 +101,21 @@ class TestThePage:
         answer = as_vera.get(reverse("switch-record", args=[proved.key]), {"csv": "proof"})
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
         assert lines[0].startswith("topic,partition,source_end,target_end") and len(lines) == 4
+
+    def test_it_can_be_taken_along_as_a_pdf_in_the_language_of_the_reader(
+        self, as_vera: Client, proved: Switch
+    ) -> None:
+        answer = as_vera.get(reverse("switch-record", args=[proved.key]), {"format": "pdf"})
+        assert answer["Content-Type"] == "application/pdf" and answer.content.startswith(b"%PDF")
+        assert f"hadash-switch-{proved.key}.pdf" in answer["Content-Disposition"]
+
+    def test_it_draws_how_long_stages_took_and_how_long_clients_paused(
+        self, as_vera: Client, proved: Switch
+    ) -> None:
+        page = self.text(as_vera, proved)
+        assert 'id="stages-compared"' in page and 'id="client-pauses"' in page
+        answer = as_vera.get(reverse("switch-record", args=[proved.key]), {"csv": "stages-compared"})
+        assert b"".join(answer.streaming_content).startswith(b"stage,")  # type: ignore[attr-defined]
 
     def test_the_page_of_the_switch_leads_there(self, as_vera: Client, proved: Switch, engines: Any) -> None:
         page = as_vera.get(reverse("switch", args=[proved.key])).content.decode()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from html import escape
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from hadash.dashboard.views import switches
 from hadash.sentences import say
+from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway
@@ -59,6 +62,20 @@ class TestHowItStandsNow:
             raise EnginesAway(say("%(error)s", error="ZooKeeper does not answer."))
 
         assert "ZooKeeper does not answer." in look(away)
+
+    @pytest.mark.parametrize("status", ["approved", "paused"])
+    def test_also_of_one_that_is_approved_and_has_not_begun(
+        self, as_arne: Client, engines: Any, make_switch: Any, monkeypatch: Any, plan: Plan, status: str
+    ) -> None:
+        now = timezone.now()
+        switch = make_switch(status, start_at=now + timedelta(hours=1), start_until=now + timedelta(hours=2))
+        Switch.objects.filter(pk=switch.pk).update(paused_at=now)
+        changed = PlanProposal(replace(plan, topics=(*plan.topics, "payments")))
+        monkeypatch.setattr(switches, "proposal_for", lambda *_: changed)
+        address = reverse("switch-standing", args=[switch.key])
+        assert f'hx-get="{address}"' in as_arne.get(reverse("switch", args=[switch.key])).content.decode()
+        text = as_arne.get(address).content.decode()
+        assert "It moves now, too: payments." in text and "It will be refused when it begins" in text
 
     def test_nobody_asks_any_more_when_it_is_decided(
         self, as_arne: Client, engines: Any, make_switch: Any

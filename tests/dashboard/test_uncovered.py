@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import pytest
 from django.test import Client as Browser
@@ -37,11 +39,17 @@ class TestTheText:
         team = Uncovered("main", "shop", "Team Checkout", 1, 1, 1, ())
         assert team.mailto.startswith("mailto:?")
 
-    def test_what_no_mail_program_takes_is_copied_instead(self) -> None:
+    def test_a_mail_has_as_many_names_as_a_mail_program_takes(self) -> None:
         long = Uncovered(
             "main", "shop", "", 1, 9, 9, tuple(Client("购物车" * 12 + str(n), 1) for n in range(9))
         )
-        assert long.mailto == ""
+        body = unquote(long.mailto)
+        assert len(long.mailto) <= uncovered.MAX_MAILTO and "购物车" in body
+        assert re.search(r"and \d more\.", body) and "more." not in long.text
+
+    def test_of_names_that_are_too_long_for_any_mail_it_has_the_subject(self) -> None:
+        long = Uncovered("main", "shop", "", 1, 1, 1, (Client("购物车" * 80, 1),))
+        assert long.mailto.startswith("mailto:?subject=") and "body" not in long.mailto
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ class Workers:
         self._mark = mark
         self.started: list[Process] = []
 
-    def dying(self, stage: str, command: str, when: str) -> Process:
+    def dying(self, stage: str, command: str, when: str, blocked_seconds: float = PATIENT_SECONDS) -> Process:
         """A worker that kills itself at a point; see ``tests/support/killing_worker.py``. When another one
         has died before, clients may have waited for it as for a :meth:`successor`.
         """
@@ -115,7 +115,7 @@ class Workers:
             "KILL_COMMAND": command,
             "KILL_WHEN": when,
             "KILL_MARK": str(self._mark),
-            "HADASH_SWITCH_BLOCKED_SECONDS": str(PATIENT_SECONDS),
+            "HADASH_SWITCH_BLOCKED_SECONDS": str(blocked_seconds),
         }
         return self._start("killing worker", arguments, where)
 

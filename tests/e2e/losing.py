@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -61,12 +62,15 @@ def move_to_lost(trial: Trial, rita: Person) -> Measured:
     return eventually(go, "the end of the sessions from before the loss", patience=120, every=2)
 
 
-def ask_to_go_without(trial: Trial, rita: Person, bea: Person) -> str:
-    """A forced switch away from the lost cluster, to its end; its key."""
+def ask_to_go_without(
+    trial: Trial, rita: Person, bea: Person, meanwhile: Callable[[], object] = lambda: None
+) -> str:
+    """A forced switch away from the lost cluster, to its end; its key. ``meanwhile``: what happens while it runs."""
     key: str = rita.call("POST", "switches/", FORCED)["key"]
     for person in (trial.approver, bea):
         assert rita.state(key)["status"] == "awaiting_approval"
         person.approve(key).raise_for_status()
+    meanwhile()
     state = rita.await_end(key, SWITCH_SECONDS)
     assert state["status"] == "succeeded", state
     return key

@@ -73,7 +73,7 @@ def wanted(target: str) -> tuple[str, ...]:
 
 
 def key_in(text: str) -> str:
-    found = re.search(r"Switch ([0-9a-f]{10}) is", text)
+    found = re.search(r"^([0-9a-f]{10}): ", text, re.MULTILINE)
     assert found is not None, text
     return found.group(1)
 
@@ -83,7 +83,7 @@ def test_a_rehearsal_moves_nothing(olga: Terminal, bindings: BindingStore) -> No
     code, text = olga.run("plan", *wanted(other(before)))
     assert code == 0, text
     code, text = olga.run(
-        "request", *wanted(other(before)), "--rehearse", "--reason", "A rehearsal", "--watch"
+        "request", *wanted(other(before)), "--kind", "rehearsal", "--reason", "A rehearsal", "--watch"
     )
     assert code == 0, text
     assert "Nothing was changed." in text
@@ -111,7 +111,15 @@ def test_a_switch_that_is_paused(olga: Terminal, arne: Terminal, bindings: Bindi
 def test_an_emergency_is_reviewed_afterwards(olga: Terminal, arne: Terminal, bindings: BindingStore) -> None:
     target = other(where(bindings))
     code, text = olga.run(
-        "request", *wanted(target), "--emergency", target, "--reason", "It burns", "--watch"
+        "request",
+        *wanted(target),
+        "--kind",
+        "emergency",
+        "--confirm",
+        target,
+        "--reason",
+        "It burns",
+        "--watch",
     )
     assert code == 0, text
     key = key_in(text)

@@ -82,6 +82,51 @@ def test_switch_returns_when_clients_have_waited_for_too_long(
     assert (bound_to(bindings).cluster, bound_to(bindings).state) == (source, BindingState.FORWARD)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("command", "when"), [("WriteBindings", "before"), ("WriteBindings", "after"), ("ResumeMirrors", "after")]
+)
+def test_switch_goes_on_returning_when_the_worker_that_returns_dies(
+    trial: Trial, bindings: BindingStore, workers: Workers, command: str, when: str
+) -> None:
+    source = bound_to(bindings).cluster
+    target = "west" if source == "east" else "east"
+    worker = workers.dying("block", "WriteBindings", "after")
+
+    key = trial.operator.request(APPID, INSTANCE, target, "The worker dies in block, and the next in return.")
+    trial.approver.approve(key).raise_for_status()
+    assert worker.wait(timeout=KILL_SECONDS) == -9
+    # (For the next one clients have waited for too long: it returns.)
+    worker = workers.dying("return", command, when, blocked_seconds=0)
+    assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
+    workers.successor()
+    state = trial.approver.await_end(key, SWITCH_SECONDS)
+
+    assert state["status"] == "rolled_back", state["outcome"]
+    assert [s["result"] for s in state["stages"] if s["stage"] == "return"][-2:] == ["interrupted", "done"]
+    assert (bound_to(bindings).cluster, bound_to(bindings).state) == (source, BindingState.FORWARD)
+    # Nothing of it is in the way of the next one.
+    assert trial.switch(APPID, INSTANCE, target).status == "succeeded"
+
+
+@pytest.mark.long
+def test_a_rehearsal_is_rehearsed_again_when_its_worker_dies(
+    trial: Trial, bindings: BindingStore, workers: Workers
+) -> None:
+    before = bound_to(bindings)
+    target = "west" if before.cluster == "east" else "east"
+    worker = workers.dying("rehearse", "CompareTails", "after")
+
+    key = trial.operator.request(APPID, INSTANCE, target, "The worker dies in rehearse.", "rehearsal")
+    assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
+    workers.successor()
+    state = trial.approver.await_end(key, SWITCH_SECONDS)
+
+    assert state["status"] == "succeeded", state["outcome"]
+    assert [s["result"] for s in state["stages"] if s["stage"] == "rehearse"][-2:] == ["interrupted", "done"]
+    assert bound_to(bindings) == before
+
+
 @pytest.mark.parametrize(
     ("command", "when"),
     [
@@ -95,9 +140,11 @@ def test_readers_go_over_although_the_worker_dies_while_they_wait(
 ) -> None:
     """A read split to the mirror, and the one home, each cut off in the stage that only it has."""
     target = "west" if bound_to(bindings, "audit", "audit-clicks").cluster == "east" else "east"
-    worker = workers.dying("follow", command, when)
+    worker = workers.dying("catch_up", command, when)
 
-    key = trial.operator.request("audit", "audit-clicks", target, "The worker dies in follow.", "read-split")
+    key = trial.operator.request(
+        "audit", "audit-clicks", target, "The worker dies in catch up.", "read-split"
+    )
     trial.approver.approve(key).raise_for_status()
     assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
     workers.successor()
@@ -106,4 +153,4 @@ def test_readers_go_over_although_the_worker_dies_while_they_wait(
     assert state["status"] == "succeeded", state["outcome"]
     binding = bound_to(bindings, "audit", "audit-clicks")
     assert (binding.cluster, binding.state) == (target, BindingState.FORWARD)
-    assert [s["result"] for s in state["stages"] if s["stage"] == "follow"][-2:] == ["interrupted", "done"]
+    assert [s["result"] for s in state["stages"] if s["stage"] == "catch_up"][-2:] == ["interrupted", "done"]

@@ -68,7 +68,7 @@ def test_readers_go_to_the_mirror_and_come_home(trial: Trial, bindings: BindingS
     for target in ("west", "east"):
         measured = trial.switch("audit", "audit-clicks", target, kind="read-split")
         assert measured.status == "succeeded", measured.outcome
-        assert list(measured.stages) == ["precheck", "quiesce", "block", "follow", "forward", "verify"]
+        assert list(measured.stages) == ["precheck", "quiesce", "block", "catch_up", "forward", "verify"]
         bound = bindings.document("audit").binding_of(Identity("audit", "audit-clicks"))
         assert bound is not None
         assert bound.cluster == target

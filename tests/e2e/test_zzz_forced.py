@@ -73,8 +73,10 @@ def test_a_target_that_is_lost_before_its_mirror_is_turned_round_is_given_up(
 
 
 def test_clients_go_on_without_their_cluster_and_come_back_when_it_is_rebuilt(
-    demo: Demo, trial: Trial, lost: list[int]
+    demo: Demo, trial: Trial, workers: Workers, lost: list[int]
 ) -> None:
+    """Also when the worker dies while it finds out what is lost: the next one finds it out."""
+    first = workers.successor()
     rita, bea = (Person(demo.url, name, demo.password) for name in ("rita", "bea"))
     billing = [spec for spec in demo.world.clients if spec.appid == "billing"]
     assert move_to_lost(trial, rita).status == "succeeded"
@@ -86,8 +88,17 @@ def test_clients_go_on_without_their_cluster_and_come_back_when_it_is_rebuilt(
     cluster = demo.stack.kafka[LOST]
     for process in cluster.processes:
         process.kill()
-    key = ask_to_go_without(trial, rita, bea)
+    first.stop()
+    worker = workers.dying("assess", "HoldMirrors", "after")
+
+    def take_over() -> None:
+        assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
+        workers.successor()
+
+    key = ask_to_go_without(trial, rita, bea, take_over)
     trial.await_progress(billing, time.time())
+    stages = rita.state(key)["stages"]
+    assert [s["result"] for s in stages if s["stage"] == "assess"][-2:] == ["interrupted", "done"]
 
     def show() -> dict[str, Any]:
         return rita.call("GET", f"switches/{key}/")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import KafkaError
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from support.gateway import ControlPlane, GatewayProcess
 from support.kafka import App, Clusters, consume, error_of, produce
 from support.raw import NotSignedIn, RawClient
@@ -94,6 +94,19 @@ class TestOneVirtualCluster:
         topics = AdminClient(app.config(gateway.bootstrap)).list_topics(timeout=5).topics
         assert own in topics
         assert other not in topics
+
+    def test_the_newest_record_is_found_by_its_time(self, gateway: GatewayProcess, app: App) -> None:
+        """(LIST_OFFSETS 7, KIP-734: tools ask so how old the newest record is.)"""
+        topic = app.topic()
+        config = app.config(gateway.bootstrap)
+        producer = Producer(config)
+        producer.produce(topic, b"newest", partition=0, timestamp=2_000_000_000_000)
+        producer.produce(topic, b"older", partition=0, timestamp=1_000_000_000_000)
+        assert producer.flush(20) == 0
+        partition = TopicPartition(topic, 0)
+        admin = AdminClient(config)
+        found = admin.list_offsets({partition: OffsetSpec.max_timestamp()})[partition].result(20)
+        assert (found.offset, found.timestamp) == (0, 2_000_000_000_000)
 
     def test_topics_of_others_cannot_be_written(
         self, gateway: GatewayProcess, app: App, plain_app: App

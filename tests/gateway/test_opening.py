@@ -7,22 +7,22 @@ from collections import deque
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway.session.sequence_guard import Opening, Openings
+from hadash.gateway.session.sequence_guard import FirstBatch, SequenceGuard
 
-ORDERS = Opening("orders", 0, 7, 0, 12)
+ORDERS = FirstBatch("orders", 0, 7, 0, 12)
 CARTS = ORDERS._replace(topic="carts")
 HERE = {("orders", 0)}
 
 
-def refused(sequence: int = 30, now: float = 0.0) -> Openings:
-    openings = Openings(patience=5.0)
+def refused(sequence: int = 30, now: float = 0.0) -> SequenceGuard:
+    openings = SequenceGuard(patience=5.0)
     openings.sent([(ORDERS, sequence)])
     openings.answered([(ORDERS, sequence)], HERE, now)
     return openings
 
 
 def test_nothing_is_sent_behind_the_first_batch_of_a_partition() -> None:
-    openings = Openings(patience=5.0)
+    openings = SequenceGuard(patience=5.0)
     openings.sent([(ORDERS, 30), (CARTS, 3)])
     assert openings.is_opening("orders", 0) and openings.is_opening("carts", 0)
     assert not openings.is_opening("orders", 1)
@@ -47,7 +47,7 @@ def test_a_producer_that_began_anew_is_another() -> None:
 
 
 def test_after_another_move_it_begins_again() -> None:
-    openings = Openings(patience=5.0)
+    openings = SequenceGuard(patience=5.0)
     openings.sent([(ORDERS, 30)])
     openings.answered([(ORDERS, 30)], set(), now=0.0)
     assert not openings.is_open(ORDERS._replace(since=13))
@@ -74,7 +74,7 @@ class Cluster:
 @given(st.lists(st.booleans(), max_size=12), st.integers(1, 5), st.integers(1, 8))
 def test_every_batch_is_taken_in_order(leads: list[bool], pipelined: int, count: int) -> None:
     """A producer with some requests under way at once, that sends again in order what was refused."""
-    openings, cluster = Openings(patience=5.0), Cluster(leads)
+    openings, cluster = SequenceGuard(patience=5.0), Cluster(leads)
     left = deque(range(10, 10 + count))
     while left:
         window = [left.popleft() for _ in range(min(pipelined, len(left)))]

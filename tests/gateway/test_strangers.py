@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 from confluent_kafka import Producer
 from support.gateway import GatewayProcess
-from support.kafka import App, Clusters
+from support.kafka import SECONDS, App, Clusters
 from support.messages import produce
 from support.raw import NotSignedIn, RawClient
 from support.waiting import eventually
@@ -42,7 +42,8 @@ class Neighbour:
             (self.errors if error else acknowledged).append(error)
 
         self._producer.produce(self.topic, b"%d" % self.written, on_delivery=on_delivery)
-        assert self._producer.flush(20) == 0
+        unanswered = self._producer.flush(SECONDS)
+        assert unanswered == 0, f"{self.appid} could not write to {self.topic}: {self.errors}"
         self.written += len(acknowledged)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 from support.gateway import ControlPlane, GatewayProcess
-from support.kafka import App, Clusters, produce
+from support.kafka import SECONDS, App, Clusters, produce
 from support.messages import batch, nested
 from support.messages import produce as produce_request
 from support.raw import NotSignedIn, RawClient
@@ -169,7 +169,7 @@ class TestWriting:
             for number in range(20):
                 producer.produce(stays, b"%d" % number)
                 producer.produce(moves, b"%d" % number)
-            assert producer.flush(20) == 0
+            assert producer.flush(SECONDS) == 0
         everything = [b"%d" % number for number in range(20)]
         assert kafka.values("east", stays) == kafka.values("west", moves) == everything
         assert kafka.values("west", stays) == kafka.values("east", moves) == []

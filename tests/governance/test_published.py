@@ -32,6 +32,7 @@ SCHEMAS: dict[str, StructType] = {
     "marks": schemas.MARKS,
     "islands": schemas.ISLANDS,
     "sharing": schemas.SHARING,
+    "shared_by": schemas.SHARED_BY,
     "coverage": schemas.COVERAGE,
     "coverage_cells": schemas.COVERAGE_CELLS,
     "advice": schemas.ADVICE,

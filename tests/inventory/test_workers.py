@@ -124,11 +124,14 @@ class TestDaily:
             ["shop", "job", "east", 1, 0],
             ["x", "y", "far", 1, 0],
         ]
+        Cluster.objects.filter(name="east").update(
+            looked_at=timezone.now()
+        )  # the other one: by nobody lately
         daily.note(timezone.now() - timedelta(minutes=12, seconds=5))
-        assert self.figures() == {"clients": 2, "gateways": 1, "facts_age": 12}
+        assert self.figures() == {"clients": 2, "clusters": 1, "gateways": 1, "facts_age": 12}
         said.connected, said.gateways = [], 2
         daily.note(timezone.now())
-        assert self.figures() == {"clients": 2, "gateways": 2, "facts_age": 12}
+        assert self.figures() == {"clients": 2, "clusters": 1, "gateways": 2, "facts_age": 12}
 
     def test_facts_that_were_never_there_have_no_age(self, said: SimpleNamespace) -> None:
         daily.note(None)

@@ -404,7 +404,7 @@ def test_offsets_of_transaction_markers_are_no_lag(
     topic.await_copies(7)
     topic.await_ends(9, 7)
     eventually(lambda: topic.look(thorough=False) == ("running", "", 0), "a lag of nothing")
-    assert mirroring.anchors_of(topic.mirror)[topic.partition] == OffsetSync(9, 7)
+    assert mirroring.offset_syncs_of(topic.mirror)[topic.partition] == OffsetSync(9, 7)
     assert topic.look() == ("running", "", 0)
 
 

@@ -15,7 +15,7 @@ from hadash.kafka.connect import ConnectorStatus, TaskStatus
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring import looking, resync
-from hadash.mirroring.models import Anchor, LagSample, Mirror
+from hadash.mirroring.models import LagSample, Mirror, MirrorOffsetSync, PairLag
 from hadash.mirroring.offsets import OffsetSync
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -29,7 +29,9 @@ def pair() -> Pair:
     pair = Pair.objects.create(name="main", first=east, second=west, default=east)
     for name in ("carts", "orders", "people"):
         mirror = Mirror.objects.create(pair=pair, name=name, topics=[name], source=east, lag_records=7)
-        Anchor.objects.create(mirror=mirror, topic=name, partition=0, source_offset=0, target_offset=0)
+        MirrorOffsetSync.objects.create(
+            mirror=mirror, topic=name, partition=0, source_offset=0, target_offset=0
+        )
     return pair
 
 
@@ -72,6 +74,17 @@ def test_of_a_cluster_that_is_lost_only_the_first_waits(pair: Pair, clusters: di
     assert sorted(samples) == [(name, None, None) for name in ("carts", "orders", "people")]
 
 
+def test_after_a_round_the_pair_has_the_lag_of_its_worst_mirror(
+    pair: Pair, clusters: dict[str, Exception]
+) -> None:
+    looking.look_at_pair(pair)
+    first = PairLag.objects.get()
+    assert (first.seconds, first.unknown) == (0.0, 0)
+    clusters["carts"] = KafkaError("no leader")
+    looking.look_at_pair(pair)
+    assert PairLag.objects.latest("at").unknown == 1
+
+
 def test_the_next_round_begins_with_those_that_were_left_out(
     pair: Pair, clusters: dict[str, Exception]
 ) -> None:
@@ -85,11 +98,11 @@ def test_the_next_round_begins_with_those_that_were_left_out(
 
 def test_what_was_seen_of_a_lost_source_stays(pair: Pair, clusters: dict[str, Exception]) -> None:
     at = timezone.now()
-    Mirror.objects.update(sighted=[["people", 0, 3]], sighted_at=at, looked_at=at)
+    Mirror.objects.update(known_ends=[["people", 0, 3]], known_ends_at=at, looked_at=at)
     clusters["carts"] = ClusterUnavailable(AWAY)
     looking.look_at_pair(pair)
     people = Mirror.objects.get(name="people")
-    assert (people.sighted, people.sighted_at, people.looked_at) == ([["people", 0, 3]], at, at)
+    assert (people.known_ends, people.known_ends_at, people.looked_at) == ([["people", 0, 3]], at, at)
 
 
 def test_one_that_goes_wrong_does_not_end_the_round(
@@ -172,10 +185,10 @@ def test_a_mirror_is_waited_for_as_far_behind_as_a_switch_may_begin(
     settings.SWITCH_MAX_LAG = 3
     waited: list[str] = []
     p = Partition("carts", 0)
-    monkeypatch.setattr(looking, "_ends", lambda mirror, anchors: ({p: 5}, {p: 2}))
+    monkeypatch.setattr(looking, "_ends", lambda mirror, syncs: ({p: 5}, {p: 2}))
     monkeypatch.setattr(looking, "_over_gaps", lambda *_: {})
     monkeypatch.setattr(looking, "_content", lambda *_: "")
-    monkeypatch.setattr(looking, "_catch_up", lambda mirror, anchors, held: waited.append(mirror.name))
+    monkeypatch.setattr(looking, "_catch_up", lambda mirror, syncs, held: waited.append(mirror.name))
     looking.look(Mirror.objects.get(name="carts"), thorough=True, max_lag=max_lag)
     assert bool(waited) is waits
 
@@ -256,5 +269,5 @@ def test_of_two_looks_at_once_only_one_counts_what_was_copied_twice(
     monkeypatch.setattr(resync, "_recounted", lambda *_: {p: point})
     assert resync.after_copies(mirror, {p: known}) == {p: point}
     assert resync.after_copies(Mirror.objects.get(name="carts"), {p: known}) == {}
-    anchor = mirror.anchors.get()
-    assert (anchor.source_offset, anchor.target_offset, anchor.target_repeated) == (60, 80, 20)
+    sync = mirror.syncs.get()
+    assert (sync.source_offset, sync.target_offset, sync.target_repeated) == (60, 80, 20)

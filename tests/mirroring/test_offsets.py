@@ -86,10 +86,10 @@ def test_clamps(committed: int, start: int, found: int, why: str) -> None:
 
 @given(offsets, offsets, st.integers(0, 10**6))
 def test_mirrored_up_to(source: int, target: int, copied: int) -> None:
-    """Every record copied since the anchor moves it on by one."""
-    anchor = OffsetSync(source, target)
-    assert mirrored_up_to(anchor, target) == source
-    assert mirrored_up_to(anchor, target + copied) == source + copied
+    """Every record copied since the offset sync moves it on by one."""
+    sync = OffsetSync(source, target)
+    assert mirrored_up_to(sync, target) == source
+    assert mirrored_up_to(sync, target + copied) == source + copied
 
 
 def test_groups_keep_only_what_is_proved() -> None:

@@ -62,12 +62,12 @@ def test_an_anchor_of_another_partition_does_not_matter() -> None:
     )
 )
 def test_the_verdict_follows_from_what_is_missing(world: dict[Partition, tuple[int, int, int, int]]) -> None:
-    """Each partition: its anchor on both sides, how many records were copied since, how many are missing."""
-    anchors = {p: OffsetSync(source, target) for p, (source, target, _, _) in world.items()}
+    """Each partition: its offset sync on both sides, how many records were copied since, how many are missing."""
+    syncs = {p: OffsetSync(source, target) for p, (source, target, _, _) in world.items()}
     source_ends = {p: source + copied + missing for p, (source, _, copied, missing) in world.items()}
     target_ends = {p: target + copied for p, (_, target, copied, _) in world.items()}
     missing = [missing for _, _, _, missing in world.values()]
-    match compare_ends(anchors, source_ends, target_ends):
+    match compare_ends(syncs, source_ends, target_ends):
         case Contradiction():
             assert min(missing) < 0
         case Behind(count):

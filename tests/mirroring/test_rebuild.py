@@ -201,7 +201,7 @@ class TestStandby:
         monkeypatch.setattr(rebuild, "status_of", lambda mirror: connect.status("east-west"))
         monkeypatch.setattr(rebuild, "copied_by", lambda mirror: connect.copied)
         for module in (rebuild, rebuild.comparing):
-            monkeypatch.setattr(module, "anchors_of", lambda mirror: {ORDERS: OffsetSync(100, 60)})
+            monkeypatch.setattr(module, "offset_syncs_of", lambda mirror: {ORDERS: OffsetSync(100, 60)})
 
         def go_on(mirror: Any, source: Any) -> None:
             raise AssertionError("It went on.")

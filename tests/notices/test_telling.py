@@ -20,6 +20,7 @@ from hadash.notices.models import Incident, Notice, Pending, PersonalWish
 from hadash.outbox.models import Delivery
 from hadash.presentation.localized import sentence
 from hadash.reports.models import MailPreference
+from hadash.sentences import say
 from hadash.switching.models.batches import BatchApproval
 from hadash.switching.models.binding_changes import BindingApproval
 from hadash.switching.models.switches import Approval, StageRecord, Switch
@@ -256,6 +257,22 @@ class TestWatching:
         watching.look(now + timedelta(seconds=61))
         (notice,) = Notice.objects.all()
         assert notice.sentence["values"]["fault"] == "Task 0: no such topic"
+
+    def test_a_look_asks_no_more_where_all_mirrors_of_a_large_pair_have_failed(
+        self, fleet: Any, django_assert_max_num_queries: Any
+    ) -> None:
+        seen = {
+            f"mirrors:failed:{number}": watching.Seen(
+                f"mirrors:failed:{number}", NoticeKind.MIRROR_FAILED, say("It has failed."), "/"
+            )
+            for number in range(500)
+        }
+        now = timezone.now()
+        with django_assert_max_num_queries(6):
+            assert watching.keep("mirrors", seen, now) == 0
+        assert Incident.objects.count() == 500
+        with django_assert_max_num_queries(6):
+            watching.keep("mirrors", seen, now + timedelta(seconds=15))
 
     def test_one_that_had_failed_is_the_same_incident_while_connect_is_away(self, fleet: Any) -> None:
         now = timezone.now()

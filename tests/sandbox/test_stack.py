@@ -30,6 +30,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from kazoo.client import KazooClient
+from support.waiting import SLOWER
 
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.kafka import MIRROR, KafkaCluster, plain_jaas
@@ -226,10 +227,10 @@ def allow(cluster: KafkaCluster, user: str, kind: ResourceType, name: str, *oper
 def produce(config: dict[str, str], topic: str, *values: bytes) -> None:
     """Send the values; raise the error of the first that the broker refused."""
     errors: list[KafkaError] = []
-    producer = Producer({**config, **QUIET, "message.timeout.ms": 15000})
+    producer = Producer({**config, **QUIET, "message.timeout.ms": int(15_000 * SLOWER)})
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error) if error else None)
-    assert producer.flush(20) == 0
+    assert producer.flush(20 * SLOWER) == 0
     if errors:
         raise KafkaException(errors[0])
 

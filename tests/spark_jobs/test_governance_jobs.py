@@ -79,7 +79,7 @@ def test_topology(spark: SparkSession, lake: Store, fleet: Fleet, database: str)
     assert run.watermark["day"] == fleet.newest_day
     assert run.quality["malformed"] == {} and run.quality["away"] == []
     assert run.quality["of_no_pair"] == [MISTYPED]
-    assert set(run.seconds) == {"reading", "edges", "nodes", "marks", "islands", "sharing"}
+    assert set(run.seconds) == {"reading", "edges", "nodes", "marks", "islands", "sharing", "shared_by"}
     own = {row["user"] for row in fleet.tables["own_users"]}
     lately = [f for f in fleet.facts if min(f.ages) < Settings().window_days]
     seen = [f for f in lately if f.kind != "list" and f.appid not in own]
@@ -92,7 +92,7 @@ def test_topology(spark: SparkSession, lake: Store, fleet: Fleet, database: str)
         for name in names
     }
     assert {f.resource for f in seen if f.kind != "group"} <= nodes
-    for name in ("edges", "nodes", "marks", "islands", "sharing"):
+    for name in ("edges", "nodes", "marks", "islands", "sharing", "shared_by"):
         assert not lake.folders(f"{manifest.FOLDER}/{name}"), "what was published is not kept twice"
 
 

@@ -15,7 +15,7 @@ from spark.jobs import facts
 from spark.schemas import APPLICATIONS, REGISTRY
 from spark.transform.coverage import cells, coverage, known_clients
 from spark.transform.packing import Before, Circle
-from spark.transform.topology import edges, islands, lately, marks, nodes, sharing
+from spark.transform.topology import edges, islands, lately, marks, nodes, shared_by, sharing
 from spark.transform.work_list import advice
 
 pytestmark = pytest.mark.spark
@@ -115,6 +115,29 @@ def test_the_sharing_degree_counts_clients_and_where_they_are(spark: SparkSessio
     assert row["radius_by_appid"] > 0
     row = by(sharing(found, together, told_apart.where("false")), "appid")["shop",]
     assert row["applications"] == 1
+
+
+def test_applications_that_share_an_appid_have_names_clients_and_hosts(
+    spark: SparkSession, store: Store
+) -> None:
+    found = facts_of(
+        spark,
+        store,
+        report("web-1"),
+        report("web-2", host="10.0.0.2"),
+        report("job", host="10.0.0.3"),
+    )
+    rows = [
+        ("main", "shop", "web-1", "web-*"),
+        ("main", "shop", "web-2", "web-*"),
+        ("main", "shop", "job", "job"),
+    ]
+    told_apart = spark.createDataFrame(rows, APPLICATIONS)
+    web = by(shared_by(found, told_apart), "application")["web-*",]
+    assert (web["clients"], web["hosts"], list(web["client_ids"])) == (2, 2, ["web-1", "web-2"])
+    assert "10.0.0.2" in web["host_names"]
+    alone = spark.createDataFrame(rows[:2], APPLICATIONS)
+    assert shared_by(found, alone).count() == 0, "one application shares it with nobody"
 
 
 def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession, store: Store) -> None:

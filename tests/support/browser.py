@@ -58,11 +58,13 @@ class Window:
         *,
         width: int = 1440,
         scheme: Literal["light", "dark"] = "light",
+        zone: str | None = None,
     ) -> None:
+        """:param zone: the time zone of the browser; ``None``: that of this machine."""
         self.url = url
         self.errors: list[str] = []
         self._context = browser.new_context(
-            viewport={"width": width, "height": 900}, locale=language, color_scheme=scheme
+            viewport={"width": width, "height": 900}, locale=language, color_scheme=scheme, timezone_id=zone
         )
         self._context.set_default_timeout(PAGE_MS)
         self.page: Page = self._context.new_page()

@@ -14,7 +14,7 @@ CHANGED = {"switching_switch": "key = %(key)s", "mirroring_mirror": "TRUE"}
 REPLACED = {
     "switching_stagerecord": "switch_id = (SELECT id FROM switching_switch WHERE key = %(key)s)",
     "switching_switchevent": "switch_id = (SELECT id FROM switching_switch WHERE key = %(key)s)",
-    "mirroring_anchor": "TRUE",
+    "mirroring_mirroroffsetsync": "TRUE",
 }
 
 

@@ -19,9 +19,10 @@ from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, decode_response, encode_request, request_class
 from hadash.gateway.protocol.wire import Request, correlation_of, framed
 from support.messages import batch, nested, produce
+from support.waiting import SLOWER
 
 #: Seconds for an answer; only a test that fails waits this long.
-SECONDS = 20.0
+SECONDS = 20.0 * SLOWER
 
 
 class NotSignedIn(Exception):
@@ -30,6 +31,9 @@ class NotSignedIn(Exception):
 
 class RawClient:
     """One connection."""
+
+    #: What is kept to be sent together; ``None``: everything is sent at once.
+    _held: bytearray | None = None
 
     def __init__(
         self, address: tuple[str, int], client_id: str = "raw", tls: ssl.SSLContext | None = None
@@ -58,7 +62,20 @@ class RawClient:
     # -- bytes -----------------------------------------------------------------------------------------------
 
     def send_bytes(self, data: bytes) -> None:
-        self._socket.sendall(data)
+        if self._held is not None:
+            self._held += data
+        else:
+            self._socket.sendall(data)
+
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is sent in the block arrives together: the other side reads all of it before it answers any."""
+        self._held = held = bytearray()
+        try:
+            yield
+        finally:
+            self._held = None
+        self._socket.sendall(held)
 
     def receive(self) -> bytes | None:
         """The next frame; ``None`` when the other side hung up. Raises TimeoutError when nothing comes."""

@@ -261,14 +261,14 @@ class Group:
 class Mirror:
     """Copies records in order, at most ``rate`` a second. Of a silent one nobody knows how far it is.
 
-    ``source``, ``target``, ``anchors`` and ``turning`` are the row in PostgreSQL; all else is the connector's.
+    ``source``, ``target``, ``syncs`` and ``turning`` are the row in PostgreSQL; all else is the connector's.
     """
 
     name: str
     source: str
     target: str
     topics: frozenset[str]
-    anchors: dict[Partition, OffsetSync]
+    syncs: dict[Partition, OffsetSync]
     position: dict[Partition, int]
     state: str = "running"
     fault: str = ""
@@ -313,4 +313,4 @@ class Mirror:
             self.state, self.starts_at = "unknown", None if self.never_turns else now + 0.2
         self.reads, self.writes = self.target, self.source
         self.source, self.target, self.turning = self.target, self.source, False
-        self.anchors = {p: OffsetSync(point.target, point.source) for p, point in ends.items()}
+        self.syncs = {p: OffsetSync(point.target, point.source) for p, point in ends.items()}

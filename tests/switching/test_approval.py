@@ -34,7 +34,7 @@ Window = tuple[Any, Any]
 
 @pytest.fixture(autouse=True)
 def planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would move is what was asked for, and nothing stands against it."""
+    """What would move is what was asked for, and nothing blocks it."""
     for module in (requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: WHOLE)
     monkeypatch.setattr(requests, "check_now", lambda plan: None)

@@ -32,7 +32,9 @@ def pair(db: None) -> Pair:
         Cluster.objects.create(name=name, number=number) for number, name in enumerate(("east", "west"), 1)
     )
     found = Pair.objects.create(name="main", first=east, second=west, default=east)
-    Mirror.objects.create(pair=found, name="shop", topics=["orders"], source=east, sighted_at=timezone.now())
+    Mirror.objects.create(
+        pair=found, name="shop", topics=["orders"], source=east, known_ends_at=timezone.now()
+    )
     return found
 
 

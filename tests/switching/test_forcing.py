@@ -42,7 +42,7 @@ class LostWorld(World):
         self.loss: do.RecordLoss | None = None
         #: By how many records less than it has copied Connect knows: the connector's tasks had failed.
         self.uncommitted = 0
-        #: Records that west holds twice before the anchors.
+        #: Records that west holds twice before the offset syncs.
         self.held_twice = dict.fromkeys(PARTITIONS, 0)
         self.tail: dict[Partition, OffsetSync] | None = None
         #: East answers, but not for every partition.
@@ -68,10 +68,10 @@ class LostWorld(World):
 
     def count_anew(self, partition: Partition) -> None:
         """hadash has found out what was copied twice."""
-        anchors, end = self.mirror.anchors, self.logs["west"][partition].end
-        point, before = OffsetSync(self.mirror.position[partition], end), anchors[partition]
+        syncs, end = self.mirror.syncs, self.logs["west"][partition].end
+        point, before = OffsetSync(self.mirror.position[partition], end), syncs[partition]
         self.held_twice[partition] += (point.target - point.source) - (before.target - before.source)
-        self.mirror.anchors = {**anchors, partition: point}
+        self.mirror.syncs = {**syncs, partition: point}
 
     def look(self) -> None:
         self.ends = {p: log.end for p, log in self.logs["east"].items()}
@@ -88,7 +88,7 @@ class LostWorld(World):
                 return Waiting(tuple(m.id for m in not_told(members, epoch)), len(members))
             case do.HoldMirrors():
                 self.mirror.turning, self.mirror.state = True, "stopped"
-            case do.ReadSighted():
+            case do.ReadLastKnown():
                 age = None if self.looked_at is None else self.now - self.looked_at
                 return LastKnown(self.ends, age, self.positions, age)
             case do.ReadCopied():
@@ -96,7 +96,7 @@ class LostWorld(World):
                 return {
                     p: at - 1 - self.uncommitted
                     for p, at in position.items()
-                    if at - self.uncommitted > self.mirror.anchors[p].source
+                    if at - self.uncommitted > self.mirror.syncs[p].source
                 }
             case do.ReadRepeated():
                 return dict(self.held_twice)
@@ -213,7 +213,7 @@ def test_consumers_skip_nothing_that_west_has() -> None:
 
 
 def test_what_west_has_deleted_already_is_told() -> None:
-    """Without the source there is nothing to go back to, so it stands against nothing."""
+    """Without the source there is nothing to go back to, so it blocks nothing."""
     world = LostWorld(traffic=False)
     world.lose()
     world.positions["billing"][ORDERS_0] = Committed(world.logs["east"][ORDERS_0].start + 2)

@@ -158,7 +158,7 @@ class TestReadSplit:
         execution = _Execution(switch, switch.token)
         assert execution._following(switch, succeeded=True) == (Stage.BLOCK, True)
         execution.stage = Stage.BLOCK
-        assert execution._following(switch, succeeded=True) == (Stage.FOLLOW, True), "readers wait: at once"
+        assert execution._following(switch, succeeded=True) == (Stage.CATCH_UP, True), "readers wait: at once"
 
 
 class TestGo:
@@ -190,7 +190,7 @@ class TestGo:
 
     def test_it_is_dropped_when_nobody_resumes_it(self, paused: Switch, settings: Any) -> None:
         assert SWITCHES.drop_paused() == 0
-        settings.SWITCH_GO_SECONDS = -1
+        settings.SWITCH_RESUME_SECONDS = -1
         assert SWITCHES.drop_paused() == 1
         paused.refresh_from_db()
         assert paused.current is Status.EXPIRED
@@ -198,7 +198,7 @@ class TestGo:
     def test_a_go_that_comes_too_late_is_refused_also_when_nothing_has_dropped_it(
         self, paused: Switch, people: Any, settings: Any
     ) -> None:
-        settings.SWITCH_GO_SECONDS = -1
+        settings.SWITCH_RESUME_SECONDS = -1
         with pytest.raises(Refused, match="for as long as it may"):
             operations.resume(people["olga"], paused, lambda s: None)
         paused.refresh_from_db()

@@ -17,7 +17,7 @@ from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
-from hadash.mirroring.services import anchors_of
+from hadash.mirroring.services import offset_syncs_of
 from hadash.radius.fleet import MirrorOf
 from hadash.refusals import Refused
 from hadash.switching.machines.switches import Stage, Status
@@ -42,7 +42,7 @@ def mirror(pair: Pair) -> Mirror:
         topics=["carts", "orders"],
         source=pair.first,
         turning=True,
-        sighted=[["orders", 0, 9]],
+        known_ends=[["orders", 0, 9]],
     )
 
 
@@ -77,9 +77,9 @@ def test_the_mirror_is_turned_on_record_and_copies_nothing(abandon: Any, mirror:
     ended = abandon()
     mirror.refresh_from_db()
     assert ended.current is Status.CLOSED
-    assert (mirror.source, mirror.turning, mirror.sighted) == (pair.second, True, [])
-    assert anchors_of(mirror) == {ORDERS: OffsetSync(source=60, target=100)}
-    assert log(ended)[-1] == "rita gave west up: The site burns. Ask for a forced switch from west to east."
+    assert (mirror.source, mirror.turning, mirror.known_ends) == (pair.second, True, [])
+    assert offset_syncs_of(mirror) == {ORDERS: OffsetSync(source=60, target=100)}
+    assert log(ended)[-1] == "rita abandoned west: The site burns. Ask for a forced switch from west to east."
     assert Entry.objects.filter(verb="abandon").count() == 1
 
 

@@ -68,7 +68,7 @@ def test_the_sentence_of_a_refusal() -> None:
 def test_clients_wait_before_forward_only_where_a_failure_returns() -> None:
     """Else one that has waited for too long could be sent back after forward has begun."""
     assert {stage for stage in HOLDING if after_failure(stage) is not Stage.RETURN} == set()
-    assert {Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FOLLOW, Stage.ASSESS} == HOLDING
+    assert {Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.CATCH_UP, Stage.ASSESS} == HOLDING
 
 
 def test_every_status_has_a_row_and_is_open_or_ended() -> None:
@@ -136,7 +136,7 @@ def test_success_leads_along_the_way_and_then_ends_the_switch() -> None:
         (Stage.BLOCK, Stage.RETURN),
         (Stage.DRAIN, Stage.RETURN),
         (Stage.TRANSLATE, Stage.RETURN),
-        (Stage.FOLLOW, Stage.RETURN),
+        (Stage.CATCH_UP, Stage.RETURN),
         (Stage.FORWARD, Event.NEED_A_PERSON),  # going back is a switch of its own
         (Stage.REVERSE, Event.NEED_A_PERSON),
         (Stage.VERIFY, Event.NEED_A_PERSON),
@@ -187,7 +187,7 @@ def test_a_read_split_never_drains_nor_turns_a_mirror() -> None:
     """Writes go on, so neither could come to an end; its readers wait as the clients of every other switch do."""
     assert reached(Kind.READ_SPLIT).isdisjoint({Stage.DRAIN, Stage.TRANSLATE, Stage.REVERSE})
     waiting = [stage for stage in Kind.READ_SPLIT.spec.way if STAGES[stage].writes_blocked]
-    assert waiting == [Stage.BLOCK, Stage.FOLLOW, Stage.FORWARD]
+    assert waiting == [Stage.BLOCK, Stage.CATCH_UP, Stage.FORWARD]
     assert not Kind.READ_SPLIT.spec.at_once, (
         "it has to be approved like every other switch that moves clients"
     )

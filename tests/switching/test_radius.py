@@ -71,7 +71,7 @@ def draft(
 
 
 def plan(asked: Identity | Scope, uses: Iterable[AccessEdge], *rest: Any, **more: Any) -> Plan:
-    """What moves; nothing stands against it."""
+    """What moves; nothing blocks it."""
     found = draft(asked, uses, *rest, **more)
     assert [str(reason) for reason in found.blockers] == []
     return found.plan

@@ -221,7 +221,7 @@ a_membership = st.builds(
     st.just("group"),
     st.sampled_from(["billing", "bi"]),
 )
-#: Mostly readers: else something stands against nearly every plan.
+#: Mostly readers: else something blocks nearly every plan.
 graphs = st.builds(
     lambda readers, writers: readers + writers,
     st.lists(a_read | a_membership, max_size=10),
@@ -309,7 +309,7 @@ def test_the_order_of_uses_does_not_matter(
 def test_who_was_moved_can_be_brought_home(
     scope: Scope, uses: list[AccessEdge], instances: dict[str, set[str]]
 ) -> None:
-    """The same scope, asked for in the other direction, holds the same readers and nothing stands against it."""
+    """The same scope, asked for in the other direction, holds the same readers and nothing blocks it."""
     there = any_plan(scope, uses, instances)
     if there.blockers:
         return

@@ -19,7 +19,7 @@ from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable, ConnectError
 from hadash.kafka.values import Partition
 from hadash.mirroring import ending
-from hadash.mirroring.models import Anchor, Mirror
+from hadash.mirroring.models import Mirror, MirrorOffsetSync
 from hadash.mirroring.services import MirrorError
 from hadash.presentation import badges, selectors
 from hadash.refusals import Refused
@@ -446,7 +446,7 @@ class TestBetweenTwoMirrors:
 
     @pytest.fixture
     def looked(self, monkeypatch: pytest.MonkeyPatch, migrated: Switch) -> list[dict[str, Any]]:
-        """With what is known everything is looked at; nothing stands against it. The old cluster is a bare one."""
+        """With what is known everything is looked at; nothing blocks it. The old cluster is a bare one."""
         looks: list[dict[str, Any]] = []
 
         def look(switch: Switch, written: Any, **known: Any) -> Truth:
@@ -469,7 +469,9 @@ class TestBetweenTwoMirrors:
             mirror = Mirror.objects.create(
                 pair=migrated.pair, name=name, topics=[name], source=migrated.pair.second
             )
-            Anchor.objects.create(mirror=mirror, topic=name, partition=0, source_offset=0, target_offset=0)
+            MirrorOffsetSync.objects.create(
+                mirror=mirror, topic=name, partition=0, source_offset=0, target_offset=0
+            )
         return looks
 
     @pytest.fixture

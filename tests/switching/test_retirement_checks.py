@@ -1,4 +1,4 @@
-"""What stands against the removal of old Topics, and the moves of a retirement. Pure."""
+"""What blocks the removal of old Topics, and the moves of a retirement. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .world import WHOLE
 
 MIRROR = MirrorState("shop", "running", "", "west", frozenset(WHOLE.topics))
 
-#: Nothing stands against it.
+#: Nothing blocks it.
 GONE_OVER = Truth({identity: Binding("west") for identity in WHOLE.identities}, mirrors=(MIRROR,))
 
 
@@ -170,7 +170,7 @@ class TestWhoIsThere:
 def test_a_mirror_has_written_one_record_for_each_that_it_copied(
     source: int, target: int, copied: int
 ) -> None:
-    anchor = OffsetSync(source, target)
+    sync = OffsetSync(source, target)
     last = source + copied - 1 if copied else None
-    assert written_up_to(anchor, last) == target + copied
-    assert written_up_to(anchor, source - 1) == target, "what was copied before the anchor is not counted"
+    assert written_up_to(sync, last) == target + copied
+    assert written_up_to(sync, source - 1) == target, "what was copied before the offset sync is not counted"

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hadash.bindings.errors import StoreUnavailable
 from hadash.identity.identity import Identity
+from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.kafka.values import Partition
+from hadash.presentation.localized import explained, sentence
 from hadash.sentences import Sentence, fill, say
 
 places = st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1, max_size=8)
@@ -122,3 +126,29 @@ def test_a_value_out_of_range_is_shown_as_it_is(text: str, value: Any) -> None:
 
 def test_a_place_may_be_called_text() -> None:
     assert str(say("%(text)s", **{"text": "anything"})) == "anything"
+
+
+class TestWithin:
+    """A sentence within another one, as the reason that a server has given."""
+
+    away = StoreUnavailable(say("ZooKeeper cannot be reached (%(reason)s).", reason="ConnectionLoss"))
+
+    def test_it_is_shown_where_its_place_is(self) -> None:
+        said = say("%(error)s Ask again when it answers.", error=self.away)
+        shown = "ZooKeeper cannot be reached (ConnectionLoss). Ask again when it answers."
+        assert str(said) == shown
+        assert str(Sentence.from_json(json.loads(json.dumps(said.to_json())))) == shown
+        assert str(say("%(all)s", all=[self.away, "x"])) == "ZooKeeper cannot be reached (ConnectionLoss)., x"
+
+    def test_its_reader_has_it_in_their_language(self) -> None:
+        said = say("%(error)s Ask again when it answers.", error=self.away).to_json()
+        with translation.override("zh-hans"):
+            assert sentence(said) == "无法连接 ZooKeeper（ConnectionLoss）。请在其恢复应答后重新申请。"
+            assert explained(self.away) == "无法连接 ZooKeeper（ConnectionLoss）。"
+            assert explained(KafkaError("broker said no")) == "broker said no"
+            assert explained(ValueError()) == "ValueError"
+
+    def test_an_error_is_its_own_text_in_logs(self) -> None:
+        assert str(self.away) == "ZooKeeper cannot be reached (ConnectionLoss)."
+        assert str(KafkaError("broker said no")) == "broker said no"
+        assert ConnectError(say("Kafka Connect refused it"), 409).status == 409

@@ -85,7 +85,7 @@ def test_writes_never_wait() -> None:
 
 def test_a_mirror_that_is_slow_is_waited_for() -> None:
     world = World(SPLIT)
-    ended = Walk(world, [Fault(Stage.FOLLOW, 0, "the mirror is slow")]).run()
+    ended = Walk(world, [Fault(Stage.CATCH_UP, 0, "the mirror is slow")]).run()
     world.heal()
     assert ended.status in (Status.SUCCEEDED, Status.ROLLED_BACK)
     assert_works(world)

@@ -261,7 +261,7 @@ def world_before(
     stage: Stage, prepare: Callable[[World], None] = lambda world: None, **options: Any
 ) -> World:
     """A world in which every stage before ``stage`` went well; ``prepare`` changes it at the very start."""
-    if stage is Stage.FOLLOW:
+    if stage is Stage.CATCH_UP:
         options = {"plan": SPLIT, **options}  # no other kind comes to it
     world = World(**options)
     prepare(world)

@@ -23,8 +23,8 @@ from hadash.governance.findings import Circumstances, acks
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.lag import measure
-from hadash.mirroring.offsets import OffsetSync
-from hadash.mirroring.proof import compare_tails, same_next
+from hadash.mirroring.offsets import OffsetSync, to_try
+from hadash.mirroring.proof import compare_tails, same_next, shared_tails
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence
 from hadash.switching.machines.switches import Kind
@@ -36,6 +36,8 @@ from hadash.switching.stages.answers import (
     QuotasFound,
     Reader,
     RightsCheck,
+    RightsFound,
+    TailsCompared,
     UsedAssignors,
 )
 from hadash.switching.stages.asking import Command
@@ -102,7 +104,7 @@ class World:
 
     def __init__(self, plan: Plan = WHOLE, *, traffic: bool = True) -> None:
         self.plan = plan
-        #: The plan as it would be computed now, or what stands against it; who writes with acks=1.
+        #: The plan as it would be computed now, or what blocks it; who writes with acks=1.
         self.plan_now: Plan | list[Sentence] | None = None
         #: Clients of shop that write with acks=1.
         self.acks_1: list[str] = []
@@ -164,14 +166,14 @@ class World:
         self.quotas = QuotaCheck()
         self.quotas_found = QuotasFound()
         self.mechanisms = {"east": {"SCRAM-SHA-256"}, "west": {"SCRAM-SHA-256"}}
-        anchors = {p: OffsetSync(log.end, 0) for p, log in self.logs["east"].items()}
+        syncs = {p: OffsetSync(log.end, 0) for p, log in self.logs["east"].items()}
         self.mirror = Mirror(
             "shop",
             "east",
             "west",
             frozenset(WHOLE.topics),
-            anchors,
-            {p: a.source for p, a in anchors.items()},
+            syncs,
+            {p: a.source for p, a in syncs.items()},
         )
         self.mirrors = [self.mirror]
         #: The broker of the target forgets this offset of group billing when it is written.
@@ -210,6 +212,11 @@ class World:
             self.group.consume(self.bound, self.logs, self.down)
 
     # -- time --------------------------------------------------------------------------------------------------------
+
+    def begin_switch(self) -> None:
+        """Another switch: it knows nothing of what an earlier one has noted."""
+        self.drained, self.reading, self.copied, self.placement = None, None, None, None
+        self.seen, self.number = do.RecordSeen((), (), ()), 0
 
     def begin_stage(self, stage: str) -> None:
         self.stage, self._stage_began = stage, self.now
@@ -406,6 +413,9 @@ class World:
                 self.may_write[plan.target] |= missing
                 self.denied[plan.target] |= missing and self.mirror.target == plan.target
                 return int(missing)
+            case do.ReadRights():
+                self._reach(plan.source, plan.target)
+                return RightsFound(frozenset(), frozenset())
             case do.CheckRights() if plan.kind.spec.source_lost:
                 self._reach(plan.target)
                 return RightsCheck(by_host=tuple(self.rules_for_hosts))
@@ -429,6 +439,13 @@ class World:
             case do.WarmUp():
                 self._reach(plan.source)
                 self._reach(plan.target)
+                committed = [
+                    {group.name: {p: Committed(o) for p, o in group.committed[cluster].items()}}
+                    for cluster in (plan.source, plan.target)
+                ]
+                starts = {p: log.start for p, log in self._moving(self.logs[plan.target]).items()}
+                if plan.groups:
+                    self._write_group_offsets(to_try(*committed, starts).get(group.name, {}))
             case do.AllowWrites(cluster):
                 self._reach(cluster)
                 self.denied[cluster], denied = False, self.denied[cluster]
@@ -453,15 +470,17 @@ class World:
             case do.ReadStarts(cluster):
                 self._reach(cluster)
                 return {p: log.start for p, log in self._moving(self.logs[cluster]).items()}
-            case do.ReadAnchors():
-                return {p: a for mirror in self.mirrors for p, a in self._moving(mirror.anchors).items()}
+            case do.ReadOffsetSyncs():
+                return {p: a for mirror in self.mirrors for p, a in self._moving(mirror.syncs).items()}
             case do.CompareTails(ends):
                 self._reach(plan.source, plan.target)
                 source, target = self.logs[plan.source], self.logs[plan.target]
-                return compare_tails(
+                tails = (
                     {p: source[p].tail(end.source, 16) for p, end in ends.items()},
                     {p: target[p].tail(end.target, 16) for p, end in ends.items()},
                 )
+                starts = {p: OffsetSync(source[p].start, target[p].start) for p in ends}
+                return TailsCompared(compare_tails(*tails), shared_tails(*tails), starts)
             case do.CompareNext(points, ends):
                 self._reach(plan.source, plan.target)
                 source, target = self.logs[plan.source], self.logs[plan.target]
@@ -553,7 +572,7 @@ class World:
         if self.down:
             return MirrorFound(mirror.name, "unknown", "a cluster does not answer", None)
         ends = {c: {p: log.end for p, log in logs.items()} for c, logs in self.logs.items()}
-        lag = measure(mirror.anchors, ends[mirror.source], ends[mirror.target])
+        lag = measure(mirror.syncs, ends[mirror.source], ends[mirror.target])
         if lag.excess:
             return MirrorFound(
                 mirror.name, "failed", "It holds records that its source does not.", lag.records
@@ -563,7 +582,7 @@ class World:
     # -- what PostgreSQL holds, and forgets ----------------------------------------------------------------------------
 
     def rows(self) -> Rows:
-        mirrors = tuple((m.source, m.target, m.anchors, m.turning) for m in self.mirrors)
+        mirrors = tuple((m.source, m.target, m.syncs, m.turning) for m in self.mirrors)
         return Rows(self.drained, self.seen, self.reading, self.number, mirrors)
 
     def set_back(self, rows: Rows) -> None:
@@ -571,7 +590,7 @@ class World:
         self.drained, self.seen, self.number = rows.drained, rows.seen, rows.number
         self.reading = rows.reading
         for mirror, row in zip(self.mirrors, rows.mirrors, strict=True):
-            mirror.source, mirror.target, mirror.anchors, mirror.turning = row
+            mirror.source, mirror.target, mirror.syncs, mirror.turning = row
 
     def _copy_facts(self) -> None:
         self.number += 1
@@ -694,7 +713,7 @@ class World:
                 g.id: {n: self._resolve(g.table, n) for n in names} for g in self.gateways.values()
             },
             "writable": {cluster: self.writable(cluster) for cluster in self.logs},
-            "mirrors": [(m.name, m.source, m.target, dict(m.anchors), m.turning) for m in self.mirrors],
+            "mirrors": [(m.name, m.source, m.target, dict(m.syncs), m.turning) for m in self.mirrors],
             "source offsets": set(self.group.committed[self.plan.source]),
         }
 

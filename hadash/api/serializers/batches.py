@@ -11,14 +11,14 @@ from rest_framework import serializers as s
 from hadash.api.fields import Text
 from hadash.api.serializers.common import (
     MAX_TEXT,
-    DecisionShape,
-    MovedShape,
+    DecisionSerializer,
+    MovedSerializer,
     MoveRequest,
     SeenRequest,
     WindowRequest,
     words,
 )
-from hadash.api.serializers.switches import ScopeShape
+from hadash.api.serializers.switches import ScopeSerializer
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.radius.closure import Dimension
 from hadash.switching.batches.plans import Names
@@ -28,7 +28,7 @@ from hadash.switching.machines.batches import ItemStatus, Status
 MAX_WAVE = 99_999
 
 
-class NamedShape(s.Serializer):
+class NamedSerializer(s.Serializer):
     """One line of the list: a name, and its wave if it has one."""
 
     name = Text(max_length=MAX_NAME_LENGTH)
@@ -41,7 +41,7 @@ class BatchPlanRequest(MoveRequest):
     """
 
     list = s.ListField(
-        child=NamedShape(),
+        child=NamedSerializer(),
         required=False,
         min_length=1,
         max_length=10 * settings.BATCH_MAX_ITEMS,
@@ -100,16 +100,16 @@ class BatchApprovalRequest(SeenRequest):
     digest = Text(max_length=40, help_text="Of the batch that is approved.")
 
 
-class GoOnRequest(s.Serializer):
+class ResumeRequest(s.Serializer):
     without = s.BooleanField(
         default=False, help_text="Whether what failed is left out; else it is tried again as it was approved."
     )
     reason = Text(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
 
 
-class RadiusShape(s.Serializer):
+class RadiusSerializer(s.Serializer):
     wave = s.IntegerField(help_text="0 for what is left out.")
-    scope = ScopeShape()
+    scope = ScopeSerializer()
     what = Text()
     plan_digest = Text()
     topics = s.IntegerField()
@@ -119,17 +119,17 @@ class RadiusShape(s.Serializer):
     blockers = s.ListField(child=Text(), help_text="Why it cannot move; empty when it can.")
 
 
-class BatchDraftShape(s.Serializer):
+class BatchDraftSerializer(s.Serializer):
     source = Text()
     target = Text()
     digest = Text()
     parallelism = s.IntegerField()
     waves = s.ListField(child=s.IntegerField(), help_text="How many radii each has.")
     against = s.IntegerField(help_text="How many radii cannot move and are not left out.")
-    radii = RadiusShape(many=True)
+    radii = RadiusSerializer(many=True)
 
 
-class CountsShape(s.Serializer):
+class CountsSerializer(s.Serializer):
     done = s.IntegerField()
     running = s.IntegerField()
     failed = s.IntegerField()
@@ -137,28 +137,28 @@ class CountsShape(s.Serializer):
     waiting = s.IntegerField()
 
 
-class BatchShape(MovedShape):
+class BatchSerializer(MovedSerializer):
     status = s.ChoiceField(words(Status))
     parallelism = s.IntegerField()
     digest = Text()
     radii = s.IntegerField()
-    counts = CountsShape()
+    counts = CountsSerializer()
 
 
-class WaveShape(s.Serializer):
+class WaveSerializer(s.Serializer):
     wave = s.IntegerField()
-    counts = CountsShape()
+    counts = CountsSerializer()
 
 
-class WholeBatchShape(BatchShape, DecisionShape):
-    waves = WaveShape(many=True)
+class WholeBatchSerializer(BatchSerializer, DecisionSerializer):
+    waves = WaveSerializer(many=True)
     left_out = s.ListField(child=Text(), help_text="What was left out when it was asked for.")
 
 
-class BatchItemShape(s.Serializer):
+class BatchItemSerializer(s.Serializer):
     wave = s.IntegerField()
     position = s.IntegerField()
-    scope = ScopeShape()
+    scope = ScopeSerializer()
     what = Text()
     status = s.ChoiceField(words(ItemStatus))
     clients = s.IntegerField()
@@ -167,7 +167,7 @@ class BatchItemShape(s.Serializer):
     outcome = Text(allow_blank=True)
 
 
-class BatchLineShape(s.Serializer):
+class BatchLineSerializer(s.Serializer):
     id = s.IntegerField()
     at = s.DateTimeField()
     actor = Text()

@@ -12,8 +12,8 @@ from hadash.api.serializers.common import (
     MAX_RESOURCE,
     MAX_TEXT,
     MAX_TOPICS,
-    DecisionShape,
-    RequestedShape,
+    DecisionSerializer,
+    RequestedSerializer,
     SeenRequest,
     words,
 )
@@ -27,7 +27,7 @@ from hadash.switching.machines.binding_changes import Status
 _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": True}
 
 
-class IdentityShape(s.Serializer):
+class IdentitySerializer(s.Serializer):
     """An identity of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID itself."""
 
     # Names are not trimmed: one that begins with a blank is refused with a reason, not read as another name.
@@ -50,14 +50,14 @@ class IdentityShape(s.Serializer):
 class BindingsRequest(s.Serializer):
     pair = s.SlugField(max_length=40)
     appid = Text(max_length=MAX_NAME_LENGTH)
-    bind = IdentityShape(
+    bind = IdentitySerializer(
         many=True,
         required=False,
         default=list,
         max_length=MAX_EDITS,
         help_text="To where each of them is now.",
     )
-    unbind = IdentityShape(many=True, required=False, default=list, max_length=MAX_EDITS)
+    unbind = IdentitySerializer(many=True, required=False, default=list, max_length=MAX_EDITS)
     register = s.BooleanField(
         default=False, help_text="Register the InstanceIDs to be bound that are not registered."
     )
@@ -86,29 +86,29 @@ class ChangeApprovalRequest(SeenRequest):
     digest = Text(max_length=40, help_text="Of the change that is approved.")
 
 
-class EditShape(s.Serializer):
+class EditSerializer(s.Serializer):
     identity = Text(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
     cluster = Text(allow_null=True, help_text="What it is bound to; null: it is unbound.")
 
 
-class MoveShape(s.Serializer):
-    client_id = Text(allow_null=True, help_text="null: whoever has no bound InstanceID.")
+class MoveSerializer(s.Serializer):
+    client_id = Text(allow_null=True, help_text="null: all clients without a bound InstanceID.")
     topic = Text(allow_null=True)
     group = Text(allow_null=True)
     before = Text()
     after = Text()
 
 
-class JudgementShape(s.Serializer):
-    edits = EditShape(many=True, help_text="What would be written.")
+class JudgementSerializer(s.Serializer):
+    edits = EditSerializer(many=True, help_text="What would be written.")
     digest = Text()
     blockers = s.ListField(child=Text(), help_text="Why it cannot be; empty when it can.")
-    moves = MoveShape(many=True, help_text="Who would move: a switch does that.")
+    moves = MoveSerializer(many=True, help_text="Who would move: a switch does that.")
 
 
-class ChangeShape(RequestedShape, DecisionShape):
+class ChangeSerializer(RequestedSerializer, DecisionSerializer):
     appid = Text()
-    edits = EditShape(many=True)
+    edits = EditSerializer(many=True)
     digest = Text()
     registered = s.ListField(child=Text(), help_text="InstanceIDs that were registered with it.")
     status = s.ChoiceField(words(Status))
@@ -129,7 +129,7 @@ class GenerateRequest(s.Serializer):
     note = Text(max_length=MAX_TEXT, **_OPTIONAL)
 
 
-class GeneratedShape(s.Serializer):
+class GeneratedSerializer(s.Serializer):
     name = Text()
     topics = s.ListField(child=Text())
 

@@ -72,7 +72,7 @@ class SeenRequest(s.Serializer):
     )
 
 
-class ApprovalShape(s.Serializer):
+class ApprovalSerializer(s.Serializer):
     by = Text()
     at = s.DateTimeField()
 
@@ -84,7 +84,7 @@ class MoveRequest(s.Serializer):
     target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
 
 
-class RequestedShape(s.Serializer):
+class RequestedSerializer(s.Serializer):
     """A request that one person makes and others decide on."""
 
     key = Text()
@@ -98,7 +98,7 @@ class RequestedShape(s.Serializer):
     ended_at = s.DateTimeField(allow_null=True)
 
 
-class MovedShape(RequestedShape):
+class MovedSerializer(RequestedSerializer):
     """A request to move clients: a switch or a batch."""
 
     source = Text()
@@ -109,15 +109,15 @@ class MovedShape(RequestedShape):
     outcome = Text(allow_blank=True)
 
 
-class DecisionShape(s.Serializer):
+class DecisionSerializer(s.Serializer):
     """The approvals, and the reason if it was declined or cancelled."""
 
-    approvals = ApprovalShape(many=True)
+    approvals = ApprovalSerializer(many=True)
     approvals_needed = s.IntegerField()
     decision_note = Text(allow_blank=True)
 
 
-class ProblemShape(s.Serializer):
+class ProblemSerializer(s.Serializer):
     """An error as problem details (RFC 9457)."""
 
     type = Text()

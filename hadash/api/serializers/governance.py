@@ -28,7 +28,7 @@ class FindingQuery(s.Serializer):
     q = Text(max_length=200, required=False, help_text="A part of an AppID, or of what it is about.")
 
 
-class AcceptanceShape(s.Serializer):
+class AcceptanceSerializer(s.Serializer):
     until = s.DateField()
     reason = Text()
     by = Text()
@@ -36,7 +36,7 @@ class AcceptanceShape(s.Serializer):
     withdrawn_at = s.DateTimeField(allow_null=True)
 
 
-class FindingShape(s.Serializer):
+class FindingSerializer(s.Serializer):
     id = s.IntegerField()
     pair = Text()
     code = Text()
@@ -58,8 +58,8 @@ class FindingShape(s.Serializer):
     reopened = s.IntegerField()
 
 
-class WholeFindingShape(FindingShape):
-    acceptances = AcceptanceShape(many=True)
+class WholeFindingSerializer(FindingSerializer):
+    acceptances = AcceptanceSerializer(many=True)
 
 
 class AcceptRequest(s.Serializer):
@@ -67,7 +67,7 @@ class AcceptRequest(s.Serializer):
     reason = Text(max_length=MAX_TEXT)
 
 
-class GovernanceRuleShape(s.Serializer):
+class GovernanceRuleSerializer(s.Serializer):
     code = Text()
     severity = s.ChoiceField(words(Severity))
     weight = s.IntegerField()
@@ -78,7 +78,7 @@ class GovernanceRuleShape(s.Serializer):
     source = Text()
 
 
-class ScoreShape(s.Serializer):
+class ScoreSerializer(s.Serializer):
     pair = Text()
     score = s.IntegerField(help_text="high × 10 + medium × 4 + low × 1.")
     high = s.IntegerField()
@@ -90,6 +90,12 @@ class TableQuery(s.Serializer):
     pair = s.SlugField(max_length=40, required=False)
     q = Text(max_length=200, required=False, help_text="A part of a name.")
     sort = Text(max_length=40, required=False, help_text="A column; with - before it the other way round.")
+    show = Text(
+        max_length=40,
+        required=False,
+        help_text="One of the table's filters: coverage has under-ha, not-mirrored, unregistered, twice and bypassing; "
+        "sharing has shared and applications; lag has today and over-rpo.",
+    )
 
 
 class CoverageQuery(s.Serializer):
@@ -99,7 +105,7 @@ class CoverageQuery(s.Serializer):
     )
 
 
-class CoverageShape(s.Serializer):
+class CoverageSerializer(s.Serializer):
     run = s.IntegerField()
     at = s.DateTimeField(help_text="When the run ended.")
     pair = Text()
@@ -111,7 +117,7 @@ class CoverageShape(s.Serializer):
     bypassing = s.IntegerField(help_text="Those that brokers see and no Gateway does.")
 
 
-class TableRowShape(s.Serializer):
+class TableRowSerializer(s.Serializer):
     """One row: its columns depend on the table."""
 
     def to_representation(self, instance: Any) -> Any:
@@ -131,7 +137,7 @@ class RunQuery(s.Serializer):
     job = s.ChoiceField(Run.Job.values, required=False)
 
 
-class RunShape(s.Serializer):
+class RunSerializer(s.Serializer):
     id = s.IntegerField(source="pk")
     job = Text()
     state = Text()
@@ -148,14 +154,14 @@ class RunShape(s.Serializer):
     fault = Text(allow_blank=True)
 
 
-class JobShape(s.Serializer):
+class JobSerializer(s.Serializer):
     job = Text()
     does = Text()
     cron = Text()
     enabled = s.BooleanField()
     next_at = s.DateTimeField(allow_null=True)
-    under_way = RunShape(allow_null=True)
-    published = RunShape(allow_null=True)
+    under_way = RunSerializer(allow_null=True)
+    published = RunSerializer(allow_null=True)
     alarm = Text(allow_blank=True, help_text="What is wrong with it; empty when nothing is.")
 
 
@@ -165,14 +171,14 @@ class ChangesQuery(s.Serializer):
     )
 
 
-class RowChangeShape(s.Serializer):
+class RowChangeSerializer(s.Serializer):
     key = s.ListField(child=s.JSONField(allow_null=True))
     values = s.DictField(
         child=s.ListField(child=s.JSONField(allow_null=True)), help_text="column → [before, now]"
     )
 
 
-class ChangesShape(s.Serializer):
+class ChangesSerializer(s.Serializer):
     """The changes of a table. Rows are named by their keys, at most some hundred of each kind; the counts cover
     all of them.
     """
@@ -181,7 +187,7 @@ class ChangesShape(s.Serializer):
     columns = s.ListField(child=Text())
     added = s.ListField(child=s.ListField(child=s.JSONField(allow_null=True)))
     gone = s.ListField(child=s.ListField(child=s.JSONField(allow_null=True)))
-    changed = RowChangeShape(many=True)
+    changed = RowChangeSerializer(many=True)
     added_count = s.IntegerField()
     gone_count = s.IntegerField()
     changed_count = s.IntegerField()

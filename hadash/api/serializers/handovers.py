@@ -14,7 +14,7 @@ class HandoverQuery(s.Serializer):
     )
 
 
-class HandoverShape(s.Serializer):
+class HandoverSerializer(s.Serializer):
     """How often one kind of work reached a worker in one way."""
 
     work = s.ChoiceField(Work.choices)

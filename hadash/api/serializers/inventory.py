@@ -16,7 +16,7 @@ from hadash.mirroring.content import KINDS
 from hadash.switching.models.policies import POLICY_FIELDS, Policy
 
 
-class ClusterShape(s.Serializer):
+class ClusterSerializer(s.Serializer):
     name = Text()
     number = s.IntegerField()
     bootstrap_servers = Text()
@@ -27,7 +27,7 @@ class ClusterShape(s.Serializer):
     looked_at = s.DateTimeField(allow_null=True)
 
 
-class DriftShape(s.Serializer):
+class DriftSerializer(s.Serializer):
     """The connector's settings that differ from those that hadash sets; never their values."""
 
     keys = s.ListField(child=Text())
@@ -35,7 +35,7 @@ class DriftShape(s.Serializer):
     mended = s.DateTimeField(allow_null=True)
 
 
-class DifferenceShape(s.Serializer):
+class DifferenceSerializer(s.Serializer):
     """Records of a partition that differ between the standby and the source."""
 
     topic = Text()
@@ -47,7 +47,7 @@ class DifferenceShape(s.Serializer):
     since = s.DateTimeField()
 
 
-class GapShape(s.Serializer):
+class GapSerializer(s.Serializer):
     """Offsets of the source without a copy."""
 
     topic = Text()
@@ -66,7 +66,7 @@ class GapShape(s.Serializer):
     at = s.DateTimeField(help_text="When it was found.")
 
 
-class CopiedTwiceShape(s.Serializer):
+class CopiedTwiceSerializer(s.Serializer):
     """Records that are in one partition twice, because the mirror's Connect worker died."""
 
     cluster = Text(help_text="The cluster that holds them.")
@@ -75,7 +75,7 @@ class CopiedTwiceShape(s.Serializer):
     records = s.IntegerField(help_text="How many.")
 
 
-class MirrorShape(s.Serializer):
+class MirrorSerializer(s.Serializer):
     name = Text()
     topics = s.ListField(child=Text())
     source = Text()
@@ -85,29 +85,29 @@ class MirrorShape(s.Serializer):
     lag_records = s.IntegerField(allow_null=True)
     lag_seconds = s.FloatField(allow_null=True)
     looked_at = s.DateTimeField(allow_null=True)
-    drift = DriftShape(
+    drift = DriftSerializer(
         allow_null=True, help_text="Null when the connector's settings have always been hadash's."
     )
     compared_at = s.DateTimeField(allow_null=True, help_text="When records of both sides were compared last.")
-    differences = DifferenceShape(many=True)
-    gaps = GapShape(many=True)
-    copied_twice = CopiedTwiceShape(
+    differences = DifferenceSerializer(many=True)
+    gaps = GapSerializer(many=True)
+    copied_twice = CopiedTwiceSerializer(
         many=True,
         help_text="Groups go on behind them; who reads a Topic from its beginning reads them twice.",
     )
 
 
-class PairShape(s.Serializer):
+class PairSerializer(s.Serializer):
     name = Text()
     default = Text(help_text="The cluster of everybody who has no binding.")
-    clusters = ClusterShape(many=True)
-    mirrors = MirrorShape(
+    clusters = ClusterSerializer(many=True)
+    mirrors = MirrorSerializer(
         many=True, help_text="The first ones by name; all of them: ``pairs/{pair}/mirrors/``."
     )
     mirror_count = s.IntegerField()
 
 
-class RulesShape(s.ModelSerializer):
+class RulesSerializer(s.ModelSerializer):
     """The rules of a pair. A rule that is null is as in hadash's settings."""
 
     class Meta:
@@ -129,18 +129,18 @@ class BlackoutRequest(s.Serializer):
     reason = Text(max_length=300)
 
 
-class BlackoutShape(BlackoutRequest):
+class BlackoutSerializer(BlackoutRequest):
     id = s.IntegerField()
 
 
-class BindingShape(s.Serializer):
+class BindingSerializer(s.Serializer):
     cluster = Text()
     state = Text()
     epoch = s.IntegerField()
     own = s.BooleanField(help_text="False when it comes from the AppID or the pair's default.")
 
 
-class BoundShape(s.Serializer):
+class BoundSerializer(s.Serializer):
     """One binding of an AppID, with the names that a request to unbind it takes."""
 
     identity = Text(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
@@ -155,24 +155,24 @@ class BoundShape(s.Serializer):
     at = s.DateTimeField(allow_null=True, help_text="When that was; null when it is not known here.")
 
 
-class InstanceShape(s.Serializer):
+class InstanceSerializer(s.Serializer):
     name = Text()
     registered = s.BooleanField()
-    binding = BindingShape(allow_null=True, help_text="null when ZooKeeper does not answer.")
+    binding = BindingSerializer(allow_null=True, help_text="null when ZooKeeper does not answer.")
     last_seen = s.DateTimeField(allow_null=True)
     last_cluster = Text(allow_blank=True)
 
 
-class AppIDShape(s.Serializer):
+class AppIDSerializer(s.Serializer):
     id = s.IntegerField()
     name = Text()
     pair = Text()
     owner = Text(allow_blank=True)
     critical = s.BooleanField(help_text="The work list begins with what makes its radii smaller.")
-    binding = BindingShape(allow_null=True)
+    binding = BindingSerializer(allow_null=True)
     observed = s.IntegerField(help_text="Distinct client.ids that were seen.")
     covered = s.IntegerField(help_text="Those of them that are registered.")
-    instances = InstanceShape(many=True)
+    instances = InstanceSerializer(many=True)
 
 
 class AppIDChange(s.Serializer):
@@ -192,7 +192,7 @@ class InstanceRequest(s.Serializer):
     note = Text(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
 
 
-class AccessShape(s.Serializer):
+class AccessSerializer(s.Serializer):
     client_id = Text(allow_blank=True)
     kind = s.ChoiceField(Access.Kind.values)
     resource = Text()
@@ -204,7 +204,7 @@ class AccessShape(s.Serializer):
     last_seen = s.DateTimeField()
 
 
-class GatewayShape(s.Serializer):
+class GatewaySerializer(s.Serializer):
     id = Text()
     address = Text()
     version = Text()

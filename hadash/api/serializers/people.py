@@ -9,19 +9,19 @@ from hadash.accounts.roles import ROLES, SCOPES
 from hadash.api.fields import Text
 
 
-class RoleShape(s.Serializer):
+class RoleSerializer(s.Serializer):
     role = s.ChoiceField(sorted(ROLES))
     pair = s.SlugField(max_length=40, allow_null=True, default=None, help_text="null for all pairs.")
 
 
-class PersonShape(s.Serializer):
+class PersonSerializer(s.Serializer):
     username = Text()
     name = Text(allow_blank=True)
     active = s.BooleanField()
-    roles = RoleShape(many=True)
+    roles = RoleSerializer(many=True)
 
 
-class MeShape(PersonShape):
+class MeSerializer(PersonSerializer):
     permissions = s.ListField(child=Text(), help_text="What may be done on some pair, with this token.")
 
 
@@ -34,7 +34,7 @@ class TokenRequest(s.Serializer):
     pair = s.SlugField(max_length=40, required=False, allow_null=True, default=None)
 
 
-class TokenShape(s.Serializer):
+class TokenSerializer(s.Serializer):
     id = s.IntegerField()
     name = Text()
     beginning = Text()
@@ -46,11 +46,11 @@ class TokenShape(s.Serializer):
     revoked_at = s.DateTimeField(allow_null=True)
 
 
-class NewTokenShape(TokenShape):
+class NewTokenSerializer(TokenSerializer):
     secret = Text(help_text="Shown this once.")
 
 
-class AuditShape(s.Serializer):
+class AuditSerializer(s.Serializer):
     number = s.IntegerField()
     at = s.DateTimeField()
     actor = Text(allow_blank=True)

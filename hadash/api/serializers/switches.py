@@ -13,8 +13,8 @@ from hadash.api.serializers.common import (
     MAX_RESOURCE,
     MAX_TEXT,
     MAX_TOPICS,
-    DecisionShape,
-    MovedShape,
+    DecisionSerializer,
+    MovedSerializer,
     MoveRequest,
     ReasonRequest,
     SeenRequest,
@@ -27,12 +27,12 @@ from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.radius.closure import Dimension
 from hadash.radius.scope import Scope, ScopeKind, node_named
 from hadash.switching.machines.retirements import Status as RetirementStatus
-from hadash.switching.machines.switches import Kind, Status
+from hadash.switching.machines.switches import KINDS, Kind, Status
 from hadash.switching.models.switches import StageRecord
 from hadash.switching.previews import Checks
 
 
-class ScopeShape(s.Serializer):
+class ScopeSerializer(s.Serializer):
     """What is to move: an AppID, one of its InstanceIDs, some Topics, several of them together, or everything that
     is on the other cluster.
     """
@@ -89,20 +89,16 @@ class ScopeShape(s.Serializer):
 
 
 def scope_of(values: dict[str, Any]) -> Scope:
-    """Return the scope from values that :class:`ScopeShape` has validated."""
+    """Return the scope from values that :class:`ScopeSerializer` has validated."""
     return Scope.from_json({**values, "topics": sorted(set(values["topics"]))})
 
 
 class PlanRequest(MoveRequest):
-    scope = ScopeShape()
+    scope = ScopeSerializer()
     kind = s.ChoiceField(
         words(Kind),
         default=Kind.PLANNED.value,
-        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a "
-        "restore goes back "
-        "from one switch; a migration deletes the old Topics after a term; "
-        "a read split moves consumers only, to the mirror or home from it; a forced switch goes without "
-        "the source, which is lost.",
+        help_text=" ".join(f"`{kind}`: {spec.choice}." for kind, spec in KINDS.items()),
     )
 
     restores = s.SlugField(
@@ -138,7 +134,9 @@ class SwitchRequest(PlanRequest, WindowRequest):
         required=False,
         default="",
         allow_blank=True,
-        help_text="Of an emergency: the target once more; of a forced switch: the cluster that is lost.",
+        help_text="The name of a cluster once more, of "
+        + ", ".join(f"`{kind}` the {spec.confirm}'s" for kind, spec in KINDS.items() if spec.confirm)
+        + ".",
     )
     plan_digest = Text(
         max_length=40,
@@ -166,11 +164,11 @@ class ApprovalRequest(SeenRequest):
     plan_digest = Text(max_length=40, help_text="Of the plan that is approved.")
 
 
-class PutOffRequest(ReasonRequest):
+class PostponeRequest(ReasonRequest):
     days = s.IntegerField(min_value=settings.RETIREMENT_MIN_DAYS, max_value=settings.RETIREMENT_MAX_DAYS)
 
 
-class GiveUpRequest(ReasonRequest):
+class AbandonRequest(ReasonRequest):
     confirm = Text(max_length=40, help_text="The target once more: it is lost.")
 
 
@@ -178,9 +176,9 @@ class RetireRequest(s.Serializer):
     confirm = Text(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
 
 
-class PlanShape(s.Serializer):
+class PlanSerializer(s.Serializer):
     pair = Text()
-    scope = ScopeShape()
+    scope = ScopeSerializer()
     source = Text()
     target = Text()
     identities = s.ListField(child=Text(), help_text="Whose bindings are written.")
@@ -189,7 +187,7 @@ class PlanShape(s.Serializer):
     mirrors = s.ListField(child=Text())
 
 
-class MemberShape(s.Serializer):
+class MemberSerializer(s.Serializer):
     kind = Text()
     name = Text()
     why = Text()
@@ -197,14 +195,14 @@ class MemberShape(s.Serializer):
     chain = s.ListField(child=Text(), help_text="From what was asked for to this member.")
 
 
-class UseShape(s.Serializer):
+class UseSerializer(s.Serializer):
     appid = Text()
     client_id = Text(allow_blank=True)
     kind = Text()
     resource = Text()
 
 
-class FindingShape(s.Serializer):
+class FindingSerializer(s.Serializer):
     code = s.ChoiceField(words(RULES))
     severity = s.ChoiceField(words(Severity))
     stops = s.BooleanField(help_text="Whether it is among the blockers, by the rules of the pair.")
@@ -212,14 +210,14 @@ class FindingShape(s.Serializer):
     sentence = Text()
 
 
-class HolderShape(s.Serializer):
+class HolderSerializer(s.Serializer):
     kind = s.ChoiceField(["switch", "batch"])
     key = Text()
 
 
-class DraftShape(s.Serializer):
+class DraftSerializer(s.Serializer):
     kind = s.ChoiceField(words(Kind))
-    plan = PlanShape()
+    plan = PlanSerializer()
     plan_digest = Text()
     whole = s.BooleanField(
         help_text="Whether the plan has all that would move. Else more AppIDs hang together than one "
@@ -238,26 +236,26 @@ class DraftShape(s.Serializer):
         help_text="Why it cannot be carried out; empty when it can, unless something holds part of it. All that stand "
         "against the plan; of the checks the first one that fails, because they stop there.",
     )
-    uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
-    findings = FindingShape(many=True, help_text="What rules say about the clients, the gravest first.")
-    members = MemberShape(many=True, help_text="Nearest first; at most 200.")
-    held_by = HolderShape(allow_null=True, help_text="What is open and holds part of it.")
+    uncovered = UseSerializer(many=True, help_text="Clients without an InstanceID that would stay behind.")
+    findings = FindingSerializer(many=True, help_text="What rules say about the clients, the gravest first.")
+    members = MemberSerializer(many=True, help_text="Nearest first; at most 200.")
+    held_by = HolderSerializer(allow_null=True, help_text="What is open and holds part of it.")
     expected_pause_seconds = s.FloatField(
         help_text="How long those who move will wait; nobody who writes waits for a read split."
     )
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
 
 
-class SwitchShape(MovedShape):
+class SwitchSerializer(MovedSerializer):
     kind = s.ChoiceField(words(Kind))
-    scope = ScopeShape()
+    scope = ScopeSerializer()
     restores = Text(allow_null=True, help_text="Of a restore: the key of the switch that it goes back from.")
     status = s.ChoiceField(words(Status))
     stage = Text(allow_blank=True)
     plan_digest = Text()
 
 
-class StageShape(s.Serializer):
+class StageSerializer(s.Serializer):
     stage = Text()
     phase = Text()
     result = s.ChoiceField(StageRecord.Result.values)
@@ -267,12 +265,12 @@ class StageShape(s.Serializer):
     sentence = Text(allow_blank=True)
 
 
-class LossShape(s.Serializer):
+class LossSerializer(s.Serializer):
     records = s.IntegerField(help_text="That the source was seen to hold and the target had not.")
     seen = s.FloatField(allow_null=True, help_text="How many seconds before that the source was seen.")
 
 
-class TailPartitionShape(s.Serializer):
+class TailPartitionSerializer(s.Serializer):
     topic = Text()
     partition = s.IntegerField()
     first = s.IntegerField(help_text="The first offset that was not mirrored.")
@@ -280,10 +278,10 @@ class TailPartitionShape(s.Serializer):
     records = s.IntegerField()
 
 
-class TailShape(s.Serializer):
+class TailSerializer(s.Serializer):
     status = Text()
     records = s.IntegerField()
-    partitions = TailPartitionShape(many=True)
+    partitions = TailPartitionSerializer(many=True)
     reported_at = s.DateTimeField(allow_null=True)
     fault = Text(allow_blank=True)
     note = Text(allow_blank=True)
@@ -294,7 +292,7 @@ class RebuildRequest(s.Serializer):
     note = Text(max_length=MAX_TEXT, help_text="What became of the tail.")
 
 
-class RetirementShape(s.Serializer):
+class RetirementSerializer(s.Serializer):
     """The removal of the mirror and the old Topics after a migration."""
 
     status = s.ChoiceField(words(RetirementStatus))
@@ -306,29 +304,31 @@ class RetirementShape(s.Serializer):
     done_at = s.DateTimeField(allow_null=True)
 
 
-class WholeSwitchShape(SwitchShape, DecisionShape):
-    plan = PlanShape()
+class WholeSwitchSerializer(SwitchSerializer, DecisionSerializer):
+    plan = PlanSerializer()
     retire_after_days = s.IntegerField(
         allow_null=True, help_text="Of a migration: days from its success until the old Topics are deleted."
     )
-    retirement = RetirementShape(allow_null=True, help_text="Of a migration that has succeeded.")
+    retirement = RetirementSerializer(allow_null=True, help_text="Of a migration that has succeeded.")
     pause_after_precheck = s.BooleanField(
         help_text="Whether it pauses when all checks hold, until somebody resumes it."
     )
     to_be_reviewed = s.BooleanField(help_text="An emergency that nobody else has looked at yet.")
     reviewed_by = Text(allow_null=True)
     review_note = Text(allow_blank=True)
-    loss = LossShape(allow_null=True, help_text="Of a forced switch that was assessed.")
-    tail = TailShape(allow_null=True, help_text="Of a forced switch: what its source held beyond the mirror.")
-    scope_back = ScopeShape(help_text="What a restore of it takes back.")
+    loss = LossSerializer(allow_null=True, help_text="Of a forced switch that was assessed.")
+    tail = TailSerializer(
+        allow_null=True, help_text="Of a forced switch: what its source held beyond the mirror."
+    )
+    scope_back = ScopeSerializer(help_text="What a restore of it takes back.")
     restored_by = s.ListField(child=Text(), help_text="Keys of the restores that were requested of it.")
     abort_requested = s.BooleanField()
     blocked = s.BooleanField(help_text="Whether clients wait at this moment.")
     refused_seconds = s.FloatField(allow_null=True, help_text="RTO: for how long writes were refused.")
-    stages = StageShape(many=True)
+    stages = StageSerializer(many=True)
 
 
-class LogLineShape(s.Serializer):
+class LogLineSerializer(s.Serializer):
     id = s.IntegerField()
     at = s.DateTimeField()
     actor = Text()

@@ -16,8 +16,8 @@ from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
 from hadash.api.problems import Problem
-from hadash.api.serializers import bindings as binding_shapes
-from hadash.api.serializers import inventory as shapes
+from hadash.api.serializers import bindings as binding_serializers
+from hadash.api.serializers import inventory as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
 from hadash.governance.critical import mark
 from hadash.governance.owners import set_owner
@@ -40,11 +40,11 @@ class AppIDs(PagedView):
         operation_id="list_appids",
         summary="AppIDs with their InstanceIDs and where they are bound.",
         parameters=[AppIDQuery, *PAGES],
-        responses={200: shapes.AppIDShape(many=True), **problems(400, 404)},
+        responses={200: serializers.AppIDSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(AppIDQuery, request.query_params.dict())
-        found = selectors.appids(request.user)
+        found = selectors.listed_appids(request.user)
         if "pair" in asked:
             found = found.filter(pair__name=asked["pair"])
         if "q" in asked:
@@ -59,7 +59,7 @@ class OneAppID(View):
     @extend_schema(
         operation_id="show_appid",
         summary="One AppID.",
-        responses={200: shapes.AppIDShape, **problems(404)},
+        responses={200: serializers.AppIDSerializer, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> Response:
         return Response(_shown(the_appid(request.user, pk)))
@@ -67,13 +67,13 @@ class OneAppID(View):
     @extend_schema(
         operation_id="change_appid",
         summary="Say whether an AppID is critical, and whose it is. What is left out stays as it is.",
-        request=shapes.AppIDChange,
+        request=serializers.AppIDChange,
         parameters=[KEY],
-        responses={200: shapes.AppIDShape, **problems(400, 404, 409, 422)},
+        responses={200: serializers.AppIDSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def patch(self, request: Request, pk: int) -> Response:
-        found, values = the_appid(request.user, pk), self.validated(shapes.AppIDChange)
+        found, values = the_appid(request.user, pk), self.validated(serializers.AppIDChange)
         if "critical" in values:
             mark(request.user, found, values["critical"], address_of(request))
         if "owner" in values:
@@ -85,13 +85,17 @@ class Instances(View):
     @extend_schema(
         operation_id="register_instance",
         summary="Register an InstanceID under an AppID. One that is registered there already stays as it is (200).",
-        request=shapes.InstanceRequest,
+        request=serializers.InstanceRequest,
         parameters=[KEY],
-        responses={200: shapes.AppIDShape, 201: shapes.AppIDShape, **problems(400, 404, 409, 422)},
+        responses={
+            200: serializers.AppIDSerializer,
+            201: serializers.AppIDSerializer,
+            **problems(400, 404, 409, 422),
+        },
     )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
-        found, values = the_appid(request.user, pk), self.validated(shapes.InstanceRequest)
+        found, values = the_appid(request.user, pk), self.validated(serializers.InstanceRequest)
         if not may(request.user, REGISTER, found.pair):
             raise PermissionDenied("You may not register InstanceIDs.")
         _, new = services.ensure_instance(request.user, found, **values, address=address_of(request))
@@ -100,12 +104,12 @@ class Instances(View):
     @extend_schema(
         operation_id="unregister_instance",
         summary="Take a registered InstanceID back that is not bound, declared or about to move.",
-        parameters=[binding_shapes.UnregisterQuery],
+        parameters=[binding_serializers.UnregisterQuery],
         responses={204: None, **problems(400, 404, 409, 503)},
     )
     def delete(self, request: Request, pk: int) -> Response:
         found = the_appid(request.user, pk)
-        name = self.validated(binding_shapes.UnregisterQuery, request.query_params.dict())["name"]
+        name = self.validated(binding_serializers.UnregisterQuery, request.query_params.dict())["name"]
         instance = InstanceID.objects.select_related("appid__pair").filter(appid=found, name=name).first()
         if instance is None and may(request.user, REGISTER, found.pair):
             raise Http404(_("%(appid)s has no InstanceID %(name)s.") % {"appid": found, "name": name})
@@ -119,13 +123,13 @@ class Generate(View):
     @extend_schema(
         operation_id="generate_instances",
         summary="Register InstanceIDs with new names: one for each Topic, or one for all of them.",
-        request=binding_shapes.GenerateRequest,
+        request=binding_serializers.GenerateRequest,
         parameters=[KEY],
-        responses={201: binding_shapes.GeneratedShape(many=True), **problems(400, 404, 409, 422)},
+        responses={201: binding_serializers.GeneratedSerializer(many=True), **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
-        found, values = the_appid(request.user, pk), self.validated(binding_shapes.GenerateRequest)
+        found, values = the_appid(request.user, pk), self.validated(binding_serializers.GenerateRequest)
         made = generate(
             request.user,
             found,
@@ -143,7 +147,7 @@ class Bindings(PagedView):
         operation_id="list_bindings",
         summary="What of an AppID is bound, the widest first: itself, its InstanceIDs, Topic lists, Topics and groups.",
         parameters=PAGES,
-        responses={200: shapes.BoundShape(many=True), **problems(400, 404, 503)},
+        responses={200: serializers.BoundSerializer(many=True), **problems(400, 404, 503)},
     )
     def get(self, request: Request, pk: int) -> Response:
         found, look = the_appid(request.user, pk), engines.look()
@@ -164,12 +168,14 @@ class Accesses(PagedView):
         operation_id="list_access",
         summary="What the AppID's clients were seen to do.",
         parameters=PAGES,
-        responses={200: shapes.AccessShape(many=True), **problems(400, 404)},
+        responses={200: serializers.AccessSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, pk: int) -> Response:
         found = the_appid(request.user, pk)
         seen = Access.objects.filter(pair=found.pair, appid=found.name, last_seen__gte=access_since())
-        return self.page(seen.order_by("-last_seen", "pk"), lambda each: shapes.AccessShape(each).data)
+        return self.page(
+            seen.order_by("-last_seen", "pk"), lambda each: serializers.AccessSerializer(each).data
+        )
 
 
 def _shown(found: AppID) -> dict[str, object]:

@@ -9,12 +9,12 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hadash.api import batch_representations as present
+from hadash.api import batch_representations
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
-from hadash.api.serializers import batches as shapes
+from hadash.api.serializers import batches as serializers
 from hadash.api.serializers.common import NothingRequest, ReasonRequest, window_of
-from hadash.api.views.acts import Acts
+from hadash.api.views.actions import Actions
 from hadash.api.views.common import (
     KEY,
     PAGES,
@@ -54,13 +54,13 @@ def _wanted(user: Any, values: dict[str, Any]) -> Wanted:
 class BatchPlans(View):
     @extend_schema(
         operation_id="plan_batch",
-        summary="The radii of a batch, their waves, and what stands against each. Changes nothing.",
-        request=shapes.BatchPlanRequest,
-        responses={200: shapes.BatchDraftShape, **problems(400, 404, 409, 503)},
+        summary="The radii of a batch, their waves, and what blocks each. Changes nothing.",
+        request=serializers.BatchPlanRequest,
+        responses={200: serializers.BatchDraftSerializer, **problems(400, 404, 409, 503)},
     )
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.BatchPlanRequest)
-        return Response(present.draft(build_batch_plan(_wanted(request.user, values))))
+        values = self.validated(serializers.BatchPlanRequest)
+        return Response(batch_representations.draft(build_batch_plan(_wanted(request.user, values))))
 
 
 class BatchQuery(InboxQuery):
@@ -74,7 +74,7 @@ class Batches(View):
         operation_id="list_batches",
         summary="Batches, newest first.",
         parameters=[BatchQuery, *PAGES],
-        responses={200: shapes.BatchShape(many=True), **problems(400, 404)},
+        responses={200: serializers.BatchSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(BatchQuery, request.query_params.dict())
@@ -82,18 +82,20 @@ class Batches(View):
         pages = Pages()
         rows = pages.paginate_queryset(found, request, view=self) or []
         waves = batches.progress_of(rows)
-        return pages.get_paginated_response([present.batch(row, waves.get(row.pk, [])) for row in rows])
+        return pages.get_paginated_response(
+            [batch_representations.batch(row, waves.get(row.pk, [])) for row in rows]
+        )
 
     @extend_schema(
         operation_id="request_batch",
         summary="Ask for a batch. Somebody else has to approve it.",
-        request=shapes.BatchRequest,
+        request=serializers.BatchRequest,
         parameters=[KEY],
-        responses={201: shapes.WholeBatchShape, **problems(400, 404, 409, 412, 422, 503)},
+        responses={201: serializers.WholeBatchSerializer, **problems(400, 404, 409, 412, 422, 503)},
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.BatchRequest)
+        values = self.validated(serializers.BatchRequest)
         asked = requests.BatchRequest(
             request.user,
             _wanted(request.user, values),
@@ -102,21 +104,21 @@ class Batches(View):
             browser(request),
         )
         made = requests.request(asked, window_of(values), values["digest"])
-        return Response(present.whole_batch(made), status=201)
+        return Response(batch_representations.whole_batch(made), status=201)
 
 
 class OneBatch(View):
     @extend_schema(
         operation_id="show_batch",
         summary="A batch with its approvals and how far each wave is.",
-        responses={200: shapes.WholeBatchShape, **problems(404)},
+        responses={200: serializers.WholeBatchSerializer, **problems(404)},
     )
     def get(self, request: Request, key: str) -> Response:
-        return Response(present.whole_batch(the_batch(request.user, key)))
+        return Response(batch_representations.whole_batch(the_batch(request.user, key)))
 
 
 class ItemQuery(s.Serializer):
-    wave = s.IntegerField(required=False, min_value=0, max_value=shapes.MAX_WAVE)
+    wave = s.IntegerField(required=False, min_value=0, max_value=serializers.MAX_WAVE)
     status = s.ChoiceField([status.value for status in ItemStatus], required=False)
 
 
@@ -125,12 +127,12 @@ class BatchItems(PagedView):
         operation_id="batch_items",
         summary="The radii of a batch in the order in which they begin.",
         parameters=[ItemQuery, *PAGES],
-        responses={200: shapes.BatchItemShape(many=True), **problems(400, 404)},
+        responses={200: serializers.BatchItemSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
         asked = self.validated(ItemQuery, request.query_params.dict())
         found = the_batch(request.user, key).items.filter(**asked)
-        return self.page(found.select_related("switch").defer("plan"), present.item)
+        return self.page(found.select_related("switch").defer("plan"), batch_representations.item)
 
 
 class BatchLog(View):
@@ -138,15 +140,17 @@ class BatchLog(View):
         operation_id="batch_log",
         summary=f"What was said and done, oldest first; at most {LOG_LINES} lines.",
         parameters=[LogQuery],
-        responses={200: shapes.BatchLineShape(many=True), **problems(400, 404)},
+        responses={200: serializers.BatchLineSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
         after = self.validated(LogQuery, request.query_params.dict())["after"]
         lines = the_batch(request.user, key).events.filter(pk__gt=after).select_related("actor")
-        return Response([present.line(line) for line in lines[:LOG_LINES]])
+        return Response([batch_representations.line(line) for line in lines[:LOG_LINES]])
 
 
-acts = Acts("batch", the_batch, shapes.WholeBatchShape, present.whole_batch, (Status.RUNNING,))
+actions = Actions(
+    "batch", the_batch, serializers.WholeBatchSerializer, batch_representations.whole_batch, (Status.RUNNING,)
+)
 
 
 def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
@@ -168,13 +172,13 @@ def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
 
 
 ACTS: dict[str, type[View]] = {
-    "approve": acts.act(
+    "approve": actions.act(
         "approve",
         "Approve a batch. With the last approval it runs (202), or waits for its window.",
-        shapes.BatchApprovalRequest,
+        serializers.BatchApprovalRequest,
         _approve,
     ),
-    "decline": acts.act(
+    "decline": actions.act(
         "decline",
         "Decline a batch, with a reason.",
         ReasonRequest,
@@ -183,7 +187,7 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "cancel": acts.act(
+    "cancel": actions.act(
         "cancel",
         "Take a batch back before it runs, with a reason.",
         ReasonRequest,
@@ -192,23 +196,23 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "stop": acts.act(
+    "stop": actions.act(
         "stop",
         "Let nothing new start; what was started ends by itself.",
         NothingRequest,
         lambda request, batch, values: operations.stop(request.user, batch, address_of(request)),
         codes=(200,),
     ),
-    "resume": acts.act(
+    "resume": actions.act(
         "resume",
-        "Let a stopped batch go on (202): with what failed again, or without it.",
-        shapes.GoOnRequest,
+        "Resume a stopped batch (202): with what failed again, or without it.",
+        serializers.ResumeRequest,
         _go_on,
         codes=(202, 412, 503),
     ),
-    "end": acts.act(
+    "end": actions.act(
         "end",
-        "Give up the rest of a stopped batch.",
+        "End a stopped batch without the rest.",
         ReasonRequest,
         lambda request, batch, values: operations.end(
             request.user, batch, values["reason"], address_of(request)

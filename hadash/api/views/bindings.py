@@ -13,9 +13,9 @@ from rest_framework.response import Response
 
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
-from hadash.api.serializers import bindings as shapes
+from hadash.api.serializers import bindings as serializers
 from hadash.api.serializers.common import ReasonRequest
-from hadash.api.views.acts import Acts
+from hadash.api.views.actions import Actions
 from hadash.api.views.common import (
     KEY,
     PAGES,
@@ -38,7 +38,7 @@ from hadash.switching.models.binding_changes import BindingChange, digest_of
 
 
 def shown(found: BindingChange) -> dict[str, Any]:
-    """Return a change of bindings as ``ChangeShape``."""
+    """Return a change of bindings as ``ChangeSerializer``."""
     names: tuple[str, ...] = (
         "key",
         "appid",
@@ -76,14 +76,14 @@ def _the_appid(user: Any, values: dict[str, Any]) -> AppID:
 class Preview(View):
     @extend_schema(
         operation_id="preview_binding_change",
-        summary="What a change would write, and what stands against it. Changes nothing.",
-        request=shapes.BindingsRequest,
-        responses={200: shapes.JudgementShape, **problems(400, 404, 409, 503)},
+        summary="What a change would write, and what blocks it. Changes nothing.",
+        request=serializers.BindingsRequest,
+        responses={200: serializers.JudgementSerializer, **problems(400, 404, 409, 503)},
     )
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.BindingsRequest)
+        values = self.validated(serializers.BindingsRequest)
         appid = _the_appid(request.user, values)
-        found = requests.look(appid, shapes.wanted_of(appid.name, values), register=values["register"])
+        found = requests.look(appid, serializers.wanted_of(appid.name, values), register=values["register"])
         parts = ("client_id", "topic", "group", "before", "after")
         return Response(
             {
@@ -105,7 +105,7 @@ class Changes(PagedView):
         operation_id="list_binding_changes",
         summary="Changes of bindings by hand, newest first.",
         parameters=[ChangeQuery, *PAGES],
-        responses={200: shapes.ChangeShape(many=True), **problems(400, 404)},
+        responses={200: serializers.ChangeSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(ChangeQuery, request.query_params.dict())
@@ -115,19 +115,19 @@ class Changes(PagedView):
     @extend_schema(
         operation_id="request_binding_change",
         summary="Ask to bind and unbind by hand. Somebody else has to approve it; nobody moves by it.",
-        request=shapes.ChangeRequest,
+        request=serializers.ChangeRequest,
         parameters=[KEY],
-        responses={201: shapes.ChangeShape, **problems(400, 404, 409, 412, 422, 503)},
+        responses={201: serializers.ChangeSerializer, **problems(400, 404, 409, 412, 422, 503)},
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.ChangeRequest)
+        values = self.validated(serializers.ChangeRequest)
         appid = _the_appid(request.user, values)
         made = requests.request(
             requests.ChangeRequest(
                 request.user,
                 appid,
-                shapes.wanted_of(appid.name, values),
+                serializers.wanted_of(appid.name, values),
                 values["reason"],
                 address_of(request),
                 browser(request),
@@ -142,13 +142,15 @@ class OneChange(View):
     @extend_schema(
         operation_id="show_binding_change",
         summary="A change, with its approvals and what came of it.",
-        responses={200: shapes.ChangeShape, **problems(404)},
+        responses={200: serializers.ChangeSerializer, **problems(404)},
     )
     def get(self, request: Request, key: str) -> Response:
         return Response(shown(changes.the_change(request.user, key)))
 
 
-acts = Acts("binding_change", changes.the_change, shapes.ChangeShape, shown, (Status.APPROVED,))
+actions = Actions(
+    "binding_change", changes.the_change, serializers.ChangeSerializer, shown, (Status.APPROVED,)
+)
 
 
 def _approve(request: Request, change: BindingChange, values: dict[str, Any]) -> BindingChange:
@@ -164,13 +166,13 @@ def _approve(request: Request, change: BindingChange, values: dict[str, Any]) ->
 
 
 ACTS: dict[str, type[View]] = {
-    "approve": acts.act(
+    "approve": actions.act(
         "approve",
         "Approve a change. With the last approval a worker writes it (202).",
-        shapes.ChangeApprovalRequest,
+        serializers.ChangeApprovalRequest,
         _approve,
     ),
-    "decline": acts.act(
+    "decline": actions.act(
         "decline",
         "Decline a change, with a reason.",
         ReasonRequest,
@@ -179,7 +181,7 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "cancel": acts.act(
+    "cancel": actions.act(
         "cancel",
         "Take a request back before it is approved, with a reason.",
         ReasonRequest,

@@ -19,7 +19,7 @@ from hadash.accounts.roles import pairs_where
 from hadash.api.idempotency import HEADER
 from hadash.api.pagination import Pages
 from hadash.api.problems import TITLES
-from hadash.api.serializers.common import ProblemShape
+from hadash.api.serializers.common import ProblemSerializer
 from hadash.inventory.models import Cluster, Pair
 from hadash.presentation.lookups import the_appid as the_appid
 from hadash.presentation.lookups import the_switch as the_switch
@@ -117,6 +117,8 @@ def problems(*codes: int) -> dict[Any, Any]:
     """Return the description of the errors that any handler may answer, and of those with ``codes``."""
     writes = {400, 413} if 422 in codes else set()  # (a malformed key, a body that is too large)
     return {
-        (code, "application/problem+json"): OpenApiResponse(ProblemShape, description=str(TITLES[code][1]))
+        (code, "application/problem+json"): OpenApiResponse(
+            ProblemSerializer, description=str(TITLES[code][1])
+        )
         for code in sorted({401, 403, *codes, *writes})
     }

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.problems import Problem
-from hadash.api.serializers import common as shapes
+from hadash.api.serializers import common as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid, the_pair
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import declarations
@@ -34,7 +34,7 @@ MAX_FAULTS = 100
 # -- shapes --------------------------------------------------------------------------------------------------------
 
 
-class RelationShape(s.Serializer):
+class RelationSerializer(s.Serializer):
     """One use of a Topic or a consumer group, by an InstanceID or by the AppID as a whole."""
 
     appid = Text()
@@ -45,7 +45,7 @@ class RelationShape(s.Serializer):
     resource = Text(help_text="The Topic; for kind group the consumer group.")
 
 
-class DifferenceShape(RelationShape):
+class DifferenceSerializer(RelationSerializer):
     state = s.ChoiceField(
         [state.value for state in State],
         help_text="undeclared: seen, not declared; unseen: declared, never seen.",
@@ -69,8 +69,8 @@ class DeclareRequest(s.Serializer):
         help_text="Empty for the AppID as a whole.",
     )
     topics = s.ListField(
-        child=Text(max_length=shapes.MAX_RESOURCE),
-        max_length=shapes.MAX_TOPICS,
+        child=Text(max_length=serializers.MAX_RESOURCE),
+        max_length=serializers.MAX_TOPICS,
         required=False,
         default=list,
     )
@@ -78,30 +78,30 @@ class DeclareRequest(s.Serializer):
         child=s.ChoiceField(["produce", "consume"]), max_length=2, required=False, default=list
     )
     groups = s.ListField(
-        child=Text(max_length=shapes.MAX_RESOURCE),
-        max_length=shapes.MAX_TOPICS,
+        child=Text(max_length=serializers.MAX_RESOURCE),
+        max_length=serializers.MAX_TOPICS,
         required=False,
         default=list,
     )
-    note = Text(max_length=shapes.MAX_TEXT, required=False, default="", allow_blank=True)
+    note = Text(max_length=serializers.MAX_TEXT, required=False, default="", allow_blank=True)
     each = s.BooleanField(default=False, help_text="Every Topic gets a new InstanceID of its own.")
 
 
-class SeenShape(s.Serializer):
+class SeenSerializer(s.Serializer):
     instance_id = Text(max_length=MAX_NAME_LENGTH, allow_blank=True)
     kind = s.ChoiceField(KINDS)
-    resource = Text(max_length=shapes.MAX_RESOURCE)
+    resource = Text(max_length=serializers.MAX_RESOURCE)
 
 
 class AdoptRequest(s.Serializer):
-    relations = SeenShape(
+    relations = SeenSerializer(
         many=True, required=False, help_text="Which of what was seen; without it all that is not declared."
     )
     whole = s.BooleanField(default=False, help_text="Of the AppID as a whole, instead of each client.")
 
 
-class DeclaredShape(s.Serializer):
-    added = RelationShape(many=True)
+class DeclaredSerializer(s.Serializer):
+    added = RelationSerializer(many=True)
     registered = s.ListField(child=Text(), help_text="InstanceIDs that were registered with it.")
     left = s.ListField(child=Text(), help_text="Why some of it cannot be declared.")
 
@@ -121,26 +121,26 @@ class ImportRequest(s.Serializer):
     )
 
 
-class NotedShape(RelationShape):
+class NotedSerializer(RelationSerializer):
     note = Text(allow_blank=True)
 
 
-class InstanceNameShape(s.Serializer):
+class InstanceNameSerializer(s.Serializer):
     appid = Text()
     instance_id = Text()
 
 
-class ImportShape(s.Serializer):
+class ImportSerializer(s.Serializer):
     done = s.BooleanField(help_text="False for a dry run.")
     digest = Text(help_text="Send it with the same file to make it so.")
-    added = NotedShape(many=True)
-    noted = NotedShape(many=True, help_text="Declared already, with another note.")
-    withdrawn = RelationShape(many=True)
-    registers = InstanceNameShape(many=True, help_text="InstanceIDs that are registered with it.")
+    added = NotedSerializer(many=True)
+    noted = NotedSerializer(many=True, help_text="Declared already, with another note.")
+    withdrawn = RelationSerializer(many=True)
+    registers = InstanceNameSerializer(many=True, help_text="InstanceIDs that are registered with it.")
     same = s.IntegerField(help_text="How many are declared as the file says.")
 
 
-class FileShape(s.Serializer):
+class FileSerializer(s.Serializer):
     csv = Text(help_text="An export that is imported changes nothing.")
 
 
@@ -164,7 +164,7 @@ class Declare(View):
         summary="Declare what an InstanceID, or its AppID as a whole, uses.",
         request=DeclareRequest,
         parameters=[KEY],
-        responses={201: DeclaredShape, **problems(400, 404, 409, 422)},
+        responses={201: DeclaredSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
@@ -179,7 +179,7 @@ class Adopt(View):
         summary="Declare what was seen and is not declared: some of it, or all.",
         request=AdoptRequest,
         parameters=[KEY],
-        responses={201: DeclaredShape, **problems(400, 404, 409, 422)},
+        responses={201: DeclaredSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
@@ -222,7 +222,7 @@ class Declarations(PagedView):
         f"be more, ask for one AppID, for a part of a name,"
         " or for the export, which has all of them.",
         parameters=[ListQuery, *PAGES],
-        responses={200: DifferenceShape(many=True), **problems(400, 404)},
+        responses={200: DifferenceSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, pair: str) -> Response:
         asked = self.validated(ListQuery, request.query_params.dict())
@@ -269,7 +269,7 @@ class ImportFile(View):
         summary="What a file would change; with the digest of that answer it is made so, all of it or nothing.",
         request=ImportRequest,
         parameters=[KEY],
-        responses={200: ImportShape, **problems(400, 404, 409, 412, 422)},
+        responses={200: ImportSerializer, **problems(400, 404, 409, 412, 422)},
     )
     @idempotent
     def post(self, request: Request, pair: str) -> Response:
@@ -325,7 +325,7 @@ class ExportFile(View):
         operation_id="export_relations",
         summary="What is declared as the file that can be imported; with a state also what was only seen.",
         parameters=[Filters],
-        responses={200: FileShape, **problems(400, 404)},
+        responses={200: FileSerializer, **problems(400, 404)},
     )
     def get(self, request: Request, pair: str) -> Response:
         asked = self.validated(Filters, request.query_params.dict())

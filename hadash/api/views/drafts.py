@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from hadash.accounts.roles import REQUEST, may
 from hadash.api import representations
 from hadash.api.idempotency import idempotent
-from hadash.api.serializers import drafts as shapes
+from hadash.api.serializers import drafts as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, problems, the_appid, the_pair
 from hadash.inventory.models import AppID, Pair
 from hadash.switching.drafts import services
@@ -26,7 +26,7 @@ class Drafts(PagedView):
         operation_id="list_drafts",
         summary="Your drafts of requests, the newest first. Nobody else sees them.",
         parameters=PAGES,
-        responses={200: shapes.DraftKeptShape(many=True), **problems(400, 404)},
+        responses={200: serializers.DraftKeptSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         return self.page(services.drafts_of(request.user), representations.request_draft)
@@ -34,13 +34,13 @@ class Drafts(PagedView):
     @extend_schema(
         operation_id="keep_draft",
         summary="Keep a request that is not asked yet.",
-        request=shapes.DraftRequest,
+        request=serializers.DraftRequest,
         parameters=[KEY],
-        responses={201: shapes.DraftKeptShape, **problems(400, 404, 409, 422)},
+        responses={201: serializers.DraftKeptSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.DraftRequest)
+        values = self.validated(serializers.DraftRequest)
         pair, appid = _subject(request, values["pair"], values["appid"])
         kept = services.save(request.user, pair, appid, values["typed"])
         return Response(representations.request_draft(kept), status=201)
@@ -50,7 +50,7 @@ class OneDraft(View):
     @extend_schema(
         operation_id="show_draft",
         summary="One of your drafts.",
-        responses={200: shapes.DraftKeptShape, **problems(404)},
+        responses={200: serializers.DraftKeptSerializer, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> Response:
         return Response(representations.request_draft(_own(request, pk)))
@@ -58,14 +58,14 @@ class OneDraft(View):
     @extend_schema(
         operation_id="change_draft",
         summary="Keep something else in its place.",
-        request=shapes.DraftRequest,
+        request=serializers.DraftRequest,
         parameters=[KEY],
-        responses={200: shapes.DraftKeptShape, **problems(400, 404, 409, 422)},
+        responses={200: serializers.DraftKeptSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def put(self, request: Request, pk: int) -> Response:
         draft = _own(request, pk)
-        values = self.validated(shapes.DraftRequest)
+        values = self.validated(serializers.DraftRequest)
         pair, appid = _subject(request, values["pair"], values["appid"])
         kept = services.save(request.user, pair, appid, values["typed"], draft)
         return Response(representations.request_draft(kept))

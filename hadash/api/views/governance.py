@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api.idempotency import idempotent
-from hadash.api.serializers import governance as shapes
+from hadash.api.serializers import governance as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE
@@ -54,11 +54,11 @@ class Findings(PagedView):
     @extend_schema(
         operation_id="list_findings",
         summary="What the rules of governance have found, the gravest first.",
-        parameters=[shapes.FindingQuery, *PAGES],
-        responses={200: shapes.FindingShape(many=True), **problems(400, 404)},
+        parameters=[serializers.FindingQuery, *PAGES],
+        responses={200: serializers.FindingSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
-        asked = self.validated(shapes.FindingQuery, request.query_params.dict())
+        asked = self.validated(serializers.FindingQuery, request.query_params.dict())
         pairs = selectors.pair_names(request.user)
         if "pair" in asked:
             pairs = [name for name in pairs if name == asked["pair"]]
@@ -74,7 +74,7 @@ class OneFinding(View):
     @extend_schema(
         operation_id="show_finding",
         summary="One finding with who has accepted it.",
-        responses={200: shapes.WholeFindingShape, **problems(404)},
+        responses={200: serializers.WholeFindingSerializer, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> Response:
         return Response(_whole(the_finding(request.user, pk)))
@@ -84,13 +84,13 @@ class Accept(View):
     @extend_schema(
         operation_id="accept_finding",
         summary="Accept a finding up to and with a day: it stays, and does not count meanwhile.",
-        request=shapes.AcceptRequest,
+        request=serializers.AcceptRequest,
         parameters=[KEY],
-        responses={200: shapes.WholeFindingShape, **problems(400, 404, 409, 422)},
+        responses={200: serializers.WholeFindingSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
-        found, values = the_finding(request.user, pk), self.validated(shapes.AcceptRequest)
+        found, values = the_finding(request.user, pk), self.validated(serializers.AcceptRequest)
         accepting.accept(request.user, found, values["until"], values["reason"], address_of(request))
         return Response(_whole(the_finding(request.user, pk)))
 
@@ -101,7 +101,7 @@ class Withdraw(View):
         summary="A finding counts again.",
         request=None,
         parameters=[KEY],
-        responses={200: shapes.WholeFindingShape, **problems(404, 409, 422)},
+        responses={200: serializers.WholeFindingSerializer, **problems(404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
@@ -113,7 +113,7 @@ class GovernanceRules(View):
     @extend_schema(
         operation_id="list_governance_rules",
         summary="Every rule of governance: what it looks for, how bad that is, what to do.",
-        responses={200: shapes.GovernanceRuleShape(many=True), **problems()},
+        responses={200: serializers.GovernanceRuleSerializer(many=True), **problems()},
     )
     def get(self, request: Request) -> Response:
         return Response(
@@ -137,7 +137,7 @@ class Scores(View):
     @extend_schema(
         operation_id="list_scores",
         summary="The score of each pair: the weights of what is open and not accepted, added up.",
-        responses={200: shapes.ScoreShape(many=True), **problems()},
+        responses={200: serializers.ScoreSerializer(many=True), **problems()},
     )
     def get(self, request: Request) -> Response:
         found = []
@@ -152,16 +152,16 @@ class CoverageOverTime(View):
     @extend_schema(
         operation_id="list_coverage_over_time",
         summary="How well clients were known in each run that is kept, the newest first.",
-        parameters=[shapes.CoverageQuery],
-        responses={200: shapes.CoverageShape(many=True), **problems(400)},
+        parameters=[serializers.CoverageQuery],
+        responses={200: serializers.CoverageSerializer(many=True), **problems(400)},
     )
     def get(self, request: Request) -> Response:
-        asked = self.validated(shapes.CoverageQuery, request.query_params.dict())
+        asked = self.validated(serializers.CoverageQuery, request.query_params.dict())
         pairs = selectors.pair_names(request.user)
         if "pair" in asked:
             pairs = [name for name in pairs if name == asked["pair"]]
         found = selectors.coverage_over_time(pairs, asked.get("appid", ""))
-        return Response(shapes.CoverageShape(found, many=True).data)
+        return Response(serializers.CoverageSerializer(found, many=True).data)
 
 
 class PublishedTable(PagedView):
@@ -169,23 +169,27 @@ class PublishedTable(PagedView):
         operation_id="show_table",
         summary="A table of the last published run of its job.",
         parameters=[
-            OpenApiParameter("name", str, OpenApiParameter.PATH, enum=shapes.TABLE_NAMES),
-            shapes.TableQuery,
+            OpenApiParameter("name", str, OpenApiParameter.PATH, enum=serializers.TABLE_NAMES),
+            serializers.TableQuery,
             *PAGES,
         ],
-        responses={200: shapes.TableRowShape(many=True), **problems(400, 404)},
+        responses={200: serializers.TableRowSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, name: str) -> Response:
         table = TABLES.get(name)
         if table is None:
             raise Http404(_("There is no table %(name)s.") % {"name": name})
-        asked = self.validated(shapes.TableQuery, request.query_params.dict())
+        asked = self.validated(serializers.TableQuery, request.query_params.dict())
         sort = asked.get("sort", "")
         if sort and table.column(sort.removeprefix("-")) is None:
             known = ", ".join(column.name for column in table.columns)
             raise ValidationError({"sort": [_("The columns are %(known)s.") % {"known": known}]})
+        show = asked.get("show", "")
+        if show and table.show(show) is None:
+            known = ", ".join(each.name for each in table.shows) or _("none")
+            raise ValidationError({"show": [_("The filters of this table: %(known)s.") % {"known": known}]})
         pairs = selectors.pair_names(request.user)
         if "pair" in asked:
             pairs = [pair for pair in pairs if pair == asked["pair"]]
-        rows = published_tables.rows_of(table, pairs, asked.get("q", ""), sort)
+        rows = published_tables.rows_of(table, pairs, asked.get("q", ""), sort, table.narrowed(show))
         return self.page(rows.values(*(column.name for column in table.columns)), dict)

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
-from hadash.api.serializers import handovers as shapes
+from hadash.api.serializers import handovers as serializers
 from hadash.api.views.common import View, problems
 from hadash.switching.handovers import counting
 
@@ -16,11 +16,11 @@ class Handovers(View):
     @extend_schema(
         operation_id="list_handovers",
         summary="How often work was handed over to the workers, and how often beat had to pick it up, and why.",
-        parameters=[shapes.HandoverQuery],
-        responses={200: shapes.HandoverShape(many=True), **problems(400)},
+        parameters=[serializers.HandoverQuery],
+        responses={200: serializers.HandoverSerializer(many=True), **problems(400)},
     )
     def get(self, request: Request) -> Response:
-        asked = self.validated(shapes.HandoverQuery, request.query_params.dict())
+        asked = self.validated(serializers.HandoverQuery, request.query_params.dict())
         if not may_somewhere(request.user, VIEW):
             return Response([])
         found = counting.counts(asked["days"])

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from hadash.api import representations
 from hadash.api.idempotency import idempotent
-from hadash.api.serializers import inventory as shapes
+from hadash.api.serializers import inventory as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.inventory.models import Pair
 from hadash.presentation import selectors
@@ -24,7 +24,7 @@ class Pairs(View):
     @extend_schema(
         operation_id="list_pairs",
         summary="The pairs that you may see, with clusters and mirrors.",
-        responses={200: shapes.PairShape(many=True), **problems()},
+        responses={200: serializers.PairSerializer(many=True), **problems()},
     )
     def get(self, request: Request) -> Response:
         return Response([representations.pair(pair) for pair in selectors.pairs(request.user)])
@@ -35,7 +35,7 @@ class Mirrors(PagedView):
         operation_id="list_mirrors",
         summary="The mirrors of a pair, by name.",
         parameters=PAGES,
-        responses={200: shapes.MirrorShape(many=True), **problems(404)},
+        responses={200: serializers.MirrorSerializer(many=True), **problems(404)},
     )
     def get(self, request: Request, pair: str) -> Response:
         found = selectors.mirrors([the_pair(request.user, pair)]).order_by("name")
@@ -46,7 +46,7 @@ class Rules(View):
     @extend_schema(
         operation_id="show_rules",
         summary="The rules of a pair.",
-        responses={200: shapes.RulesShape, **problems(404)},
+        responses={200: serializers.RulesSerializer, **problems(404)},
     )
     def get(self, request: Request, pair: str) -> Response:
         return self._shown(the_pair(request.user, pair))
@@ -54,21 +54,21 @@ class Rules(View):
     @extend_schema(
         operation_id="change_rules",
         summary="Change the rules that are named; the others stay.",
-        request=shapes.RulesShape,
+        request=serializers.RulesSerializer,
         parameters=[KEY],
-        responses={200: shapes.RulesShape, **problems(400, 404, 409, 422)},
+        responses={200: serializers.RulesSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def patch(self, request: Request, pair: str) -> Response:
         found = the_pair(request.user, pair)
-        serializer = shapes.RulesShape(policy.policy_of(found), data=request.data, partial=True)
+        serializer = serializers.RulesSerializer(policy.policy_of(found), data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
         policy.set_policy(request.user, found, serializer.validated_data, address_of(request))
         return self._shown(found)
 
     @staticmethod
     def _shown(pair: Pair) -> Response:
-        return Response(shapes.RulesShape(policy.policy_of(pair)).data)
+        return Response(serializers.RulesSerializer(policy.policy_of(pair)).data)
 
 
 class Blackouts(PagedView):
@@ -76,7 +76,7 @@ class Blackouts(PagedView):
         operation_id="list_blackouts",
         summary="Times in which no switch of the pair starts: those that are not over.",
         parameters=PAGES,
-        responses={200: shapes.BlackoutShape(many=True), **problems(400, 404)},
+        responses={200: serializers.BlackoutSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, pair: str) -> Response:
         return self.page(_open(the_pair(request.user, pair)), _blackout)
@@ -84,13 +84,13 @@ class Blackouts(PagedView):
     @extend_schema(
         operation_id="add_blackout",
         summary="Announce a time in which no switch starts; one that runs goes on.",
-        request=shapes.BlackoutRequest,
+        request=serializers.BlackoutRequest,
         parameters=[KEY],
-        responses={201: shapes.BlackoutShape, **problems(400, 404, 409, 422)},
+        responses={201: serializers.BlackoutSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, pair: str) -> Response:
-        found, values = the_pair(request.user, pair), self.validated(shapes.BlackoutRequest)
+        found, values = the_pair(request.user, pair), self.validated(serializers.BlackoutRequest)
         made = policy.add_blackout(request.user, found, **values, address=address_of(request))
         return Response(_blackout(made), status=201)
 

@@ -20,7 +20,7 @@ from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, VIEW_AUDIT, may, may_som
 from hadash.api import representations
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
-from hadash.api.serializers import people as shapes
+from hadash.api.serializers import people as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, browser, problems, the_pair
 from hadash.audit.models import Entry, stored
 from hadash.inventory.models import Pair
@@ -30,7 +30,7 @@ class Me(View):
     @extend_schema(
         operation_id="me",
         summary="Who you are, and what you may do.",
-        responses={200: shapes.MeShape, **problems()},
+        responses={200: serializers.MeSerializer, **problems()},
     )
     def get(self, request: Request) -> Response:
         names = sorted({name for role in ROLES.values() for name in role})
@@ -57,7 +57,7 @@ class Tokens(PagedView):
         operation_id="list_tokens",
         summary="Your tokens, without their secrets.",
         parameters=PAGES,
-        responses={200: shapes.TokenShape(many=True), **problems(400, 404)},
+        responses={200: serializers.TokenSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         own = ApiToken.objects.filter(user=request.user).select_related("pair")
@@ -66,11 +66,11 @@ class Tokens(PagedView):
     @extend_schema(
         operation_id="issue_token",
         summary="A new token of your own; only from a browser's session. Its secret is shown this once.",
-        request=shapes.TokenRequest,
-        responses={201: shapes.NewTokenShape, **problems(400, 404)},
+        request=serializers.TokenRequest,
+        responses={201: serializers.NewTokenSerializer, **problems(400, 404)},
     )
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.TokenRequest)
+        values = self.validated(serializers.TokenRequest)
         pair = the_pair(request.user, values["pair"]) if values["pair"] else None
         token, secret = tokens.issue(
             request.user,
@@ -119,7 +119,7 @@ class People(PagedView):
         operation_id="list_people",
         summary="All people with their roles.",
         parameters=PAGES,
-        responses={200: shapes.PersonShape(many=True), **problems(400, 404)},
+        responses={200: serializers.PersonSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         _manages(request.user)
@@ -130,7 +130,7 @@ class People(PagedView):
         summary="A local account, without any role yet.",
         request=PersonRequest,
         parameters=[KEY],
-        responses={201: shapes.PersonShape, **problems(400, 409, 422)},
+        responses={201: serializers.PersonSerializer, **problems(400, 409, 422)},
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -146,7 +146,7 @@ class OnePerson(View):
         summary="Let somebody in, or keep them out.",
         request=ActiveRequest,
         parameters=[KEY],
-        responses={200: shapes.PersonShape, **problems(400, 404, 409, 422)},
+        responses={200: serializers.PersonSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def put(self, request: Request, username: str) -> Response:
@@ -160,9 +160,9 @@ class Roles(View):
     @extend_schema(
         operation_id="give_role",
         summary="Give a role, on one pair or on all.",
-        request=shapes.RoleShape,
+        request=serializers.RoleSerializer,
         parameters=[KEY],
-        responses={200: shapes.PersonShape, **problems(400, 404, 409, 422)},
+        responses={200: serializers.PersonSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, username: str) -> Response:
@@ -171,15 +171,15 @@ class Roles(View):
     @extend_schema(
         operation_id="take_role",
         summary="Take a role away, on one pair or on all: ``?role=operator&pair=main``.",
-        parameters=[shapes.RoleShape],
-        responses={200: shapes.PersonShape, **problems(400, 404, 409)},
+        parameters=[serializers.RoleSerializer],
+        responses={200: serializers.PersonSerializer, **problems(400, 404, 409)},
     )
     def delete(self, request: Request, username: str) -> Response:
         return self._change(request, username, people.revoke, request.query_params.dict())
 
     def _change(self, request: Request, username: str, change: Any, data: Any = None) -> Response:
         _manages(request.user)
-        values = self.validated(shapes.RoleShape, data)
+        values = self.validated(serializers.RoleSerializer, data)
         person, pair = _the_person(username), _pair(values["pair"])
         change(request.user, person, values["role"], pair, address_of(request))
         return Response(_person(_the_person(username)))
@@ -234,7 +234,7 @@ class Audit(PagedView):
         operation_id="list_audit",
         summary="The audit log, newest first.",
         parameters=[AuditQuery, *PAGES],
-        responses={200: shapes.AuditShape(many=True), **problems(400, 404)},
+        responses={200: serializers.AuditSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         if not may(request.user, VIEW_AUDIT):

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api.idempotency import idempotent
-from hadash.api.serializers import governance as shapes
+from hadash.api.serializers import governance as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run
@@ -27,7 +27,7 @@ _JOB = OpenApiParameter("job", str, OpenApiParameter.PATH, enum=Job.values)
 
 
 def _run(run: Run | None) -> dict[str, Any] | None:
-    return None if run is None else dict(shapes.RunShape(run).data)
+    return None if run is None else dict(serializers.RunSerializer(run).data)
 
 
 def _job(each: Scheduled) -> dict[str, Any]:
@@ -53,10 +53,10 @@ class Jobs(View):
     @extend_schema(
         operation_id="list_jobs",
         summary="The jobs of the pipeline: when they run, and how they are.",
-        responses={200: shapes.JobShape(many=True), **problems()},
+        responses={200: serializers.JobSerializer(many=True), **problems()},
     )
     def get(self, request: Request) -> Response:
-        found = jobs_for(request.user) if may_somewhere(request.user, VIEW) else []
+        found = jobs_for(request.user, schedules.overview()) if may_somewhere(request.user, VIEW) else []
         return Response([_job(each) for each in found])
 
 
@@ -64,15 +64,15 @@ class OneJob(View):
     @extend_schema(
         operation_id="change_schedule",
         summary="Change when a job runs; what is missing stays.",
-        request=shapes.ScheduleRequest,
+        request=serializers.ScheduleRequest,
         parameters=[_JOB, KEY],
-        responses={200: shapes.JobShape, **problems(400, 404, 409, 422)},
+        responses={200: serializers.JobSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def patch(self, request: Request, job: str) -> Response:
-        wanted, values = _the_job(job), self.validated(shapes.ScheduleRequest)
+        wanted, values = _the_job(job), self.validated(serializers.ScheduleRequest)
         schedules.change(request.user, wanted, values.get("cron"), values.get("enabled"), address_of(request))
-        (found,) = (each for each in jobs_for(request.user) if each.about.job is wanted)
+        (found,) = (each for each in jobs_for(request.user, schedules.overview()) if each.about.job is wanted)
         return Response(_job(found))
 
 
@@ -82,7 +82,7 @@ class RunNow(View):
         summary="Run a job as soon as a worker has time.",
         request=None,
         parameters=[_JOB, KEY],
-        responses={202: shapes.RunShape, **problems(404, 409, 422)},
+        responses={202: serializers.RunSerializer, **problems(404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, job: str) -> Response:
@@ -94,11 +94,11 @@ class Runs(PagedView):
     @extend_schema(
         operation_id="list_runs",
         summary="Runs of jobs, the newest first.",
-        parameters=[shapes.RunQuery, *PAGES],
-        responses={200: shapes.RunShape(many=True), **problems(400, 404)},
+        parameters=[serializers.RunQuery, *PAGES],
+        responses={200: serializers.RunSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
-        asked = self.validated(shapes.RunQuery, request.query_params.dict())
+        asked = self.validated(serializers.RunQuery, request.query_params.dict())
         found = runs_for(request.user)
         wanted = found.filter(job=asked["job"]) if "job" in asked else found
         seen = seen_by(request.user)
@@ -109,7 +109,7 @@ class OneRun(View):
     @extend_schema(
         operation_id="show_run",
         summary="One run; while it goes on, how far it is.",
-        responses={200: shapes.RunShape, **problems(404)},
+        responses={200: serializers.RunSerializer, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> Response:
         return Response(_run(the_run(request.user, pk)))
@@ -119,15 +119,15 @@ class Changes(View):
     @extend_schema(
         operation_id="compare_runs",
         summary="What has changed in the tables of a job since an earlier run.",
-        parameters=[shapes.ChangesQuery],
-        responses={200: shapes.ChangesShape(many=True), **problems(400, 404)},
+        parameters=[serializers.ChangesQuery],
+        responses={200: serializers.ChangesSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, pk: int) -> Response:
         run = the_run(request.user, pk)
-        asked = self.validated(shapes.ChangesQuery, request.query_params.dict())
+        asked = self.validated(serializers.ChangesQuery, request.query_params.dict())
         before, now = two_runs(run, asked["since"])
         found = comparing.differences(before, now, selectors.pair_names(request.user))
-        return Response(shapes.ChangesShape([_changes(each) for each in found], many=True).data)
+        return Response(serializers.ChangesSerializer([_changes(each) for each in found], many=True).data)
 
 
 def _changes(found: comparing.Difference) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from rest_framework.response import Response
 from hadash.api import representations
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
-from hadash.api.serializers import switches as shapes
+from hadash.api.serializers import switches as serializers
 from hadash.api.serializers.common import CommentRequest, NothingRequest, ReasonRequest, window_of
-from hadash.api.views.acts import Acts
+from hadash.api.views.actions import Actions
 from hadash.api.views.common import (
     KEY,
     PAGES,
@@ -47,13 +47,13 @@ class Plans(View):
         operation_id="plan",
         summary="What would move, why, and the blockers to it: a request of this moment would be refused for the "
         "same. Changes nothing.",
-        request=shapes.PlanRequest,
-        responses={200: shapes.DraftShape, **problems(400, 404, 409, 429, 503)},
+        request=serializers.PlanRequest,
+        responses={200: serializers.DraftSerializer, **problems(400, 404, 409, 429, 503)},
     )
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.PlanRequest)
+        values = self.validated(serializers.PlanRequest)
         pair = the_pair(request.user, values["pair"])
-        scope, target = shapes.scope_of(values["scope"]), the_cluster(pair, values["target"])
+        scope, target = serializers.scope_of(values["scope"]), the_cluster(pair, values["target"])
         restores = the_switch(request.user, values["restores"]) if values["restores"] else None
         with one_preview(request.user, pair):
             draft = proposal_for(pair, scope, target, Kind(values["kind"]))
@@ -72,7 +72,7 @@ class Switches(PagedView):
         operation_id="list_switches",
         summary="Switches, newest first.",
         parameters=[SwitchQuery, *PAGES],
-        responses={200: shapes.SwitchShape(many=True), **problems(400, 404)},
+        responses={200: serializers.SwitchSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(SwitchQuery, request.query_params.dict())
@@ -85,18 +85,18 @@ class Switches(PagedView):
         operation_id="request_switch",
         summary="Ask for a switch. Rehearsals and emergencies run at once; the others have to be approved by "
         "somebody else.",
-        request=shapes.SwitchRequest,
+        request=serializers.SwitchRequest,
         parameters=[KEY],
-        responses={201: shapes.WholeSwitchShape, **problems(400, 404, 409, 412, 422, 503)},
+        responses={201: serializers.WholeSwitchSerializer, **problems(400, 404, 409, 412, 422, 503)},
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        values = self.validated(shapes.SwitchRequest)
+        values = self.validated(serializers.SwitchRequest)
         pair = the_pair(request.user, values["pair"])
         asked = requests.SwitchRequest(
             request.user,
             pair,
-            shapes.scope_of(values["scope"]),
+            serializers.scope_of(values["scope"]),
             the_cluster(pair, values["target"]),
             values["reason"],
             address_of(request),
@@ -124,7 +124,7 @@ class OneSwitch(View):
     @extend_schema(
         operation_id="show_switch",
         summary="A switch with its plan, approvals and stages.",
-        responses={200: shapes.WholeSwitchShape, **problems(404)},
+        responses={200: serializers.WholeSwitchSerializer, **problems(404)},
     )
     def get(self, request: Request, key: str) -> Response:
         return Response(representations.whole_switch(the_switch(request.user, key)))
@@ -135,7 +135,7 @@ class SwitchLog(View):
         operation_id="switch_log",
         summary=f"What was said and done, oldest first; at most {LOG_LINES} lines.",
         parameters=[LogQuery],
-        responses={200: shapes.LogLineShape(many=True), **problems(400, 404)},
+        responses={200: serializers.LogLineSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
         asked = self.validated(LogQuery, request.query_params.dict())
@@ -144,7 +144,9 @@ class SwitchLog(View):
         return Response([{name: line[name] for name in names} for line in lines])
 
 
-acts = Acts("switch", the_switch, shapes.WholeSwitchShape, representations.whole_switch, (Status.RUNNING,))
+actions = Actions(
+    "switch", the_switch, serializers.WholeSwitchSerializer, representations.whole_switch, (Status.RUNNING,)
+)
 
 
 def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
@@ -192,34 +194,34 @@ def _keep(request: Request, switch: Switch, values: dict[str, Any]) -> None:
 
 
 ACTS: dict[str, type[View]] = {
-    "approve": acts.act(
+    "approve": actions.act(
         "approve",
         "Approve a plan. With the last approval the switch runs (202), or waits for its window.",
-        shapes.ApprovalRequest,
+        serializers.ApprovalRequest,
         _approve,
     ),
-    "postpone": acts.act(
+    "postpone": actions.act(
         "postpone",
         "Let the old Topics of a migration stay for some days more.",
-        shapes.PutOffRequest,
+        serializers.PostponeRequest,
         _postpone,
         codes=(200,),
     ),
-    "keep": acts.act(
+    "keep": actions.act(
         "keep",
         "Let the old Topics of a migration stay for good.",
         ReasonRequest,
         _keep,
         codes=(200,),
     ),
-    "retire": acts.act(
+    "retire": actions.act(
         "retire",
         "Delete the old Topics of a migration now. Workers go on with it; look at its ``retirement``.",
-        shapes.RetireRequest,
+        serializers.RetireRequest,
         _retire,
         codes=(202,),
     ),
-    "decline": acts.act(
+    "decline": actions.act(
         "decline",
         "Decline a request, with a reason.",
         ReasonRequest,
@@ -228,7 +230,7 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "cancel": acts.act(
+    "cancel": actions.act(
         "cancel",
         "Take a request back before it runs, with a reason.",
         ReasonRequest,
@@ -237,14 +239,14 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "resume": acts.act(
+    "resume": actions.act(
         "resume",
-        "Let a switch go on that waits for it (202).",
+        "Resume a paused switch (202).",
         NothingRequest,
         _resume,
         codes=(202,),
     ),
-    "review": acts.act(
+    "review": actions.act(
         "review",
         "Say afterwards what is to be said of an emergency.",
         ReasonRequest,
@@ -253,21 +255,21 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "abort": acts.act(
+    "abort": actions.act(
         "abort",
         "Ask a running switch to return to the start (202).",
         NothingRequest,
         lambda request, switch, values: operations.abort(request.user, switch, address_of(request)),
         codes=(202,),
     ),
-    "retry": acts.act(
+    "retry": actions.act(
         "retry",
         "Run the stage again in which a switch asked for a person (202).",
         NothingRequest,
         _retry,
         codes=(202, 503),
     ),
-    "close": acts.act(
+    "close": actions.act(
         "close",
         "End a switch that needs attention, and leave everything as it is.",
         ReasonRequest,
@@ -276,23 +278,23 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200, 503),
     ),
-    "abandon": acts.act(
+    "abandon": actions.act(
         "abandon",
         "End a switch whose target was lost before its mirror was turned: a forced switch can take the "
         "clients back then.",
-        shapes.GiveUpRequest,
+        serializers.AbandonRequest,
         _abandon,
         codes=(200,),
     ),
-    "rebuild": acts.act(
+    "rebuild": actions.act(
         "rebuild",
         "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror "
         "them there again.",
-        shapes.RebuildRequest,
+        serializers.RebuildRequest,
         _rebuild,
         codes=(202,),
     ),
-    "comment": acts.act(
+    "comment": actions.act(
         "comment",
         "Say something for all who look at it.",
         CommentRequest,

@@ -90,7 +90,7 @@ class DidiDialect:
     def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
         """Return why the engine cannot move ``identities``: it cannot bind them, its trees contradict the record, or it
         would forget the binding."""
-        unknown = [found for found in map(names.objection, identities) if found is not None]
+        unknown = [found for found in map(names.refusal_of, identities) if found is not None]
         if unknown:
             return unknown
         quotas = self.fleet.with_client_quotas(i for i in identities if i.instance_id is None)
@@ -149,7 +149,10 @@ class DidiDialect:
             self._project(nodes, journal)
         except (StoreUnavailable, BindingConflict) as error:
             raise UnknownOutcome(
-                f"{error} The change is recorded, but not all of it is in the engines' ZooKeepers."
+                say(
+                    "%(error)s The change is recorded, but not all of it is in the engines' ZooKeepers.",
+                    error=error,
+                )
             ) from error
         projection.done_at = time.monotonic()
         return epoch
@@ -166,7 +169,7 @@ class DidiDialect:
                 continue
             governed = {n: i for n, i in nodes.items() if edit.identity in (i, Identity(i.appid))}
             for sentence in self._contradictions(governed, edit.binding.cluster):
-                raise BindingConflict(str(sentence))
+                raise BindingConflict(sentence)
 
     def _nodes(self, identities: Iterable[Identity]) -> dict[str, Identity]:
         """Return the nodes of ``identities``, and those that would shadow an AppID's.
@@ -219,7 +222,9 @@ class DidiDialect:
         for node, identity in nodes.items():
             document = documents.get(identity.appid, BindingDocument(identity.appid))
             if document is None:
-                raise BindingConflict(f"The binding document of {identity.appid} cannot be read.")
+                raise BindingConflict(
+                    say("The binding document of %(appid)s cannot be read.", appid=identity.appid)
+                )
             found[node] = document.binding_of(identity) or document.default or Binding(self.default)
         return found
 

@@ -13,6 +13,7 @@ from hadash.bindings.didi.trees import Tree
 from hadash.bindings.errors import NotKnownToEngine
 from hadash.bindings.model import Binding, BindingState
 from hadash.identity.identity import Identity
+from hadash.sentences import say
 
 #: The identity that each node below ``/config/users`` stands for, by node.
 Nodes = Mapping[str, Identity]
@@ -47,7 +48,13 @@ class Fleet:
         :raises NotKnownToEngine: the binding's cluster does not belong to the pair.
         """
         if binding.cluster not in self.clusters:
-            raise NotKnownToEngine(f"Cluster {binding.cluster} is none of {', '.join(self.clusters)}.")
+            raise NotKnownToEngine(
+                say(
+                    "Cluster %(cluster)s is none of %(clusters)s.",
+                    cluster=binding.cluster,
+                    clusters=", ".join(self.clusters),
+                )
+            )
         active = self.clusters[binding.cluster]
         (other,) = (tree for tree in self.clusters.values() if tree is not active)
         return Goal(active.cluster_id, other.cluster_id, binding.state is BindingState.BLOCK)

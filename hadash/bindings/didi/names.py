@@ -43,10 +43,10 @@ def desanitized(node: str) -> str:
     return unquote(node)
 
 
-def objection(identity: Identity) -> Sentence | None:
+def refusal_of(identity: Identity) -> Sentence | None:
     """Return why the engine cannot bind ``identity``; ``None`` when it can.
 
-    >>> str(objection(Identity("shop", group="readers")))
+    >>> str(refusal_of(Identity("shop", group="readers")))
     "DiDi's engine binds AppIDs and InstanceIDs only: it knows nothing of shop##readers."
     """
     if identity.topics or identity.group is not None:
@@ -84,9 +84,9 @@ def node_of(identity: Identity) -> str:
     >>> node_of(Identity("appA", "P#order1"))
     'appA%23P%23order1'
     """
-    against = objection(identity)
+    against = refusal_of(identity)
     if against is not None:
-        raise NotKnownToEngine(str(against))
+        raise NotKnownToEngine(against)
     return sanitized(user_name(identity))
 
 

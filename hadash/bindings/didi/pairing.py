@@ -31,6 +31,7 @@ from hadash.bindings.didi.nodes import (
 from hadash.bindings.didi.trees import Fence, Tree
 from hadash.bindings.errors import BindingConflict
 from hadash.kafka.jaas import UnknownMechanism, login
+from hadash.sentences import say
 
 OFFSETS = "__consumer_offsets"
 
@@ -57,15 +58,23 @@ class Access:
         """
         if self.private_tls:
             raise BindingConflict(
-                f"{self.bootstrap_servers} needs a private authority or a client certificate. DiDi's engines are Kafka "
-                "2.5, which takes these from key stores in files only (as text since 2.7, KIP-651). Put the stores on "
-                "every broker and Gateway of the pair, write ssl.truststore.* and ssl.keystore.* into the ha-clusters "
-                "nodes, and pair with --stores-in-place: what you have written stays."
+                say(
+                    "%(servers)s needs a private authority or a client certificate. DiDi's engines are Kafka 2.5, "
+                    "which takes these from key stores in files only (as text since 2.7, KIP-651). Put the stores on "
+                    "every broker and Gateway of the pair, write ssl.truststore.* and ssl.keystore.* into the "
+                    "ha-clusters nodes, and pair with --stores-in-place: what you have written stays.",
+                    servers=self.bootstrap_servers,
+                )
             )
         try:
             jaas = login(self.sasl_mechanism, self.username, self.password)
         except UnknownMechanism:
-            raise BindingConflict(f"DiDi's engine cannot sign in with {self.sasl_mechanism}.") from None
+            raise BindingConflict(
+                say(
+                    "DiDi's engine cannot sign in with %(mechanism)s.",
+                    mechanism=self.sasl_mechanism,
+                )
+            ) from None
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "security.protocol": self.security_protocol,
@@ -145,7 +154,9 @@ def _refuse_a_third(tree: Tree, other: Tree) -> None:
         if name.isdigit() and name != other.cluster_id and "bootstrap.servers" in each.node.config
     ]
     if third:
-        raise BindingConflict(f"{tree.name} is paired with cluster {third[0]} already.")
+        raise BindingConflict(
+            say("%(cluster)s is paired with cluster %(other)s already.", cluster=tree.name, other=third[0])
+        )
 
 
 def _refuse_if_used(fleet: Fleet) -> None:
@@ -159,5 +170,10 @@ def _refuse_if_used(fleet: Fleet) -> None:
             for name, held in tree.read(kind, tree.names(kind)).items():
                 if name != OFFSETS and held.node.config.get(key) in ids - {tree.cluster_id}:
                     raise BindingConflict(
-                        f"{kind}/{name} in the ZooKeeper of {tree.name} still names the other cluster."
+                        say(
+                            "%(kind)s/%(name)s in the ZooKeeper of %(cluster)s still names the other cluster.",
+                            kind=kind,
+                            name=name,
+                            cluster=tree.name,
+                        )
                     )

@@ -12,6 +12,7 @@ from hadash.bindings.didi.names import sanitized
 from hadash.bindings.didi.nodes import HA_TOPICS, REMOTE_CLUSTER, SYNC_CONFIGS, ConfigNode
 from hadash.bindings.didi.trees import Fence, Tree
 from hadash.bindings.errors import BindingConflict
+from hadash.sentences import say
 
 #: The keys that DiDi's platform sets together with :data:`REMOTE_CLUSTER`, and removes with it (1.2).
 WITH_A_MIRROR: Mapping[str, str] = {SYNC_CONFIGS: "true"}
@@ -65,5 +66,10 @@ def _refuse_loops(source: Tree, destination: Tree, topics: Sequence[str]) -> Non
     loops = sorted(t for t, held in source_of(source, topics).items() if held == destination.cluster_id)
     if loops:
         raise BindingConflict(
-            f"{source.name} copies {', '.join(loops)} from {destination.name}: both ways at once would be a loop."
+            say(
+                "%(source)s copies %(topics)s from %(destination)s: both ways at once would be a loop.",
+                source=source.name,
+                topics=", ".join(loops),
+                destination=destination.name,
+            )
         )

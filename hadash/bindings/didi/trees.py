@@ -22,6 +22,7 @@ from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 from hadash.bindings.client import LOST_REPLY, started
 from hadash.bindings.didi.nodes import HA_CLUSTERS, HA_TOPICS, USERS, ConfigNode, NotAConfigNode
 from hadash.bindings.errors import BindingConflict, NotConfigured, StoreUnavailable, UnknownOutcome
+from hadash.sentences import say
 
 CONFIG = "/config"
 CHANGES = f"{CONFIG}/changes"
@@ -104,8 +105,14 @@ class Tree:
                 found = _cluster_id(client)
                 if found != self.cluster_id:
                     raise NotConfigured(
-                        f"The ZooKeeper of cluster {self.name} is that of cluster {found or 'none'}, "
-                        f"not {self.cluster_id} ({CLUSTER_ID}). Correct didi_zookeeper."
+                        say(
+                            "The ZooKeeper of cluster %(cluster)s is that of cluster %(found)s, not %(cluster_id)s "
+                            "(%(node)s). Correct didi_zookeeper.",
+                            cluster=self.name,
+                            found=found or "none",
+                            cluster_id=self.cluster_id,
+                            node=CLUSTER_ID,
+                        )
                     )
             for path in (CHANGES, *(f"{CONFIG}/{kind}" for kind in (USERS, HA_TOPICS, HA_CLUSTERS))):
                 client.ensure_path(path)
@@ -116,10 +123,16 @@ class Tree:
             yield
         except LOST_REPLY as error:
             raise StoreUnavailable(
-                f"The ZooKeeper of {self.name} cannot be reached ({type(error).__name__})."
+                say(
+                    "The ZooKeeper of %(cluster)s cannot be reached (%(reason)s).",
+                    cluster=self.name,
+                    reason=type(error).__name__,
+                )
             ) from error
         except NoAuthError:
-            raise BindingConflict(f"The ZooKeeper of {self.name} does not let hadash in.") from None
+            raise BindingConflict(
+                say("The ZooKeeper of %(cluster)s does not let hadash in.", cluster=self.name)
+            ) from None
 
     # -- reading ----------------------------------------------------------------------------------------
 
@@ -163,8 +176,15 @@ class Tree:
             return ConfigNode.from_bytes(data)
         except NotAConfigNode as error:
             raise BindingConflict(
-                f"{CONFIG}/{kind}/{name} in the ZooKeeper of {self.name} cannot be changed: {error}. "
-                "Repair or delete it first."
+                say(
+                    "%(config)s/%(kind)s/%(name)s in the ZooKeeper of %(cluster)s cannot be changed: %(error)s. Repair "
+                    "or delete it first.",
+                    config=CONFIG,
+                    kind=kind,
+                    name=name,
+                    cluster=self.name,
+                    error=error,
+                )
             ) from None
 
     # -- writing ----------------------------------------------------------------------------------------
@@ -196,8 +216,13 @@ class Tree:
                         raise
                     if time.monotonic() > deadline:
                         raise UnknownOutcome(
-                            f"The ZooKeeper of {self.name} did not answer ({type(lost).__name__}), and for "
-                            f"{READ_BACK_SECONDS:.0f} s it could not be read whether the write happened."
+                            say(
+                                "The ZooKeeper of %(cluster)s did not answer (%(reason)s), and for %(seconds)s s it "
+                                "could not be read whether the write happened.",
+                                cluster=self.name,
+                                reason=type(lost).__name__,
+                                seconds=f"{READ_BACK_SECONDS:.0f}",
+                            )
                         ) from lost
             changed = {name: change(name, held[name].node) for name in names}
             fence(names)
@@ -208,7 +233,12 @@ class Tree:
                 # The next turn reads what was written, and writes the same once more.
                 lost, deadline = error, time.monotonic() + READ_BACK_SECONDS
         raise BindingConflict(
-            f"{CONFIG}/{kind} in the ZooKeeper of {self.name} changes faster than it can be written."
+            say(
+                "%(config)s/%(kind)s in the ZooKeeper of %(cluster)s changes faster than it can be written.",
+                config=CONFIG,
+                kind=kind,
+                cluster=self.name,
+            )
         )
 
     def _commit(self, kind: str, held: Mapping[str, Held], changed: Mapping[str, ConfigNode]) -> bool:
@@ -235,7 +265,9 @@ class Tree:
             return True
         results: list[Any] = transaction.commit()
         if any(isinstance(result, NoAuthError) for result in results):
-            raise BindingConflict(f"The ZooKeeper of {self.name} does not let hadash write.")
+            raise BindingConflict(
+                say("The ZooKeeper of %(cluster)s does not let hadash write.", cluster=self.name)
+            )
         return not any(isinstance(result, KazooException) for result in results)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
-from hadash.dashboard.charts.chart import INK, QUIET, Chart, height_of
+from hadash.dashboard.charts.chart import INK, QUIET, Chart, counting, height_of
 from hadash.presentation.tables import Column
 
 #: Most members that are drawn: of more, those with the most and the fewest partitions.
@@ -44,7 +44,7 @@ def spread(words: Mapping[str, str], now: Mapping[str, int], then: Mapping[str, 
         ],
         traces,
         {
-            "xaxis": {"title": {"text": _("partitions")}, "rangemode": "tozero", "tickformat": ",d"},
+            "xaxis": counting(_("partitions"), max([*now.values(), *(then or {}).values()], default=0)),
             "yaxis": {"type": "category", "autorange": "reversed"},
             "barmode": "group",
             "margin": {"l": 160, "r": 56, "t": 8, "b": 40},

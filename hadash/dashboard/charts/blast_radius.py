@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import BAD, FINE, GREYS, INK, QUIET, Chart, height_of
+from hadash.dashboard.charts.chart import BAD, FINE, GREYS, INK, QUIET, Chart, Linked, height_of
 from hadash.dashboard.charts.island_map import Turn
 from hadash.presentation.tables import Column
 
@@ -21,6 +21,8 @@ MOST_DRAWN = 120
 
 #: Most members with which names are drawn, and most characters of a name.
 NAMED, NAME_LENGTH = 40, 34
+#: Steps away from what was asked for that fit on a phone, with their names.
+NARROW_STEPS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,10 @@ def blast_radius(
             Column("chain", _("From what was asked for")),
             Column("turn", _("Since the request")),
         ),
-        [(link.name, link.kind, link.why, " → ".join(link.chain), _turn_word(link.turn)) for link in members],
+        [
+            (Linked(link.name, link.href), link.kind, link.why, " → ".join(link.chain), _turn_word(link.turn))
+            for link in members
+        ],
         traces if shown else [],
         {
             "xaxis": {
@@ -106,7 +111,7 @@ def blast_radius(
         says=says or _said(shown, beyond, total),
         empty=_("Nothing moves."),
         height=height_of(rows),
-        is_wide=True,
+        is_wide=deepest > NARROW_STEPS,
         address=address,
         is_fragment=bool(address),
     )
@@ -182,7 +187,8 @@ def _crowds(beyond: Mapping[int, int], lowest: float) -> dict[str, Any]:
         "textposition": "middle right",
         "cliponaxis": False,
         "marker": {"symbol": "circle-open", "size": 14, "color": QUIET},
-        "hoverinfo": "skip",
+        "customdata": [["#csv"]] * len(steps),
+        "hovertemplate": _("A click saves all of them as CSV.") + "<extra></extra>",
     }
 
 

@@ -19,6 +19,12 @@ from hadash.presentation.tables import Column
 #: Most rows of a table twin on the page; the CSV has all of them.
 TWIN_ROWS = 40
 
+#: Up to this number, each whole number is marked on an axis.
+MOST_MARKED = 10
+
+#: Types of axes of which a part can be looked at more closely.
+_MEASURED = ("date", "linear", "log")
+
 #: Colours by their meaning. ``static/charts.js`` looks up their values for light and dark mode in ``hadash.css``.
 FIRST, SECOND = "@first", "@second"
 FINE, WAITING, BAD, UNKNOWN = "@fine", "@waiting", "@bad", "@unknown"
@@ -27,12 +33,25 @@ INK, QUIET, LINE, SURFACE = "@ink-2", "@ink-3", "@line", "@surface"
 GREYS = ("@ink-2", "@ink-3", "@line-strong")
 
 
+class Linked(str):
+    """A name in a table twin that leads to the page of what it names. In CSV and in an order it is the name."""
+
+    href: str
+
+    def __new__(cls, name: str, href: str) -> Linked:
+        """:param href: an address; empty for a name without a page."""
+        made = super().__new__(cls, name)
+        made.href = href
+        return made
+
+
 @dataclass(frozen=True)
 class Chart:
     """One chart.
 
     Times are numbers, milliseconds since 1970, on an axis of type ``date``: the browser knows the viewer's time
-    zone. A click on a point opens the first address in its ``customdata``.
+    zone. A click on a point opens the first address in its ``customdata``; the twin has the same links as
+    :class:`Linked`, for those who use no mouse. ``#csv`` in place of an address saves the CSV.
 
     :param name: the name in addresses and file names.
     :param columns: the columns of the table twin, and ``rows`` its rows.
@@ -75,6 +94,12 @@ class Chart:
         return max(0, len(self.rows) - TWIN_ROWS)
 
     @property
+    def zooms(self) -> bool:
+        """Whether a part of it can be looked at more closely: on a map, and on an axis that measures something."""
+        axis = self.layout.get("xaxis", {})
+        return "scaleanchor" in self.layout.get("yaxis", {}) or axis.get("type", "") in _MEASURED
+
+    @property
     def drawn(self) -> dict[str, Any]:
         """The data for the browser."""
         return {"name": self.name, "traces": list(self.traces), "layout": self.layout}
@@ -114,6 +139,20 @@ def height_of(rows: int) -> int:
     (220, 360, 640)
     """
     return next((height for height in HEIGHTS if height >= 60 + 22 * rows), HEIGHTS[-1])
+
+
+def counting(word: str, most: int) -> dict[str, Any]:
+    """Return the axis of a chart's bars of whole numbers.
+
+    :param word: what is counted. :param most: the largest number. (Up to a few, Plotly would mark halves, and write
+        them as whole numbers.)
+    """
+    return {
+        "title": {"text": word},
+        "rangemode": "tozero",
+        "tickformat": ",d",
+        **({"dtick": 1} if most <= MOST_MARKED else {}),
+    }
 
 
 def milliseconds(at: datetime) -> int:

@@ -11,11 +11,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from hadash.dashboard.charts.chart import Chart, height_of
+from hadash.dashboard.charts.chart import Chart, Linked, height_of
 from hadash.presentation.tables import Column
 
 #: Most AppIDs and Topics that are drawn: as many as have room for their names.
 APPIDS, TOPICS = 24, 30
+#: Most Topics that have room on a phone; with more, the map is moved sideways there.
+NARROW_TOPICS = 8
 
 
 class Known(IntEnum):
@@ -117,7 +119,7 @@ def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Cha
         [
             (
                 c.pair,
-                c.appid,
+                Linked(c.appid, c.href),
                 c.topic,
                 str(c.known.word),
                 c.clients,
@@ -159,6 +161,7 @@ def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Cha
         if query
         else _("No run has counted clients yet."),
         height=height_of(len(rows) + 4),
+        is_wide=len(columns) > NARROW_TOPICS,
     )
 
 

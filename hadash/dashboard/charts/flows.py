@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import FIRST, HEIGHTS, INK, LINE, QUIET, SECOND, Chart
+from hadash.dashboard.charts.chart import FIRST, HEIGHTS, INK, QUIET, SECOND, Chart, Linked
 from hadash.presentation.tables import Column
 
 #: Most names of one column; the others are drawn as one.
@@ -53,6 +53,7 @@ class _Link:
     records: int = 0
     is_own: bool = False
     kinds: set[str] = field(default_factory=set)
+    clusters: set[str] = field(default_factory=set)
 
 
 def flows(
@@ -65,7 +66,8 @@ def flows(
     """Return the chart.
 
     :param focus: the place that the page is about.
-    :param href: returns the address of a place's own page; empty for none.
+    :param href: returns the address of a place's own page; for a place without a key, of a page with all that it
+        stands for; empty for none.
     """
     steps = _steps(found)
     shown = _shown(steps, focus)
@@ -76,6 +78,7 @@ def flows(
         kept.records += link.records
         kept.is_own |= link.is_own
         kept.kinds |= link.kinds
+        kept.clusters |= link.clusters
     places = sorted({place for pair in links for place in pair}, key=_order)
     numbers = {place: number for number, place in enumerate(places)}
     beyond = _beyond(steps, shown)
@@ -92,7 +95,18 @@ def flows(
             Column("records", _("Records"), "number"),
             Column("last_seen", _("Last seen"), "time"),
         ),
-        [(f.appid, f.client_id, f.kind, f.resource, f.cluster, f.records, f.last_seen) for f in rows],
+        [
+            (
+                Linked(f.appid, href(Place(APPID, (f.appid,)))),
+                Linked(f.client_id, href(Place(CLIENT, (f.appid, f.client_id)))),
+                f.kind,
+                Linked(f.resource, href(Place(GROUP if f.kind == GROUP_USE else TOPIC, (f.resource,)))),
+                f.cluster,
+                f.records,
+                f.last_seen,
+            )
+            for f in rows
+        ],
         [
             {
                 "type": "sankey",
@@ -113,7 +127,7 @@ def flows(
                     "source": [numbers[one] for one, _other in links],
                     "target": [numbers[other] for _one, other in links],
                     "value": [link.uses for link in links.values()],
-                    "color": [[INK, 0.28] if link.is_own else [LINE, 0.55] for link in links.values()],
+                    "color": [_link_colour(link, clusters) for link in links.values()],
                     "customdata": [_of_link(link) for link in links.values()],
                     "hovertemplate": "%{source.label} → %{target.label}<br>%{customdata}<extra></extra>",
                 },
@@ -121,11 +135,7 @@ def flows(
         ],
         {
             "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
-            "annotations": [
-                {"xref": "paper", "yref": "paper", "x": column / 4, "y": 1, "text": word, "yanchor": "top",
-                 "xanchor": ("left", "center", "center", "center", "right")[column]}
-                for column, word in enumerate((_("AppID"), _("InstanceID"), _("Topic"), _("Group"), _("Cluster")))
-            ],
+            "annotations": _heads(links),
         },
         says=says,
         empty=_("Nobody has used it within the days that count."),
@@ -150,6 +160,7 @@ def _steps(found: Iterable[Flow]) -> dict[tuple[Place, Place], _Link]:
         link.records += flow.records
         link.is_own |= flow.is_own
         link.kinds.add(flow.kind)
+        link.clusters.add(flow.cluster)
 
     reading = {(flow.appid, flow.client_id) for flow in found if flow.kind not in (GROUP_USE, PRODUCE)}
     read = {
@@ -225,12 +236,46 @@ def _colour(place: Place, focus: Place, clusters: tuple[str, str]) -> Any:
     return INK if place == focus else QUIET
 
 
+def _link_colour(link: _Link, clusters: tuple[str, str]) -> list[Any]:
+    """Return the colour of the cluster on which all its uses are; the focus' own are stronger."""
+    hues = {clusters[0]: FIRST, clusters[1]: SECOND}
+    hue = hues.get(next(iter(link.clusters)), INK) if len(link.clusters) == 1 else INK
+    return [hue, 0.4] if link.is_own else [hue, 0.12]
+
+
 def _of_link(link: _Link) -> str:
     uses = ngettext("%(count)s use", "%(count)s uses", link.uses) % {"count": f"{link.uses:,}"}
     if link.kinds == {GROUP_USE}:
         return uses
     records = ngettext("%(count)s record", "%(count)s records", link.records) % {"count": f"{link.records:,}"}
     return f"{uses}, {records}"
+
+
+def _heads(links: Iterable[tuple[Place, Place]]) -> list[dict[str, Any]]:
+    """Return the words above the columns as they are drawn: a place stands one column to the right of what leads to
+    it, and what leads nowhere stands last. So a column may be missing, or have two kinds.
+    """
+    words = _("AppID"), _("InstanceID"), _("Topic"), _("Group"), _("Cluster")
+    depths: dict[Place, int] = defaultdict(int)
+    for one, other in sorted(links, key=lambda pair: (pair[0].column, pair[1].column)):
+        depths[other] = max(depths[other], depths[one] + 1)
+    leading = {one for one, _other in links}
+    last = max(depths.values(), default=0)
+    kinds: dict[int, set[int]] = defaultdict(set)
+    for place in {place for pair in links for place in pair}:
+        kinds[depths[place] if place in leading else last].add(place.column)
+    return [
+        {
+            "xref": "paper",
+            "yref": "paper",
+            "x": depth / last,
+            "y": 1,
+            "text": " · ".join(words[column] for column in sorted(here)),
+            "yanchor": "top",
+            "xanchor": "left" if depth == 0 else "right" if depth == last else "center",
+        }
+        for depth, here in sorted(kinds.items())
+    ]
 
 
 def _order(place: Place) -> tuple[int, bool, tuple[str, ...]]:

@@ -11,11 +11,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from hadash.dashboard.charts.chart import BAD, FINE, FIRST, GREYS, INK, QUIET, SECOND, WAITING, Chart
+from hadash.dashboard.charts.chart import BAD, FINE, FIRST, GREYS, INK, QUIET, SECOND, WAITING, Chart, Linked
 from hadash.presentation.tables import THING_WORDS, Column
 
 #: Most islands, and most things of one island, with a name on the map; more names would overlap.
 NAMED_ISLANDS, NAMED_THINGS = 12, 40
+#: Things with a name where the map is narrow.
+NAMED_ON_A_PHONE = 8
 
 #: Most lines of one island that are drawn, and most characters of a name.
 MOST_LINES, NAME_LENGTH = 1500, 28
@@ -112,7 +114,10 @@ def island_map(
         _TURNED_COLUMNS if since else _ISLAND_COLUMNS,
         _turned(spots)
         if since
-        else [(i.word, i.things, i.appids, i.topics, i.groups, i.cluster, i.radius) for i in islands],
+        else [
+            (Linked(i.word, i.href), i.things, i.appids, i.topics, i.groups, i.cluster, i.radius)
+            for i in islands
+        ],
         traces,
         _layout(),
         says=_said(islands, rest, spots, since),
@@ -148,15 +153,24 @@ def _turned(spots: Sequence[Spot]) -> list[tuple[Any, ...]]:
         key=lambda spot: (list(Turn).index(spot.turn), -spot.radius, spot.word),
     )
     return [
-        (TURNS[spot.turn][0], THING_WORDS.get(spot.kind, spot.kind), spot.word, spot.cluster, spot.radius)
+        (
+            TURNS[spot.turn][0],
+            THING_WORDS.get(spot.kind, spot.kind),
+            Linked(spot.word, spot.href),
+            spot.cluster,
+            spot.radius,
+        )
         for spot in changed
     ]
 
 
-def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], things: int) -> Chart:
-    """Return the chart of one island with its lines.
+def one_island(
+    clusters: tuple[str, str], word: str, spots: Sequence[Spot], things: int, since: str = ""
+) -> Chart:
+    """Return the chart of one island with its lines. Its table has its things, or the changes since an earlier run.
 
     :param things: how many things it has, drawn or not.
+    :param since: the time of the earlier run that it is compared with; empty for none.
     """
     by_number = {spot.number: spot for spot in spots}
     lines = [
@@ -180,24 +194,29 @@ def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], thin
             "hoverinfo": "skip",
             "showlegend": False,
         },
-        *_by_cluster(clusters, spots),
+        *(_by_turn(spots) if since else _by_cluster(clusters, spots)),
         _names(spots),
     ]
     leads = {spot.number: [by_number[n].word for n in spot.lines if n in by_number] for spot in spots}
     ordered = sorted(spots, key=lambda spot: (-spot.neighbours, spot.number))
-    if len(spots) < things:
+    drawn = sum(spot.turn is not Turn.GONE for spot in spots)
+    if drawn < things:
         says = _("%(shown)s of %(all)s things are drawn: those that hang together with most others.") % {
-            "shown": f"{len(spots):,}",
+            "shown": f"{drawn:,}",
             "all": f"{things:,}",
         }
     else:
         says = ngettext("%(all)s thing.", "%(all)s things, all that hang together.", things) % {
             "all": f"{things:,}"
         }
+    if since:
+        says += " " + _turned_words(spots, since)
     return Chart(
         "island",
         _("The island around %(name)s") % {"name": word},
-        (
+        _TURNED_COLUMNS
+        if since
+        else (
             Column("kind", _("What"), "kind"),
             Column("name", _("Name")),
             Column("cluster", _("Cluster"), "cluster"),
@@ -205,10 +224,12 @@ def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], thin
             Column("neighbours", _("Hangs together with"), "number", _("other things, directly")),
             Column("leads_to", _("Takes along"), "names"),
         ),
-        [
+        _turned(spots)
+        if since
+        else [
             (
                 THING_WORDS.get(spot.kind, spot.kind),
-                spot.word,
+                Linked(spot.word, spot.href),
                 spot.cluster,
                 spot.radius,
                 spot.neighbours,
@@ -256,17 +277,18 @@ def _said(islands: Sequence[IslandSpot], rest: Rest, spots: Sequence[Spot], sinc
             % {"count": f"{rest.islands:,}", "most": f"{rest.largest:,}"}
         )
     if since:
-        counts = {turn: sum(spot.turn is turn for spot in spots) for turn in Turn}
-        parts.append(
-            _("Of what is drawn, since %(since)s: %(new)s new, %(gone)s gone, %(moved)s moved.")
-            % {
-                "since": since,
-                "new": counts[Turn.NEW],
-                "gone": counts[Turn.GONE],
-                "moved": counts[Turn.MOVED],
-            }
-        )
+        parts.append(_turned_words(spots, since))
     return " ".join(parts)
+
+
+def _turned_words(spots: Sequence[Spot], since: str) -> str:
+    counts = {turn: sum(spot.turn is turn for spot in spots) for turn in Turn}
+    return _("Of what is drawn, since %(since)s: %(new)s new, %(gone)s gone, %(moved)s moved.") % {
+        "since": since,
+        "new": counts[Turn.NEW],
+        "gone": counts[Turn.GONE],
+        "moved": counts[Turn.MOVED],
+    }
 
 
 def _layout() -> dict[str, Any]:
@@ -389,6 +411,7 @@ def _names(spots: Sequence[Spot]) -> dict[str, Any]:
         "x": [spot.x for spot in named],
         "y": [spot.y for spot in named],
         "text": [_short(spot.word) for spot in named],
+        "few": NAMED_ON_A_PHONE,
         "textposition": "bottom center",
         "textfont": {"size": 11},
         # (Invisible: it keeps the name off the mark.)

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import GREYS, INK, Chart, milliseconds
+from hadash.dashboard.charts.chart import BAD, GREYS, INK, Chart, milliseconds
 from hadash.presentation.tables import Column
 
 #: Line styles that distinguish lines without a colour of their own.
@@ -30,6 +31,7 @@ def lines(
     says: str = "",
     colours: Mapping[str, str] | None = None,
     digits: int = 1,
+    limits: Mapping[str, float] | None = None,
 ) -> Chart:
     """Return a chart with a line per series, those with the highest values; missing samples are gaps.
 
@@ -39,11 +41,19 @@ def lines(
     :param every: the usual time between two samples.
     :param unit: the unit on the axis.
     :param colours: the colours of series that have one (clusters).
+    :param limits: named limits, drawn as lines across.
     """
     own = dict(sorted(series.items(), key=lambda item: -_most(item[1])))
     shown = list(own)[:MOST_LINES]
     times = _with_gaps(at, every)
     colours = colours or {}
+    if len(own) > len(shown):
+        more = ngettext(
+            "The highest of %(all)s lines is drawn; the table has all.",
+            "The %(count)s highest of %(all)s lines are drawn; the table has all.",
+            len(shown),
+        ) % {"count": len(shown), "all": f"{len(own):,}"}
+        says = f"{says} {more}".strip()
     traces: list[dict[str, Any]] = []
     for place, key in enumerate(shown):
         by_time = dict(zip(at, own[key], strict=True))
@@ -52,19 +62,18 @@ def lines(
         traces.append(
             {
                 "type": "scatter",
-                "mode": "lines" if len(at) > 40 else "lines+markers",
                 "name": key,
                 "x": [milliseconds(shown_at) for _moment, shown_at in times],
                 "y": values,
                 "line": {"color": colour, "width": 1.8, "dash": "solid" if key in colours else DASHES[place]},
-                "marker": {"size": 4, "symbol": ("circle", "diamond", "square", "x", "cross")[place]},
+                **marked(values, 40, 4, ("circle", "diamond", "square", "x", "cross")[place]),
                 "hovertemplate": f"%{{y:,.{digits}f}} {unit}<extra>{key}</extra>",
             }
         )
     return Chart(
         name,
         title,
-        (Column("at", _("When"), "time"), *(Column(f"v{n}", key, "number") for n, key in enumerate(own))),
+        (Column("at", _("When"), "time"), *(Column(key, key, "number") for key in own)),
         [
             (moment, *(values[place] for values in own.values()))
             for place, moment in reversed(list(enumerate(at)))
@@ -72,16 +81,59 @@ def lines(
         traces if at else [],
         {
             "xaxis": {"type": "date", "range": [milliseconds(each) for each in span]},
-            "yaxis": {"title": {"text": unit}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": unit}, **_scale(own, limits or {})},
             "showlegend": len(shown) > 1,
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             "hovermode": "x",
             "margin": {"l": 56, "r": 24, "t": 24, "b": 40},
+            "shapes": [limit_line(value, word) for word, value in (limits or {}).items()],
         },
         says=says,
         empty=_("There are no samples of this time."),
         height=220,
     )
+
+
+def marked(values: Sequence[float | None], few: int, size: int, symbol: str = "circle") -> dict[str, Any]:
+    """Return a line's mode and marks: a mark for each value where there are ``few``, else one only for those that have
+    a gap on both sides, which the line does not show.
+
+    :param size: pixels.
+    """
+    alone = [
+        value is not None and before is None and after is None
+        for before, value, after in zip([None, *values], values, [*values[1:], None], strict=False)
+    ]
+    if len(values) > few and not any(alone):
+        return {"mode": "lines"}
+    sizes = size if len(values) <= few else [size if each else 0 for each in alone]
+    return {"mode": "lines+markers", "marker": {"size": sizes, "symbol": symbol}}
+
+
+def _scale(series: Mapping[str, Sequence[float | None]], limits: Mapping[str, float]) -> dict[str, Any]:
+    """Return how the axis of values is scaled: from zero, with room for the name above the highest limit."""
+    if not limits:
+        return {"rangemode": "tozero"}
+    return {"range": [0, 1.18 * max([*limits.values(), *(_most(values) for values in series.values())])]}
+
+
+def limit_line(value: float, word: str) -> dict[str, Any]:
+    """Return a limit as a line across the whole chart, with its name on it."""
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": value,
+        "y1": value,
+        "line": {"color": BAD, "width": 1.5, "dash": "dash"},
+        "label": {
+            "text": word,
+            "textposition": "start",
+            "yanchor": "bottom",
+            "font": {"size": 11, "color": BAD},
+        },
+    }
 
 
 def _with_gaps(at: Sequence[datetime], every: timedelta) -> list[tuple[datetime | None, datetime]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -20,6 +20,7 @@ from hadash.dashboard.charts.chart import (
     height_of,
     milliseconds,
 )
+from hadash.dashboard.charts.lines import limit_line, lines, marked
 from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, Kind
 from hadash.presentation.tables import Column
 
@@ -33,6 +34,10 @@ _BANDS: dict[Kind, tuple[str, float]] = {
     Kind.UNKNOWN: (UNKNOWN, 0.16),
     Kind.SILENT: (UNKNOWN, 0.1),
 }
+
+
+#: kind of incident → the sign above its band: colour is not the only signal.
+_SIGNS: dict[Kind, str] = {Kind.DOWN: "✕", Kind.LATE: "▲", Kind.UNKNOWN: "?", Kind.SILENT: "…"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +84,7 @@ def lag(
     points = points_of(buckets, step)
     known = [value for value in points["seconds"] if value is not None]
     most = max(known, default=None)
-    shown = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "line": {"color": INK, "width": 1.6},
-        "marker": {"size": 3},
-    }
-    if len(points["at"]) > 60:
-        shown["mode"] = "lines"
+    shown = {"type": "scatter", "line": {"color": INK, "width": 1.6}}
     return Chart(
         "lag",
         _("Lag"),
@@ -101,12 +99,14 @@ def lag(
         [
             {
                 **shown,
+                **marked(points["seconds"], 60, 3),
                 "x": points["at"],
                 "y": points["seconds"],
                 "hovertemplate": "%{y:.1f} s<extra></extra>",
             },
             {
                 **shown,
+                **marked(points["records"], 60, 3),
                 "x": points["at"],
                 "y": points["records"],
                 "yaxis": "y2",
@@ -126,28 +126,6 @@ def lag(
             },
             "yaxis2": {"title": {"text": _("records")}, "domain": [0, 0.34], "rangemode": "tozero"},
             "shapes": shapes_of(found, span, rpo, switched),
-            "annotations": [
-                {
-                    "xref": "paper",
-                    "x": 0,
-                    "xanchor": "left",
-                    "y": rpo,
-                    "yanchor": "bottom",
-                    "font": {"size": 11, "color": BAD},
-                    "text": _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"},
-                },
-                *(
-                    {
-                        "x": milliseconds(max(each.began, span[0])),
-                        "yref": "paper",
-                        "y": 1,
-                        "yanchor": "bottom",
-                        "xanchor": "left",
-                        "text": _("switch to %(cluster)s") % {"cluster": each.target},
-                    }
-                    for each in switched
-                ),
-            ],
             "hovermode": "x",
             "margin": {"l": 64, "r": 24, "t": 26, "b": 44},
         },
@@ -160,7 +138,9 @@ def lag(
 def shapes_of(
     found: Iterable[Incident], span: tuple[datetime, datetime], rpo: float, switched: Iterable[Switched] = ()
 ) -> list[dict[str, Any]]:
-    """Return the RPO as a line, incidents as bands, and switches as bands with an outline."""
+    """Return the RPO as a line, incidents as bands with the sign of their kind, and switches as bands with an outline
+    and where they led.
+    """
     bands = [
         {
             "type": "rect",
@@ -172,18 +152,14 @@ def shapes_of(
             "fillcolor": list(_BANDS[each.kind]),
             "x0": milliseconds(max(each.since, span[0])),
             "x1": milliseconds(each.until or span[1]),
+            "label": {
+                "text": _SIGNS[each.kind],
+                "textposition": "top center",
+                "font": {"size": 12, "color": _BANDS[each.kind][0]},
+            },
         }
         for each in found
     ]
-    rpo_line = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": rpo,
-        "y1": rpo,
-        "line": {"color": BAD, "width": 1.5, "dash": "dash"},
-    }
     switches = [
         {
             "type": "rect",
@@ -195,10 +171,68 @@ def shapes_of(
             "fillcolor": [LINE, 0.4],
             "x0": milliseconds(max(each.began, span[0])),
             "x1": milliseconds(each.ended or span[1]),
+            "label": {
+                "text": _("switch to %(cluster)s") % {"cluster": each.target},
+                "textposition": "bottom left",
+                "font": {"size": 11, "color": INK},
+            },
         }
         for each in switched
     ]
-    return [*bands, *switches, rpo_line]
+    return [*bands, *switches, limit_line(rpo, _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"})]
+
+
+class PairsLag(NamedTuple):
+    """The worst mirror of each pair over time."""
+
+    #: The times of the values, in order.
+    at: list[datetime]
+    #: pair → the largest lag in seconds of the mirrors of which it is known; ``None``: of none.
+    seconds: dict[str, list[float | None]]
+    #: The pairs of which some mirror's lag was not known at some of the times.
+    unknown: list[str]
+
+
+def of_pairs(
+    lag: PairsLag, rpos: Mapping[str, float], span: tuple[datetime, datetime], step: timedelta
+) -> Chart:
+    """Return the chart of the lag of each pair's worst mirror.
+
+    :param rpos: pair → seconds. Pairs with the same RPO share its line.
+    """
+    named: dict[float, list[str]] = {}
+    for pair, rpo in rpos.items():
+        named.setdefault(rpo, []).append(pair)
+    limits = {
+        _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}
+        + (f" ({_(', ').join(pairs)})" if len(named) > 1 else ""): rpo
+        for rpo, pairs in named.items()
+    }
+    late = [
+        pair for pair, values in lag.seconds.items() if max(filter(None, values), default=0.0) > rpos[pair]
+    ]
+    says = (
+        _("Beyond its RPO within this time: %(pairs)s.") % {"pairs": _(", ").join(late)}
+        if late
+        else _("No mirror was beyond its pair's RPO within this time, as far as is known.")
+        if lag.unknown
+        else _("No pair's worst mirror was beyond its RPO within this time.")
+    )
+    if lag.unknown:
+        says += " " + _("The lag of some mirrors was not known for some of it: %(pairs)s.") % {
+            "pairs": _(", ").join(lag.unknown)
+        }
+    return lines(
+        "pair-lag",
+        _("The worst mirror of each pair"),
+        lag.at,
+        lag.seconds,
+        span=span,
+        every=step,
+        unit=_("seconds"),
+        says=says,
+        limits=limits,
+    )
 
 
 def _said(most: float | None, rpo: float, found: Sequence[Incident]) -> str:
@@ -217,7 +251,7 @@ def _said(most: float | None, rpo: float, found: Sequence[Incident]) -> str:
     if not found:
         return first
     kinds = [kind for kind in reversed(Kind) if any(each.kind is kind for each in found)]
-    words = _("; ").join(str(KIND_WORDS[kind]) for kind in kinds)
+    words = _("; ").join(f"{_SIGNS[kind]} {KIND_WORDS[kind]}" for kind in kinds)
     count = ngettext("%(count)s incident: %(kinds)s.", "%(count)s incidents: %(kinds)s.", len(found))
     return f"{first} {count % {'count': len(found), 'kinds': words}}"
 
@@ -230,6 +264,7 @@ class PartitionLag:
     partition: int
     records: int | None
     source_end: int | None
+    seconds: float | None = None
 
 
 def partitions(rows: Sequence[PartitionLag]) -> Chart:
@@ -255,9 +290,10 @@ def partitions(rows: Sequence[PartitionLag]) -> Chart:
             Column("topic", _("Topic")),
             Column("partition", _("Partition"), "number"),
             Column("records", _("Records behind"), "number"),
+            Column("seconds", _("Seconds behind"), "seconds"),
             Column("source_end", _("End of the source"), "number"),
         ),
-        [(row.topic, row.partition, row.records, row.source_end) for row in rows],
+        [(row.topic, row.partition, row.records, row.seconds, row.source_end) for row in rows],
         [
             {
                 "type": "bar",
@@ -265,7 +301,10 @@ def partitions(rows: Sequence[PartitionLag]) -> Chart:
                 "x": [row.records for row in reversed(shown)],
                 "y": names[::-1],
                 "marker": {"color": INK},
-                "hovertemplate": "<b>%{y}</b> %{x:,}<extra></extra>",
+                "text": [_late(row.seconds) for row in reversed(shown)],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "hovertemplate": "<b>%{y}</b> %{x:,}<br>%{text}<extra></extra>",
             }
         ]
         if shown
@@ -279,3 +318,7 @@ def partitions(rows: Sequence[PartitionLag]) -> Chart:
         empty=_("Its Topics have no partitions that anybody has looked at yet."),
         height=height_of(max(1, len(shown))),
     )
+
+
+def _late(seconds: float | None) -> str:
+    return "?" if seconds is None else f"{seconds:,.1f} s"

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import INK, LINE, Chart, height_of, milliseconds
+from hadash.dashboard.charts.lines import lines
 from hadash.dashboard.mirrors.history import Moment
 from hadash.kafka.values import Partition
 from hadash.presentation.tables import Column
@@ -85,6 +86,28 @@ def over_time(
         else _("Nobody has looked at it within this time."),
         height=height_of(len(shown)),
     )
+
+
+def topics_over_time(
+    moments: Sequence[Moment], step: timedelta, span: tuple[datetime, datetime], topic: str = ""
+) -> Chart:
+    """Return a line per Topic: the records that all its partitions lack together, in the worst sample of each step.
+
+    :param topic: the only Topic to show; empty for all.
+    """
+    names = sorted({p.topic for moment in moments for p in moment.records if topic in ("", p.topic)})
+    at = [moment.at + step / 2 for moment in moments]
+    records: dict[str, list[float | None]] = {name: [] for name in names}
+    for moment in moments:
+        sums: dict[str, int] = defaultdict(int)
+        for partition, behind in moment.records.items():
+            sums[partition.topic] += behind
+        for name in names:
+            records[name].append(sums.get(name))
+    return lines(
+        "topics-over-time", _("Topics over time"), at, records, span=span, every=step, unit=_("records"), digits=0,
+        says=_("How many records each Topic lacked in the worst sample of each step."),
+    )  # fmt: skip
 
 
 def _columns(moments: Sequence[Moment], step: timedelta) -> list[datetime]:

@@ -59,7 +59,7 @@ def last_of_each_day(runs: Iterable[Mapping[str, Any]]) -> list[CoverageDay]:
 def _axis(today: date) -> dict[str, object]:
     """Return an axis of the last :data:`TREND_DAYS` days, also when only a few of them have data."""
     ends = [noon(today - timedelta(days=TREND_DAYS - 1)), noon(today) + 12 * 3600 * 1000]
-    return {"type": "date", "range": ends, "tickformat": "%-d %b", "title": {"text": _("day")}}
+    return {"type": "date", "range": ends, "title": {"text": _("day")}}
 
 
 def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = None) -> Chart:

@@ -18,6 +18,9 @@ from hadash.switching.execution.pauses import Pause
 MOST_DRAWN = 40
 #: Seconds of margin before the first and after the last moment that is shown.
 MARGIN_SECONDS = 1.0
+#: Levels of names above the bands, and the width of the plot in pixels by which their room is reckoned: that of a
+#: page of 1,440. (On a phone they lie closer.)
+LEVELS, PLOT_PIXELS = 4, 850.0
 #: Opacities of the stages' bands, in turn.
 BANDS = (0.10, 0.04)
 
@@ -80,17 +83,18 @@ def pauses(found: Sequence[Pause], bands: Sequence[Band], several_appids: bool) 
                 "categoryarray": [_name(p, several_appids) for p in shown],
             },
             "shapes": [_shape(band, place) for place, band in enumerate(bands)],
-            "annotations": [_label(band) for band in bands if band.blocked],
-            "barmode": "overlay",
+            "annotations": _labels(bands, begin, end),
+            "barmode": "group",
+            "bargap": 0.3,
             "showlegend": len({pause.kind for pause in shown}) > 1,
-            "legend": {"orientation": "h", "x": 0, "y": 1.06, "yanchor": "bottom"},
-            "margin": {"l": 170, "r": 40, "t": 36, "b": 40},
+            "legend": {"x": 1.01, "y": 1, "yanchor": "top"},
+            "margin": {"l": 170, "r": 90, "t": 62, "b": 40},
         },
         says=_says(found),
         empty=_(
             "No Gateway has told how long clients were without records: it was an older one, or none of them moved any."
         ),
-        height=height_of(len({_name(pause, several_appids) for pause in shown})),
+        height=height_of(len({(_name(pause, several_appids), pause.kind) for pause in shown})),
     )
 
 
@@ -129,7 +133,6 @@ def _bars(
         "text": [_("no record since") if p.seconds is None else f"{p.seconds:.2f} s" for p in own],
         "textposition": "outside",
         "cliponaxis": False,
-        "width": 0.35 if kind == "consume" else 0.7,
         "marker": {
             "color": [BAD if pause.until is None else QUIET if kind == "consume" else INK for pause in own],
             "pattern": {"shape": "/" if kind == "consume" else "", "fgcolor": INK, "solidity": 0.4},
@@ -163,16 +166,36 @@ def _shape(band: Band, place: int) -> dict[str, Any]:
     }
 
 
-def _label(band: Band) -> dict[str, Any]:
-    return {
-        "x": milliseconds(band.begin),
-        "xref": "x",
-        "xanchor": "left",
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "bottom",
-        "text": band.word,
-    }
+def _labels(bands: Sequence[Band], begin: datetime, end: datetime) -> list[dict[str, Any]]:
+    """Return the names above the bands, on several levels where they would lie on each other. What has no room has its
+    time in the table of stages.
+    """
+    free = [-1.0] * LEVELS
+    length = (end - begin).total_seconds()
+    found = []
+    for band in sorted(bands, key=lambda each: each.begin):
+        if band.end <= begin or band.begin >= end:
+            continue
+        place = max(0.0, (band.begin - begin).total_seconds()) / length
+        level = next((number for number, until in enumerate(free) if until <= place), None)
+        if level is None:
+            continue
+        wide = sum(12.0 if character > "\u2e80" else 6.5 for character in band.word)
+        free[level] = place + (wide + 8) / PLOT_PIXELS
+        found.append(
+            {
+                "x": milliseconds(max(band.begin, begin)),
+                "xref": "x",
+                "xanchor": "left",
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "yshift": 13 * level,
+                "text": band.word,
+                "hovertext": f"{band.word}: {(band.end - band.begin).total_seconds():.2f} s",
+            }
+        )
+    return found
 
 
 def _span(shown: Sequence[Pause], bands: Sequence[Band]) -> tuple[datetime, datetime]:

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import INK, QUIET, SURFACE, Chart, height_of
+from hadash.dashboard.charts.chart import INK, QUIET, SURFACE, Chart, Linked, counting, height_of
 from hadash.presentation.tables import Column
 
 #: Most AppIDs of the ranking, and most points of the scatter plot with a name; the others are drawn in groups.
@@ -117,7 +117,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
             Column("applications", _("Applications"), "number"),
             Column("hosts", _("Hosts"), "number"),
         ),
-        [(row.pair, row.appid, row.clients, row.applications, row.hosts) for row in rows],
+        [(row.pair, Linked(row.appid, row.href), row.clients, row.applications, row.hosts) for row in rows],
         [
             {
                 "type": "bar",
@@ -137,7 +137,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
             }
         ],
         {
-            "xaxis": {"title": {"text": _("clients")}, "rangemode": "tozero", "tickformat": ",d"},
+            "xaxis": counting(_("clients"), max((row.clients for row in rows), default=0)),
             "yaxis": {"type": "category"},
             "margin": {"l": 120, "r": 56, "t": 8, "b": 40},
         },
@@ -176,7 +176,9 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
         Column("radius", _("Moves together"), "number"),
         Column("appids", _("AppIDs"), "number"),
     )
-    twin: list[tuple[object, ...]] = [(row.pair, row.appid, row.clients, row.radius, 1) for row in rows]
+    twin: list[tuple[object, ...]] = [
+        (row.pair, Linked(row.appid, row.href), row.clients, row.radius, 1) for row in rows
+    ]
     twin += [("", "", crowd.clients, crowd.radius, crowd.appids) for crowd in crowds]
     axis = {"type": "log", "dtick": "D2"}
     return Chart(
@@ -281,7 +283,7 @@ def before_and_after(changes: Sequence[Change]) -> Chart:
             Column("before", _("Before"), "number"),
             Column("after", _("After"), "number"),
         ),
-        [(row.pair, row.appid, row.clients, row.before, row.after) for row in changes],
+        [(row.pair, Linked(row.appid, row.href), row.clients, row.before, row.after) for row in changes],
         [
             {
                 "type": "scatter",

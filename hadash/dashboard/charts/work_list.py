@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from hadash.dashboard.charts.chart import GREYS, Chart
+from hadash.dashboard.charts.chart import GREYS, Chart, Linked
 from hadash.presentation.tables import Column
 
 
@@ -25,6 +25,29 @@ class Step:
     before: int
     after: int
     href: str = ""
+
+
+#: Most islands of a pair that are drawn: those that are largest now.
+MOST_ISLANDS = 40
+
+
+def each_island(steps: Sequence[Step]) -> list[list[int]]:
+    """Return by island how many of its things move together at most: now, and after each step; the largest now first.
+
+    A step does not name its island: it goes on with the one that is as large as the step begins with.
+
+    >>> each_island([Step("main", 1, "a", 1, 9, 5), Step("main", 2, "b", 1, 7, 2), Step("main", 3, "c", 1, 5, 1)])
+    [[9, 5, 5, 1], [7, 7, 2, 2]]
+    """
+    found: list[list[int]] = []
+    for place, step in enumerate(steps):
+        island = next((sizes for sizes in found if sizes[-1] == step.before), None)
+        if island is None:
+            island = [step.before] * (place + 1)
+            found.append(island)
+        for sizes in found:
+            sizes.append(step.after if sizes is island else sizes[-1])
+    return sorted(found, key=lambda sizes: -sizes[0])
 
 
 def falling_apart(steps: Sequence[Step]) -> Chart:
@@ -45,6 +68,17 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
             for place in range(len(own))
         ]
         largest = [max(step.before for step in own), *left]
+        islands = each_island(own)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [x for sizes in islands[:MOST_ISLANDS] for x in (*range(len(sizes)), None)],
+                "y": [y for sizes in islands[:MOST_ISLANDS] for y in (*sizes, None)],
+                "line": {"color": [colour, 0.5], "shape": "hv", "width": 1},
+                "hoverinfo": "skip",
+            }
+        )
         traces.append(
             {
                 "type": "scatter",
@@ -84,7 +118,10 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
             Column("before", _("Before"), "number"),
             Column("after", _("After"), "number"),
         ),
-        [(step.pair, step.place, step.appid, step.clients, step.before, step.after) for step in steps],
+        [
+            (step.pair, step.place, Linked(step.appid, step.href), step.clients, step.before, step.after)
+            for step in steps
+        ],
         traces,
         {
             "xaxis": {"title": {"text": _("steps done")}, "dtick": 1, "rangemode": "tozero"},
@@ -93,8 +130,8 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
             "margin": {"l": 64, "r": 90, "t": 12, "b": 44},
         },
         says=_(
-            "Each step registers the InstanceIDs of one AppID. What moved as one island falls apart. Islands "
-            "without a step are not counted."
+            "Each step registers the InstanceIDs of one AppID. What moved as one island falls apart: a thin line is "
+            "one island, the thick one the largest of them. Islands without a step are not drawn."
         ),
         empty=_("Nothing is left to do: registering more InstanceIDs would break up nothing more."),
     )

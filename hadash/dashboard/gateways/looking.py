@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from hadash.bindings.model import GatewayMember
 from hadash.dashboard.charts.chart import FIRST, SECOND, Chart
 from hadash.dashboard.charts.lines import lines
-from hadash.dashboard.gateways.rates import Counted, Rate, rates
+from hadash.dashboard.gateways.rates import Counted, Rate, rates, thinned
 from hadash.inventory.models import GatewaySample
 from hadash.presentation import badges
 from hadash.presentation.badges import State
@@ -52,6 +52,11 @@ class GatewayRow:
     @property
     def requests(self) -> float | None:
         return sum(self.rate.requests.values()) if self.rate else None
+
+    @property
+    def given_up(self) -> float | None:
+        """Parked requests per minute that waited too long, or were too many."""
+        return 60 * (self.rate.expired + self.rate.overflowed) if self.rate else None
 
     @property
     def refused(self) -> float | None:
@@ -98,15 +103,16 @@ def counted(sample: GatewaySample, clusters: Container[str]) -> Counted:
 def history_of(
     gateway: str, window: str, clusters: Container[str]
 ) -> tuple[list[Rate], tuple[datetime, datetime]]:
-    """Return (the Gateway's rates, the time that they cover). A long time is thinned to :data:`MOST_POINTS` samples."""
+    """Return (the Gateway's rates, the time that they cover). Of a long time there are :data:`MOST_POINTS` steps with
+    the highest values of each.
+    """
     now = timezone.now()
     begin = now - WINDOWS[window][1]
     samples = [
         counted(s, clusters)
         for s in GatewaySample.objects.filter(gateway=gateway, at__gte=begin).order_by("at")
     ]
-    every = -(-len(samples) // MOST_POINTS) or 1
-    return rates(samples[::every]), (begin, now)
+    return thinned(rates(samples), MOST_POINTS), (begin, now)
 
 
 def step_of(found: Sequence[Rate]) -> timedelta:
@@ -171,6 +177,20 @@ def charts_of(found: Sequence[Rate], span: tuple[datetime, datetime], hues: Mapp
             **common,
         ),
         lines(
+            "given-up",
+            _("Parked requests that were given up"),
+            at,
+            {
+                _("waited too long"): [60 * rate.expired for rate in found],
+                _("too many waited"): [60 * rate.overflowed for rate in found],
+            },
+            unit=_("a minute"),
+            says=_("Their clients were told to try again, or lost their connection.")
+            if any(rate.expired or rate.overflowed for rate in found)
+            else _("No request was given up within this time."),
+            **common,
+        ),
+        lines(
             "refused",
             _("Refused"),
             at,
@@ -216,7 +236,7 @@ def _keys(found: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def said_of(rows: Sequence[GatewayRow]) -> str:
     """Return a sentence with how many of the Gateways are fine."""
-    fine = sum(row.state.look == "fine" for row in rows)
+    fine = sum(row.state.is_fine for row in rows)
     return ngettext(
         "%(fine)s of %(all)s Gateway has the newest bindings in effect.",
         "%(fine)s of %(all)s Gateways have the newest bindings in effect.",

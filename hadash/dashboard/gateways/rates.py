@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Rate:
     bytes_out: float = 0.0
     refused: Mapping[str, float] = field(default_factory=dict)
     expired: float = 0.0
+    overflowed: float = 0.0
     cpu: float | None = None
 
 
@@ -47,6 +49,35 @@ def rates(samples: Sequence[Counted]) -> list[Rate]:
     :param samples: in order.
     """
     return [_between(before, now) for before, now in itertools.pairwise(samples)]
+
+
+def thinned(found: Sequence[Rate], most: int) -> list[Rate]:
+    """Return at most ``most`` rates: of each step the highest of every value, so that short peaks are seen, too."""
+    every = -(-len(found) // most) or 1
+    return [_highest(found[begin : begin + every]) for begin in range(0, len(found), every)]
+
+
+def _highest(step: Sequence[Rate]) -> Rate:
+    def most(values: Iterable[float | None]) -> Any:
+        return max((value for value in values if value is not None), default=None)
+
+    def of_each(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        every = list(values)
+        return {key: max(each.get(key, 0) for each in every) for key in {k for each in every for k in each}}
+
+    return Rate(
+        step[-1].at,
+        of_each(rate.connections for rate in step),
+        most(rate.parked for rate in step),
+        most(rate.memory_bytes for rate in step),
+        of_each(rate.requests for rate in step),
+        most(rate.bytes_in for rate in step),
+        most(rate.bytes_out for rate in step),
+        of_each(rate.refused for rate in step),
+        most(rate.expired for rate in step),
+        most(rate.overflowed for rate in step),
+        most(rate.cpu for rate in step),
+    )
 
 
 def _between(before: Counted, now: Counted) -> Rate:
@@ -71,6 +102,7 @@ def _between(before: Counted, now: Counted) -> Rate:
         sum(of(kind, 1) for kind in now.requests),
         sum(of(kind, 2) for kind in now.requests),
         {reason: grown(before.refused.get(reason, 0), count) for reason, count in now.refused.items()},
-        grown(before.expired + before.overflowed, now.expired + now.overflowed),
+        grown(before.expired, now.expired),
+        grown(before.overflowed, now.overflowed),
         cpu,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from hadash.dashboard.charts import flows
@@ -33,8 +35,13 @@ def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
         GROUP: (flows.GROUP, (wanted.name,)),
     }[wanted.kind]
 
+    among = {"pair": pair.name, "q": wanted.name or wanted.appid}
+
     def href(place: flows.Place) -> str:
-        if place.key is None or place.column == flows.CLUSTER:
+        if place.key is None:
+            # (The table has what the last run has published.)
+            return "" if wanted.run else f"{reverse('table', args=['edges'])}?{urlencode(among)}"
+        if place.column == flows.CLUSTER:
             return ""
         if place.column == flows.CLIENT:
             appid, client = place.key

@@ -106,10 +106,33 @@ def _clusters_of(run: Run, pair: Pair, names: Collection[Named]) -> dict[Named, 
         }
 
 
-def spots_of_island(run: Run, pair: Pair, island: int) -> list[Spot]:
-    """Return the drawn things of one island, on a circle of radius 1."""
+#: The circle of an island that is drawn by itself.
+_ALONE = (0.0, 0.0, 1.0)
+
+
+def spots_of_island(run: Run, pair: Pair, island: int, since: Run | None = None) -> list[Spot]:
+    """Return the drawn things of one island, on a circle of radius 1.
+
+    :param since: an earlier run: things that are gone since then are included, of the islands on which those that are
+        still there were.
+    """
     marks = Mark.objects.filter(run=run, pair=pair.name, island=island).order_by("number")
-    return [_spot(mark, (0.0, 0.0, 1.0), pair, run) for mark in marks]
+    now = {_name(mark): _spot(mark, _ALONE, pair, run) for mark in marks}
+    if since is None:
+        return list(now.values())
+    before = _marks(since, pair)
+    clusters = {name: mark.cluster for name, mark in before.items()}
+    clusters |= _clusters_of(since, pair, now.keys() - before.keys())
+    were = {mark.island for name, mark in before.items() if name in now}
+    missing = {name: mark for name, mark in before.items() if mark.island in were and name not in now}
+    there = _clusters_of(run, pair, missing.keys())
+    # (Numbers are of one run: those of another must not be taken for them where lines are drawn.)
+    gone = [
+        replace(_spot(mark, _ALONE, pair, since, Turn.GONE), number=-1 - mark.number, lines=())
+        for name, mark in missing.items()
+        if name not in there
+    ]
+    return [replace(spot, turn=_turn(clusters.get(name), spot.cluster)) for name, spot in now.items()] + gone
 
 
 def _name(mark: Mark) -> Named:

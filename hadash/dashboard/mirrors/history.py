@@ -9,11 +9,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from django.db.models import Max, Sum
 from django.utils.translation import gettext_lazy as _
 
+from hadash.dashboard.charts.mirror_lag import PairsLag
 from hadash.dashboard.mirrors.incidents import Bucket
 from hadash.governance import selectors
 from hadash.governance.models import LagDay, Run
+from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 
@@ -63,6 +66,44 @@ def many_buckets(
             known = tuple(sorted(state for state in states if state))
             found.setdefault(key, []).append(Bucket(at, records, seconds, samples, unknown, known))
     return found
+
+
+def pairs_history(pairs: Iterable[Pair], begin: datetime, end: datetime, step: timedelta) -> PairsLag:
+    """Return the lag of pairs in the steps of a window that have a sample. One query."""
+    names = {pair.pk: pair.name for pair in pairs}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pair_id, date_bin(%s, at, 'epoch'::timestamptz) AS step, max(seconds), bool_or(unknown > 0)"
+            " FROM mirroring_pairlag WHERE pair_id = ANY(%s) AND at >= %s AND at < %s GROUP BY 1, 2",
+            [step, list(names), begin, end],  # type: ignore[list-item]
+        )
+        rows = [(names[pk], at, seconds, unknown) for pk, at, seconds, unknown in cursor.fetchall()]
+    return _by_name(rows, names.values())
+
+
+def pairs_days(pairs: Iterable[Pair], begin: datetime) -> PairsLag:
+    """Return the same as :func:`pairs_history` by day, from the figures of the job Lag."""
+    names = [pair.name for pair in pairs]
+    rows = selectors.rows(LagDay, selectors.published(Run.Job.LAG), names).filter(date__gte=begin.date())
+    worst = rows.order_by().values_list("pair", "date").annotate(Max("seconds_most"), Sum("unknown"))
+    return _by_name(
+        [
+            (pair, datetime(day.year, day.month, day.day, tzinfo=UTC), seconds, bool(unknown))
+            for pair, day, seconds, unknown in worst
+        ],
+        names,
+    )
+
+
+def _by_name(rows: Iterable[tuple[str, datetime, float | None, bool]], names: Iterable[str]) -> PairsLag:
+    """:param rows: (pair, time, seconds, whether the lag of a mirror was not known)."""
+    found = {(name, moment): seconds for name, moment, seconds, _unknown in rows}
+    at = sorted({moment for _name, moment in found})
+    return PairsLag(
+        at,
+        {name: [found.get((name, moment)) for moment in at] for name in sorted(names)},
+        sorted({name for name, _moment, _seconds, unknown in rows if unknown}),
+    )
 
 
 def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
-from hadash.accounts.roles import pairs_where
+from hadash.accounts.roles import on_pairs
 from hadash.dashboard.charts import mirror_lag, mirror_partitions
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.charts.mirror_lag import PartitionLag, Switched
@@ -26,6 +26,8 @@ from hadash.dashboard.mirrors.history import (
     many_buckets,
     moments_of,
     named,
+    pairs_days,
+    pairs_history,
     step_of,
 )
 from hadash.dashboard.mirrors.incidents import Bucket, Incident, incidents
@@ -68,12 +70,12 @@ class MirrorRow:
     @property
     def is_known(self) -> bool:
         """Whether its lag is of now."""
-        return self.state.look == "fine"
+        return self.state.is_fine
 
 
 def mirrors_for(user: Any) -> Any:
     """Return the mirrors of the pairs that a user may see, by pair and name."""
-    found = Mirror.objects.filter(pair__in=pairs_where(user))
+    found = Mirror.objects.filter(on_pairs(user))
     return found.select_related("source", "pair__first", "pair__second").order_by("pair__name", "name")
 
 
@@ -156,25 +158,51 @@ def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:
 def partitions_of(mirror: Mirror) -> list[PartitionLag]:
     """Return the partitions in the newest sample: those with an unknown lag first, then those furthest behind."""
     sample = LagSample.objects.filter(mirror=mirror).order_by("-at").first()
-    ends = {Partition(topic, partition): end for topic, partition, end in mirror.sighted}
+    ends = {Partition(topic, partition): end for topic, partition, end in mirror.known_ends}
     behind = named(sample.partitions) if sample is not None else {}
-    rows = [PartitionLag(p.topic, p.partition, behind.get(p), ends.get(p)) for p in sorted({*ends, *behind})]
+    late = named(mirror.partition_seconds)
+    # (Only partitions that are behind are noted.)
+    none_noted = None if mirror.lag_seconds is None else 0.0
+    rows = [
+        PartitionLag(p.topic, p.partition, behind.get(p), ends.get(p), late.get(p, none_noted))
+        for p in sorted({*ends, *behind})
+    ]
     return sorted(
         rows, key=lambda row: (row.records is not None, -(row.records or 0), row.topic, row.partition)
     )
 
 
-def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "") -> Chart | None:
-    """Return the chart of the mirror's partitions within a window, or of one Topic's, up to the last complete step.
-
-    ``None`` for a window that is longer than samples are kept.
+def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "") -> list[Chart]:
+    """Return the charts of the mirror's Topics and partitions within a window, or of one Topic's, up to the last
+    complete step. None for a window that is longer than samples are kept.
     """
     if window.length > timedelta(hours=settings.LAG_KEPT_HOURS):
-        return None
+        return []
     step = step_of(window)
     end = last_whole(step, now)
     moments = moments_of(mirror, end - window.length, end, step)
-    return mirror_partitions.over_time(moments, step, (end - window.length, end), topic)
+    span = (end - window.length, end)
+    return [
+        mirror_partitions.topics_over_time(moments, step, span, topic),
+        mirror_partitions.over_time(moments, step, span, topic),
+    ]
+
+
+#: The windows of the list's chart; by days beyond the time for which samples are kept.
+LIST_WINDOWS = {name: WINDOWS[name] for name in ("hour", "day", "month")}
+
+
+def lag_of_pairs(pairs: Sequence[Pair], window: Window, now: datetime) -> Chart:
+    """Return the chart of the worst mirror of each pair within a window. Two queries."""
+    begin = now - window.length
+    lag = (
+        pairs_days(pairs, begin)
+        if window.length > timedelta(hours=settings.LAG_KEPT_HOURS)
+        else pairs_history(pairs, begin, now, window.step)
+    )
+    rpos = policy.rpos(pairs)
+    named_rpos = {pair.name: rpos[pair.pk] for pair in pairs}
+    return mirror_lag.of_pairs(lag, named_rpos, (begin, now), window.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +213,14 @@ class TopicLag:
     partitions: int
     behind: int
     records: int | None
+    #: That of the partition that is furthest behind; ``None`` when that of any partition is unknown.
+    seconds: float | None
 
 
 def topics_of(rows: Iterable[PartitionLag]) -> list[TopicLag]:
     """Return the lag by Topic.
-    >>> topics_of([PartitionLag("orders", 0, 5, 10), PartitionLag("orders", 1, None, 10)])
-    [TopicLag(topic='orders', partitions=2, behind=1, records=None)]
+    >>> topics_of([PartitionLag("orders", 0, 5, 10, 1.5), PartitionLag("orders", 1, None, 10, 0.0)])
+    [TopicLag(topic='orders', partitions=2, behind=1, records=None, seconds=1.5)]
     """
     by_topic: dict[str, list[PartitionLag]] = defaultdict(list)
     for row in rows:
@@ -199,7 +229,16 @@ def topics_of(rows: Iterable[PartitionLag]) -> list[TopicLag]:
     for topic, own in sorted(by_topic.items()):
         known = [row.records for row in own if row.records is not None]
         behind = sum(records > 0 for records in known)
-        found.append(TopicLag(topic, len(own), behind, sum(known) if len(known) == len(own) else None))
+        late = [row.seconds for row in own if row.seconds is not None]
+        found.append(
+            TopicLag(
+                topic,
+                len(own),
+                behind,
+                sum(known) if len(known) == len(own) else None,
+                max(late, default=0.0) if len(late) == len(own) else None,
+            )
+        )
     return found
 
 

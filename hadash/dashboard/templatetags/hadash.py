@@ -69,8 +69,10 @@ def seconds(value: float | None) -> str:
         return f"{value:.1f} s"
     whole = round(value)
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        values = {"minutes": whole // 60, "seconds": f"{whole % 60:02d}"}
+        return gettext("%(minutes)s min %(seconds)s s") % values
+    values = {"hours": whole // 3600, "minutes": f"{whole % 3600 // 60:02d}"}
+    return gettext("%(hours)s h %(minutes)s min") % values
 
 
 @register.filter
@@ -109,6 +111,14 @@ def person(user: Any) -> str:
 @register.filter
 def purpose(value: Any, kind: str = "planned") -> str:
     return labels.stage_purpose(labels.Stage(value), labels.Kind(kind))
+
+
+@register.filter
+def kind_tag(switch: Any) -> SafeString:
+    """Return the tag with the kind of a switch; nothing for a planned one, as most are."""
+    if switch.kind == labels.Kind.PLANNED:
+        return SafeString("")
+    return format_html(' <span class="tag">{}</span>', switch.get_kind_display())
 
 
 @register.filter
@@ -359,7 +369,7 @@ def few_names(values: Any) -> SafeString:
     if len(names) <= SHOWN_NAMES:
         return format_html("{}", shown)
     return format_html(
-        '<span title="{}">{} <span class="quiet">+{}</span></span>',
+        '<span title="{0}" data-all="{0}">{1} <span class="quiet">+{2}</span></span>',
         gettext(", ").join(names),
         shown,
         len(names) - SHOWN_NAMES,

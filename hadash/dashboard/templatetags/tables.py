@@ -10,7 +10,7 @@ from django.template.context import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.charts.chart import Chart, Linked
 from hadash.dashboard.sorting import Order, order_of
 from hadash.dashboard.templatetags.hadash import cluster, day, does, few_names, number, percent, seconds, when
 from hadash.dashboard.views.common import address_with
@@ -87,6 +87,8 @@ def cell(context: Context, column: Column, value: Any) -> SafeString:
 def _shown(context: Context, column: Column, value: Any) -> Any:
     if value is None:
         return format_html('<span class="quiet">{}</span>', column.none or "?")
+    if isinstance(value, Linked) and value.href:
+        return format_html('<a class="row" href="{}">{}</a>', value.href, value)
     if column.kind == "cluster":
         return cluster(context, value) if value else ""
     show = _SHOWN.get(column.kind)

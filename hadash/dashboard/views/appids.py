@@ -12,7 +12,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Value
-from django.db.models.functions import NullIf
+from django.db.models.functions import NullIf, Upper
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -92,9 +92,9 @@ def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpRespo
     """Render the list, if need be with the reasons why a file of owners was refused."""
     query, pair = searched(request, "q"), searched(request, "pair")
     pairs = governance.pair_names(user_of(request))
-    found = selectors.appids(user_of(request))
+    found = selectors.listed_appids(user_of(request))
     if query:
-        found = found.filter(Q(name__icontains=query) | Q(owner__icontains=query))
+        found = found.filter(Q(folded_name__contains=Upper(Value(query))) | Q(owner__icontains=query))
     if pair in pairs:
         found = found.filter(pair__name=pair)
     order = order_of(request, FIELDS)

@@ -11,13 +11,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
-from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.actions import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.presentation import badges, batches, selectors
 from hadash.presentation.batches import the_batch
+from hadash.presentation.localized import sentence
 from hadash.sentences import Sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.batches import decisions, operations
@@ -92,20 +93,39 @@ def _csv_row(found: Batch) -> tuple[Any, ...]:
 
 
 @require_GET
-def batch(request: HttpRequest, key: str) -> HttpResponse:
-    """Render the page of a batch, or with htmx only the part that changes.
+def batch(request: HttpRequest, key: str) -> HttpResponseBase:
+    """Render the page of a batch, or with htmx only the part that changes; ``?format=csv`` returns all its radii.
 
     ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` select radii; without them, a running or stopped batch shows
     the first wave that is not settled. ``?seen=`` is the state that the rest of the page shows: if it has changed, the
     page is reloaded.
     """
     found = the_batch(user_of(request), key)
+    if request.GET.get("format") == "csv":
+        items = found.items.select_related("switch").order_by("position")
+        return csv_response(f"batch-{key}", _ITEM_CSV, map(_item_row, items.iterator(chunk_size=500)))
     if not request.headers.get("HX-Request"):
         return _page(request, found)
     answer = render(request, "batches/live.html", _live(request, found))
     if request.GET.get("seen") != _seen(found):
         answer["HX-Refresh"] = "true"
     return answer
+
+
+_ITEM_CSV = ("wave", "position", "scope", "state", "topics", "clients", "switch", "outcome")
+
+
+def _item_row(item: BatchItem) -> tuple[Any, ...]:
+    return (
+        item.wave,
+        item.position,
+        item.scope,
+        item.status,
+        item.the_plan().topics,
+        item.clients,
+        item.switch.key if item.switch else "",
+        sentence(Sentence.from_json(item.outcome)) if item.outcome else "",
+    )
 
 
 def _seen(found: Batch) -> str:
@@ -152,7 +172,6 @@ def _page(
     reason: str = "",
 ) -> HttpResponse:
     user = user_of(request)
-    may_decide, may_request = may(user, DECIDE, found.pair), may(user, REQUEST, found.pair)
     awaiting, approved = found.current is Status.AWAITING_APPROVAL, found.current is Status.APPROVED
     stopped = found.current is Status.STOPPED
     approvals = four_eyes.shown(found)
@@ -168,15 +187,15 @@ def _page(
         "stopped": stopped,
         "own": own,
         "approvals": approvals,
-        "approvals_missing": max(found.approvals_needed - len(approvals), 0),
+        "approvals_missing": four_eyes.missing_of(found, len(approvals)),
         "left_out": found.items.filter(wave=LEFT_OUT)[:NAMED],
         "failed": failed[:NAMED] if stopped else [],
         "blackout": blackout_now(found.pair) if awaiting or found.current is Status.RUNNING else None,
-        "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
-        "may_cancel": may_request and (awaiting or approved),
-        "may_stop": (may_request or may_decide) and found.current is Status.RUNNING,
-        "may_operate": may(user, OPERATE, found.pair) and stopped,
-        "may_end": operations.may_end(user, found) and stopped,
+        "may_decide": decisions.BATCHES.may_decide(user, found, approvals),
+        "may_cancel": decisions.BATCHES.may_cancel(user, found),
+        "may_stop": operations.may_stop(user, found),
+        "may_operate": operations.may_resume(user, found),
+        "may_end": operations.may_end(user, found),
         "deciders": selectors.people_who(DECIDE, found.pair, found.requested_by, *(a.user for a in approvals))
         if awaiting
         else [],

@@ -237,12 +237,9 @@ def _page(
         "own": own,
         "writing": _goes_on(found),
         "approvals": approvals,
-        "approvals_missing": max(found.approvals_needed - len(approvals), 0),
-        "may_decide": awaiting
-        and may(user, DECIDE, found.pair)
-        and not own
-        and user.pk not in {given.user_id for given in approvals},
-        "may_cancel": awaiting and may(user, REQUEST, found.pair),
+        "approvals_missing": four_eyes.missing_of(found, len(approvals)),
+        "may_decide": decisions.BINDING_CHANGES.may_decide(user, found, approvals),
+        "may_cancel": decisions.BINDING_CHANGES.may_cancel(user, found),
         "deciders": selectors.people_who(
             DECIDE, found.pair, found.requested_by, *(given.user for given in approvals)
         )

@@ -7,7 +7,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -19,9 +19,10 @@ from hadash.dashboard.clusters.looking import ClusterRow, charts_of, controllers
 from hadash.dashboard.clusters.survey import BrokerRow, Differing, Trouble, differing_quotas, survey_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Keys, order_of, part_order
-from hadash.dashboard.views.common import part_of, user_of
+from hadash.dashboard.views.common import part_of, searched, user_of
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.services import cluster_client
+from hadash.presentation.localized import explained
 
 #: Rows per page of each table of one cluster; the CSV has all of them.
 ROWS_SHOWN = 25
@@ -37,7 +38,7 @@ KEYS: Keys = {
     "cluster": lambda row: row.cluster.name,
     "state": lambda row: str(row.state.word),
     "milliseconds": attrgetter("milliseconds"),
-    "brokers": lambda row: len(row.cluster.brokers) if row.state.look == "fine" else None,
+    "brokers": lambda row: len(row.cluster.brokers) if row.state.is_fine else None,
     "controller": _newest("controller"),
     "version": _newest("version"),
     "partitions": _newest("partitions"),
@@ -69,11 +70,14 @@ def _csv_row(row: ClusterRow) -> tuple[Any, ...]:
 
 @require_GET
 def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Render the page of a cluster, or with htmx only its present state. ``?csv=`` names a chart or table."""
+    """Render the page of a cluster; with htmx only its present state, or with ``?part=facts`` only what the newest
+    snapshot has of it. ``?csv=`` names a chart or table.
+    """
     row = next((each for each in rows_for(user_of(request)) if each.cluster.name == name), None)
     if row is None:
         raise Http404(_("There is no cluster %(name)s.") % {"name": name})
-    if request.headers.get("HX-Request"):
+    only_a_part = bool(request.headers.get("HX-Request"))
+    if only_a_part and searched(request, "part") != "facts":
         return render(request, "clusters/now.html", {"row": row})
     known = states_of(row.cluster)
     survey = survey_of(name, row.twin.name)
@@ -94,6 +98,9 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
             "min_insync_replicas",
         )
         return csv_response("troubles", columns, rows)
+    if request.GET.get("csv") == "controllers":
+        changes = ((each.at, each.before, each.now, each.epoch) for each in controllers_of(known))
+        return csv_response("controllers", ("at", "before", "now", "epoch"), changes)
     if request.GET.get("csv") == "differing":
         return csv_response(
             "differing",
@@ -111,7 +118,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
         "orders": orders,
         "brokers": orders["brokers"].rows(survey.brokers, BROKER_KEYS),
         "charts": charts,
-        "controllers": controllers_of(known)[:ROWS_SHOWN],
+        "controllers": part_of(request, "controllers", controllers_of(known), ROWS_SHOWN),
         "troubles": part_of(
             request, "troubles", orders["troubles"].rows(survey.troubles, TROUBLE_KEYS), ROWS_SHOWN
         ),
@@ -119,7 +126,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
             request, "differing", orders["differing"].rows(survey.differing, DIFFERING_KEYS), ROWS_SHOWN
         ),
     }
-    return render(request, "clusters/page.html", context)
+    return render(request, "clusters/facts.html" if only_a_part else "clusters/page.html", context)
 
 
 @require_GET
@@ -133,9 +140,14 @@ def quotas(request: HttpRequest, name: str) -> HttpResponseBase:
     context: dict[str, Any] = {"row": row}
     try:
         found = differing_quotas(cluster_client(row.cluster).quotas(), cluster_client(row.twin).quotas())
+        if request.GET.get("format") == "csv":
+            rows = ((each.of, each.setting, each.here, each.there) for each in found)
+            return csv_response(f"quotas-{name}", ("of", "quota", name, row.twin.name), rows)
         context["differing"] = part_of(
             request, "quotas", found, ROWS_SHOWN, reverse("cluster-quotas", args=[name])
         )
     except KafkaError as error:
-        context["fault"] = str(error)
+        if request.GET.get("format") == "csv":
+            return HttpResponse(explained(error), status=503, content_type="text/plain; charset=utf-8")
+        context["fault"] = explained(error)
     return render(request, "clusters/quotas.html", context)

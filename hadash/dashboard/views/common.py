@@ -98,8 +98,8 @@ def paged(
     if scans and asked.isdecimal() and int(asked[:9]) > 0:
         place = int(asked[:9])
         of_page, of_all = counted(rows, (place - 1) * size, place * size)
-        if of_all is not None:
-            paginator.count = of_all
+        if of_all is not None or place == 1:
+            paginator.count = of_all or 0
             return Page(of_page, place, paginator)
     if count is not None:
         paginator.count = count
@@ -145,8 +145,11 @@ def part_of(request: HttpRequest, name: str, rows: Any, size: int, address: str 
 
 
 def address_with(request: HttpRequest, **values: str | None) -> str:
-    """Return the query of this page with some values changed: filters and pages are part of the address."""
+    """Return the query of this page with some values changed: filters and pages are part of the address. (``part`` is
+    only of requests for a part of a page, whose links lead to the whole of it.)
+    """
     query = request.GET.copy()
+    query.pop("part", None)
     for name, value in values.items():
         query.pop(name, None)
         if value:

@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -17,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, may
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.notices.gathering import TOPIC as NOTICES
 from hadash.outbox import services as outbox
@@ -34,10 +36,29 @@ def _denied(request: HttpRequest) -> HttpResponse:
     return denied(request, PermissionDenied("You may not see who gets which mail."), MANAGE_REPORTS)
 
 
+#: The columns of deliveries as CSV. (Not the link that unsubscribes.)
+CSV = ("key", "way", "address", "subject", "state", "tries", "queued_at", "settled_at", "said")
+
+
+def csv_row(delivery: Delivery) -> tuple[Any, ...]:
+    """Return the values of :data:`CSV`."""
+    return (
+        delivery.key,
+        delivery.transport,
+        delivery.address,
+        delivery.content.subject,
+        delivery.state,
+        delivery.tries,
+        delivery.queued_at,
+        delivery.settled_at,
+        delivery.said,
+    )
+
+
 @require_GET
-def deliveries(request: HttpRequest) -> HttpResponse:
+def deliveries(request: HttpRequest) -> HttpResponseBase:
     """List the deliveries, the newest first. ``?state=`` is a value of :class:`State`, or ``all``; ``?way=`` one of
-    :class:`Transport`; ``?q=`` a part of an address.
+    :class:`Transport`; ``?q=`` a part of an address; ``?format=csv``.
     """
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
@@ -52,6 +73,8 @@ def deliveries(request: HttpRequest) -> HttpResponse:
         found = found.filter(transport=way)
     if query:
         found = found.filter(address__icontains=query)
+    if request.GET.get("format") == "csv":
+        return csv_response("deliveries", CSV, map(csv_row, found.order_by("-pk").iterator(chunk_size=500)))
     page = paged(request, found.order_by("-pk"))
     context = {
         "page": page,

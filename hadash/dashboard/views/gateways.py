@@ -149,8 +149,8 @@ def _csv_row(row: GatewayRow) -> tuple[Any, ...]:
 
 @require_GET
 def gateway(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Render the page of a Gateway, or with htmx only its present state. ``?window=``: hour or day; ``?csv=`` names a
-    chart.
+    """Render the page of a Gateway; with htmx only its present state, or with ``?part=charts`` only these.
+    ``?window=``: hour or day; ``?csv=`` names a chart.
     """
     clusters = _clusters(request)
     look = engines.look_at_gateways()
@@ -161,7 +161,8 @@ def gateway(request: HttpRequest, name: str) -> HttpResponseBase:
     if not may_somewhere(user_of(request), VIEW) or (row is None and not found and not look.fault):
         raise Http404(_("There is no Gateway %(name)s.") % {"name": name})
     context: dict[str, Any] = {"name": name, "row": row, "engines": look}
-    if request.headers.get("HX-Request"):
+    part = searched(request, "part")
+    if request.headers.get("HX-Request") and part != "charts":
         return render(request, "gateways/now.html", context)
     charts = charts_of(found, span, selectors.hues())
     if (asked := asked_csv(request, charts)) is not None:
@@ -171,4 +172,5 @@ def gateway(request: HttpRequest, name: str) -> HttpResponseBase:
         "window": window,
         "windows": [(key, word) for key, (word, _l) in WINDOWS.items()],
     }
-    return render(request, "gateways/page.html", context)
+    template = "gateways/charts.html" if request.headers.get("HX-Request") else "gateways/page.html"
+    return render(request, template, context)

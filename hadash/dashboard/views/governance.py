@@ -105,7 +105,7 @@ def findings(request: HttpRequest) -> HttpResponseBase:
     found = order.query(found, FIELDS, ("-weight", "pair", "code", "appid", "name"))
     if request.GET.get("format") == "csv":
         return csv_response("findings", _CSV, _csv_rows(found.iterator()))
-    page = paged(request, found)
+    page = paged(request, found, scans=bool(query))
     scores, worst = selectors.scores(wanted, WORST)
     context = {
         "page": page,

@@ -72,7 +72,7 @@ def graph(request: HttpRequest) -> HttpResponseBase:
     context: dict[str, Any] = {"pairs": pairs, "pair": pair, "run": run, "runs": runs, "since": since}
     if pair is None or run is None:
         return render(request, "graph/map.html", context)
-    chart, island = _opened(request, run, pair) if searched(request, "island") else (None, None)
+    chart, island = _opened(request, run, pair, since) if searched(request, "island") else (None, None)
     chart = chart or _map(run, pair, since, _clusters(pair), get_language())
     if (asked := asked_csv(request, [chart])) is not None:
         return asked
@@ -81,6 +81,7 @@ def graph(request: HttpRequest) -> HttpResponseBase:
         "island": island,
         "slider": [(each, _at(request, each)) for each in runs],
         "place": runs.index(run),
+        "newest": run == selectors.published(Run.Job.TOPOLOGY),
         "earlier": [each for each in reversed(runs) if each.pk < run.pk],
         "whole": address_with(request, island=None),
     }
@@ -92,7 +93,7 @@ def _at(request: HttpRequest, run: Run) -> str:
     return address_with(request, run=str(run.pk), island=None)
 
 
-def _opened(request: HttpRequest, run: Run, pair: Pair) -> tuple[Chart, Island]:
+def _opened(request: HttpRequest, run: Run, pair: Pair, since: Run | None) -> tuple[Chart, Island]:
     wanted = searched(request, "island")
     row = (
         Island.objects.filter(run=run, pair=pair.name, island=int(wanted)).first()
@@ -102,8 +103,8 @@ def _opened(request: HttpRequest, run: Run, pair: Pair) -> tuple[Chart, Island]:
     if row is None:
         raise Http404(_("There is no island %(number)s in this run.") % {"number": wanted})
     word = word_of(row.kind, row.appid, row.names)
-    spots = maps.spots_of_island(run, pair, row.island)
-    return island_map.one_island(_clusters(pair), word, spots, row.things), row
+    spots = maps.spots_of_island(run, pair, row.island, since)
+    return island_map.one_island(_clusters(pair), word, spots, row.things, _since_word(since)), row
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -111,9 +112,11 @@ def _map(run: Run, pair: Pair, since: Run | None, clusters: tuple[str, str], lan
     """Return the map in the active ``language``. Cached: published runs do not change."""
     islands, rest = maps.islands_of(run, pair)
     spots = maps.spots_of(run, pair, since)
-    return island_map.island_map(
-        clusters, islands, spots, rest, _("run %(number)s") % {"number": since.pk} if since else ""
-    )
+    return island_map.island_map(clusters, islands, spots, rest, _since_word(since))
+
+
+def _since_word(since: Run | None) -> str:
+    return _("run %(number)s") % {"number": since.pk} if since is not None else ""
 
 
 def _clusters(pair: Pair) -> tuple[str, str]:

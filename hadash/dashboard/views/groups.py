@@ -26,6 +26,7 @@ from hadash.dashboard.sorting import Keys, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
+from hadash.presentation.localized import explained
 from hadash.presentation.tables import Column
 
 #: Rows per page of the list, and of the tables of one group.
@@ -112,7 +113,7 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
     try:
         look = look_at(known, name)
     except KafkaError as error:
-        context = {"cluster": known, "name": name, "fault": str(error)}
+        context = {"cluster": known, "name": name, "fault": explained(error)}
         return render(request, "groups/page.html", context, status=503)
     if look is None:
         raise Http404(_("There is no group %(name)s on %(cluster)s.") % {"name": name, "cluster": cluster})

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from hadash.accounts.roles import pairs_where
 from hadash.dashboard.charts import mirror_lag
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.mirror_lag import PartitionLag, points_of, shapes_of
@@ -26,8 +27,10 @@ from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole, step_of
 from hadash.dashboard.mirrors.incidents import KIND_WORDS
 from hadash.dashboard.mirrors.looking import (
+    LIST_WINDOWS,
     Shown,
     TopicLag,
+    lag_of_pairs,
     mirrors_for,
     over_time_of,
     partitions_of,
@@ -61,8 +64,8 @@ POLL_SECONDS = 1.0
 
 @require_GET
 def mirrors(request: HttpRequest) -> HttpResponseBase:
-    """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``. With
-    htmx only the rows.
+    """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``;
+    ``?window=`` of the chart: hour, day or month; ``?csv=`` its table. With htmx only the rows.
     """
     user = user_of(request)
     query, pair, state = (searched(request, name) for name in ("q", "pair", "state"))
@@ -105,8 +108,15 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
         "states": [(state, each.label) for state, each in badges.MIRRORS.items()],
         "any": bool(pairs),
     }
-    template = "mirrors/rows.html" if request.headers.get("HX-Request") else "mirrors/list.html"
-    return render(request, template, context)
+    if request.headers.get("HX-Request"):
+        return render(request, "mirrors/rows.html", context)
+    window = LIST_WINDOWS.get(searched(request, "window"), LIST_WINDOWS["hour"])
+    shown = list(pairs_where(user).filter(name__in=[pair] if pair in pairs else pairs))
+    chart = lag_of_pairs(shown, window, timezone.now()) if shown else None
+    if chart is not None and (asked := asked_csv(request, [chart])) is not None:
+        return asked
+    context |= {"chart": chart, "window": window, "windows": LIST_WINDOWS.values()}
+    return render(request, "mirrors/list.html", context)
 
 
 def _mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
@@ -139,8 +149,9 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     shown = shown_of(found, window, now)
     partitions = partitions_of(found)
     over_time = over_time_of(found, window, now, _topic(request))
-    charts = [shown.chart, mirror_lag.partitions(partitions), over_time]
-    if (asked := asked_csv(request, [chart for chart in charts if chart is not None])) is not None:
+    if (
+        asked := asked_csv(request, [shown.chart, mirror_lag.partitions(partitions), *over_time])
+    ) is not None:
         return asked
     if request.GET.get("csv") == "incidents":
         rows = ((each.kind, each.since, each.until, each.worst) for each in shown.incidents)

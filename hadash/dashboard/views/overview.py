@@ -10,13 +10,14 @@ from django.utils import timezone
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard import tiles
+from hadash.dashboard.context import frame
 from hadash.dashboard.views.common import user_of
-from hadash.governance.selectors import pair_names
 from hadash.inventory import workers
+from hadash.pipeline import schedules
 from hadash.presentation import badges, batches, changes, engines, posture, selectors
+from hadash.presentation.inbox import inbox_of
 from hadash.presentation.pair_verdicts import pair_views
 from hadash.presentation.published_tables import jobs_for
-from hadash.switching import policy
 from hadash.switching.handovers import counting as handovers
 
 #: Most waiting changes of bindings that are shown; the inbox has all of them.
@@ -33,32 +34,40 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     user = user_of(request)
     look = engines.look_at_gateways()
     connected = engines.look_at_connected()
-    names = pair_names(user)
+    visible_pairs = list(pairs_where(user).order_by("name").select_related("first", "second", "default"))
+    names = [pair.name for pair in visible_pairs]
     standing = posture.standing(names)
     now = timezone.now()
     known_workers = workers.known()
     there = [worker for worker in known_workers if workers.is_there(worker, now)]
     switching = sum(workers.SWITCHES in worker.queues for worker in there)
-    visible_pairs = list(pairs_where(user).select_related("first", "second", "default"))
     pairs = pair_views(visible_pairs, look, connected.silent, standing, switching)
     visible = {cluster.name for each in pairs for cluster in each.pair.clusters}
     shown = [who for who in connected.connections if who[2] in visible]
-    running, waiting = _with_state(selectors.running(user)), list(selectors.waiting_for(user))
+    inbox = inbox_of(user)
+    switches = list(
+        selectors.switches(user).filter(pk__in=[*inbox.running_switches, *inbox.waiting_switches])
+    )
+    running = _with_state(each for each in switches if each.pk in inbox.running_switches)
+    waiting = [each for each in switches if each.pk in inbox.waiting_switches]
     gateways = [(gateway, badges.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
     clients = len({(appid, client_id) for appid, client_id, _cluster in shown}) if look.answering else None
     parked = sum(connected.parked[who] for who in shown)
     days = posture.daily(names)
-    jobs = jobs_for(user)
-    rpos = set(policy.rpos(each.pair for each in pairs).values())
+    every_job = schedules.overview()
+    jobs = jobs_for(user, every_job)
     return {
+        **frame(request, inbox, every_job),
         "now": now,
         "nothing_to_see": not may_somewhere(user, VIEW),
         "engines": look,
         "pairs": pairs,
         "tiles": [
-            *tiles.of_posture(standing, names, rpos.pop() if len(rpos) == 1 else None),
-            tiles.of_switches(user, len(running), len(waiting)),
+            *tiles.of_posture(standing),
+            tiles.of_lag(pairs),
+            tiles.of_switches(user, len(running), inbox.waiting),
             tiles.of_pipeline(jobs, sum(job.alarm is not None for job in jobs), days),
+            tiles.of_clusters(pairs, days),
             tiles.of_clients(clients, parked, days),
             tiles.of_gateways(gateways, look.epoch if not look.fault else None, days),
             tiles.of_workers(len(there), len(known_workers), days),
@@ -69,12 +78,13 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "handover_faults": handovers.faults(),
         "handover_days": handovers.SHOWN_DAYS,
         "retirements": [(one, badges.of_row(one)) for one in selectors.retirements(user)],
-        "batches": batches.rows(batches.running(user)),
-        "waiting_batches": batches.rows(batches.waiting_for(user)),
+        "batches": batches.rows(batches.batches(user).filter(pk__in=inbox.running_batches)),
+        "waiting_batches": batches.rows(batches.batches(user).filter(pk__in=inbox.waiting_batches)),
         "running": running,
         "waiting": [(switch, badges.of_waiting(switch)) for switch in waiting],
         "waiting_changes": [
-            (change, badges.of_row(change)) for change in changes.waiting_for(user)[:CHANGES_SHOWN]
+            (change, badges.of_row(change))
+            for change in changes.changes(user).filter(pk__in=inbox.waiting_changes)[:CHANGES_SHOWN]
         ],
         "recent": _with_state(selectors.recent(user)),
     }

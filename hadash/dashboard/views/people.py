@@ -9,12 +9,14 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts import people
 from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, may
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.forms import PersonForm, RoleForm
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, paged, searched, user_of
@@ -30,9 +32,9 @@ def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> Http
 
 
 @require_http_methods(["GET", "POST"])
-def everybody(request: HttpRequest) -> HttpResponse:
-    """List all people; ``?q=`` searches names; ``?sort=``. POST: create a local account, with the fields of
-    :class:`PersonForm`.
+def everybody(request: HttpRequest) -> HttpResponseBase:
+    """List all people; ``?q=`` searches names; ``?sort=``; ``?format=csv``. POST: create a local account, with the
+    fields of :class:`PersonForm`.
     """
     if not may(user_of(request), MANAGE_PEOPLE):
         return _denied(request)
@@ -49,7 +51,7 @@ def everybody(request: HttpRequest) -> HttpResponse:
 
 def _page(
     request: HttpRequest, form: PersonForm, refusals: list[Sentence] | None = None, status: int = 200
-) -> HttpResponse:
+) -> HttpResponseBase:
     query = searched(request, "q")
     found = User.objects.order_by("username").prefetch_related(
         "groups", "pair_roles__group", "pair_roles__pair"
@@ -59,7 +61,10 @@ def _page(
             Q(username__icontains=query) | Q(first_name__icontains=query) | Q(last_name__icontains=query)
         )
     order = order_of(request, FIELDS)
-    page = paged(request, order.query(found, FIELDS, ("username",)))
+    found = order.query(found, FIELDS, ("username",))
+    if request.GET.get("format") == "csv":
+        return csv_response("people", _CSV, map(_csv_row, found.iterator(chunk_size=500)))
+    page = paged(request, found)
     context = {
         "page": page,
         "order": order,
@@ -73,6 +78,14 @@ def _page(
     return render(request, "people/list.html", context, status=status)
 
 
+_CSV = ("username", "first_name", "last_name", "active", "roles")
+
+
+def _csv_row(person: User) -> tuple[Any, ...]:
+    roles = [f"{role} ({pair})" if pair else role for role, pair in _roles(person)]
+    return person.username, person.first_name, person.last_name, person.is_active, roles
+
+
 def _roles(person: User) -> list[tuple[str, str]]:
     """Return a person's roles as (role, pair); the pair is empty for a role on all."""
     everywhere = [(group.name, "") for group in person.groups.all() if group.name in ROLES]
@@ -81,7 +94,7 @@ def _roles(person: User) -> list[tuple[str, str]]:
 
 
 @require_POST
-def change_role(request: HttpRequest, pk: int) -> HttpResponse:
+def change_role(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Give or take a role. Fields ``role``, ``pair`` (empty for all) and ``act``: give or take."""
     change = people.revoke if request.POST.get("act") == "take" else people.grant
     form = RoleForm(request.POST)
@@ -96,7 +109,7 @@ def change_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def let_in(request: HttpRequest, pk: int) -> HttpResponse:
+def let_in(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Let a person in, or keep them out. Field ``active``: 1 lets them in, anything else keeps them out."""
     active = request.POST.get("active") == "1"
     said = (
@@ -112,7 +125,7 @@ def let_in(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def _change(request: HttpRequest, pk: int, carry_out: Any, said: str) -> HttpResponse:
+def _change(request: HttpRequest, pk: int, carry_out: Any, said: str) -> HttpResponseBase:
     if not may(user_of(request), MANAGE_PEOPLE):
         return _denied(request)
     person = User.objects.filter(pk=pk).first()

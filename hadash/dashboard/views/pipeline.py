@@ -8,12 +8,15 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB
+from hadash.dashboard.context import frame
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import comparing, selectors
@@ -31,8 +34,10 @@ FIELDS: Fields = {"number": ("pk",), "job": ("job",), "state": ("state",), "bega
 
 
 @require_GET
-def pipeline(request: HttpRequest) -> HttpResponse:
-    """List all jobs and the last runs; ``?job=`` filters the runs; ``?sort=``. With htmx only the part that changes."""
+def pipeline(request: HttpRequest) -> HttpResponseBase:
+    """List all jobs and the last runs; ``?job=`` filters the runs; ``?sort=``; ``?format=csv``. With htmx only the part
+    that changes.
+    """
     return _page(request)
 
 
@@ -41,20 +46,25 @@ def _page(
     refusals: Sequence[Sentence] = (),
     edited: dict[str, str] | None = None,
     status: int = 200,
-) -> HttpResponse:
+) -> HttpResponseBase:
     """Render the page.
 
     :param edited: the fields of a schedule that was refused.
     """
     user = user_of(request)
-    jobs = jobs_for(user)
+    every_job = schedules.overview()
+    jobs = jobs_for(user, every_job)
     wanted = searched(request, "job")
     found = runs_for(user)
     if wanted in Job.values:
         found = found.filter(job=wanted)
     order = order_of(request, FIELDS)
-    page = paged(request, order.query(found, FIELDS, ("-pk",)))
+    found = order.query(found, FIELDS, ("-pk",))
+    if request.GET.get("format") == "csv":
+        return csv_response("runs", _CSV, map(_csv_row, map(seen_by(user), found.iterator(chunk_size=500))))
+    page = paged(request, found)
     context = {
+        **frame(request, jobs=every_job),
         "order": order,
         "jobs": [(each, badges.of_run(each.under_way) if each.under_way else None) for each in jobs],
         "page": page,
@@ -69,8 +79,25 @@ def _page(
     return render(request, template, context, status=status)
 
 
+_CSV = ("number", "job", "state", "asked_by", "due_at", "began_at", "ended_at", "rows", "fault")
+
+
+def _csv_row(run: Run) -> tuple[Any, ...]:
+    return (
+        run.pk,
+        run.job,
+        run.state,
+        run.asked_by,
+        run.due_at,
+        run.began_at,
+        run.ended_at,
+        sum(run.rows.values()),
+        run.fault,
+    )
+
+
 @require_GET
-def run(request: HttpRequest, pk: int) -> HttpResponse:
+def run(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Render one run, or with htmx only the part that changes."""
     found = the_run(user_of(request), pk)
     others = Run.objects.filter(job=found.job, state=Run.State.PUBLISHED, pk__lt=pk).order_by("-pk")
@@ -90,7 +117,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def compare(request: HttpRequest, pk: int) -> HttpResponse:
+def compare(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Show what has changed since the run ``?with=`` of the same job; without it, redirect to the run's page.
 
     With htmx, render only one ``?table=``: the database compares up to a million rows, and the page is shown meanwhile.
@@ -117,7 +144,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def run_now(request: HttpRequest, job: str) -> HttpResponse:
+def run_now(request: HttpRequest, job: str) -> HttpResponseBase:
     try:
         made = schedules.run_now(user_of(request), _job(job), handing_over.start_run, address_of(request))
     except PermissionDenied as error:
@@ -128,7 +155,7 @@ def run_now(request: HttpRequest, job: str) -> HttpResponse:
 
 
 @require_POST
-def change_schedule(request: HttpRequest, job: str) -> HttpResponse:
+def change_schedule(request: HttpRequest, job: str) -> HttpResponseBase:
     """Change the schedule of a job. Fields ``cron`` and ``enabled``."""
     wanted = _job(job)
     text, enabled = typed(request, "cron"), bool(request.POST.get("enabled"))

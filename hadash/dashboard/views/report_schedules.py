@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,8 +18,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
 from hadash.dashboard import report_badges
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, searched, user_of
+from hadash.dashboard.views.deliveries import CSV, csv_row
 from hadash.inventory.models import AppID, Pair
 from hadash.outbox.models import STATES
 from hadash.outbox.states import State
@@ -197,15 +200,18 @@ def delete_schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def issue(request: HttpRequest, pk: int) -> HttpResponse:
-    """List every mail of one issue; ``?state=`` filters."""
+def issue(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """List every mail of one issue; ``?state=`` filters; ``?format=csv``."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     found = _the_issue(pk)
     every = reading.deliveries_of(found)
     wanted = searched(request, "state")
     chosen = every.filter(state=wanted) if wanted in set(State) else every
-    page = paged(request, chosen.select_related("content", "user"))
+    chosen = chosen.select_related("content", "user")
+    if request.GET.get("format") == "csv":
+        return csv_response(f"issue-{pk}", CSV, map(csv_row, chosen.iterator(chunk_size=500)))
+    page = paged(request, chosen)
     counts = reading.delivery_counts([found]).get(found.pk, Counter())
     context = {
         "issue": found,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from csp.constants import NONE, UNSAFE_INLINE
 from csp.decorators import csp_replace
@@ -22,14 +21,14 @@ from django.views.decorators.http import require_GET, require_http_methods
 from hadash.accounts.roles import MANAGE_REPORTS, may, pairs_where
 from hadash.audit.models import stored
 from hadash.dashboard.report_forms import OwnMailForm
+from hadash.dashboard.report_pdf import download, pdf_response
 from hadash.dashboard.views.common import address_of, user_of
 from hadash.dashboard.views.deliveries import own_unsubscriptions
 from hadash.outbox.rendering import as_in_a_browser
 from hadash.reports import addressing, editions, reading
 from hadash.reports.models import Kind, MailPreference, ReportEdition
-from hadash.reports.pdf import pdf_of
 from hadash.reports.recipients import View
-from hadash.reports.report import Report, report_from_json
+from hadash.reports.report import report_from_json
 from hadash.reports.schedules import newest_ended
 from hadash.switching.models.switches import Switch
 
@@ -112,20 +111,7 @@ def report_file(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 def report_pdf(request: HttpRequest, pk: int) -> HttpResponse:
     found = the_edition(user_of(request), pk)
     made = report_from_json(found.report)
-    with translation.override(found.language), timezone.override(ZoneInfo(found.zone)):
-        data = pdf_of(made, found.language, _printed(), _as_of(made))
-    return download(data, "application/pdf", f"hadash-{made.kind}-{found.pk}.pdf")
-
-
-def _printed() -> str:
-    now = timezone.localtime()
-    return _("hadash, printed at %(at)s") % {"at": f"{now:%Y-%m-%d %H:%M %Z}"}
-
-
-def _as_of(made: Report) -> str:
-    if made.as_of is None:
-        return ""
-    return _("As of %(at)s") % {"at": f"{timezone.localtime(made.as_of):%Y-%m-%d %H:%M %Z}"}
+    return pdf_response(made, found.language, found.zone, f"hadash-{made.kind}-{found.pk}")
 
 
 # A mail has its own styles and pictures. It must run no scripts and open no pages by itself, and only hadash's own
@@ -197,10 +183,3 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 def _last_switch(view: View) -> str:
     return newest_ended(Switch.objects.filter(pair__name__in=view.pairs))
-
-
-def download(data: bytes, media_type: str, name: str) -> HttpResponse:
-    """Return a file as a download."""
-    answer = HttpResponse(data, content_type=media_type)
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -42,6 +43,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching import requests
 from hadash.switching.drafts import services as drafts
 from hadash.switching.handovers import handing_over
+from hadash.switching.machines.switches import KINDS, Kind, KindSpec
 from hadash.switching.models.drafts import RequestDraft
 from hadash.switching.models.switches import Switch
 from hadash.switching.planning import overlaps
@@ -51,6 +53,14 @@ from hadash.switching.planning.risks import stops
 from hadash.switching.previews import Checks, preview_of
 from hadash.switching.refusals import EnginesAway, PlanChanged
 from hadash.switching.retirement import terms
+
+#: The fields that say what moves and where to. (A reason is nobody else's until the switch is requested.)
+CHOICES = (
+    "appid", "pair", "scope", "instance", "topics", "roots", "dimension", "widen", "target", "kind_of_switch",
+    "restores",
+)  # fmt: skip
+#: The longest address that every browser and proxy takes. Of a longer choice only the AppID or pair is in it.
+LONGEST_ADDRESS = 2000
 
 
 def _number(text: str | None) -> int | None:
@@ -241,7 +251,8 @@ def _page(
         "names": _names(form.appid) if form.appid is not None else [],
         "topics": selectors.topics(form.pair, form.appid),
         "refusals": refusals or [],
-        "kind_of_switch": form.the_kind().value,
+        "kind_of_switch": form.the_kind(),
+        "offered": _offered(user_of(request), form.pair, values),
         "term": form.term(),
         "least_term": settings.RETIREMENT_MIN_DAYS,
         "most_term": settings.RETIREMENT_MAX_DAYS,
@@ -250,6 +261,17 @@ def _page(
         **wanted,
     }
     return render(request, "requests/page.html", context, status=status)
+
+
+def _offered(user: User, pair: Pair, values: Any) -> list[tuple[Kind, KindSpec]]:
+    """Return the kinds that the form offers: those that ``user`` may ask for, and a restore only if it is said of
+    which switch.
+    """
+    return [
+        (kind, spec)
+        for kind, spec in KINDS.items()
+        if may(user, f"switching.{spec.permission}", pair) and (not spec.goes_back or values.get("restores"))
+    ]
 
 
 def _names(appid: AppID) -> list[dict[str, Any]]:
@@ -268,7 +290,21 @@ def preview(request: HttpRequest) -> HttpResponseBase:
     form = _form_as_it_stands(request)
     if request.GET.get("csv") == radius_chart.RADIUS:
         return _table_of_radius(request, form)
-    return render(request, "requests/preview.html", proposal(form))
+    answer = render(request, "requests/preview.html", proposal(form))
+    # (A draft has an address of its own, which is nobody else's.)
+    if request.headers.get("HX-Request") and not request.GET.get("draft"):
+        answer.headers["HX-Replace-Url"] = _address_of(request)
+    return answer
+
+
+def _address_of(request: HttpRequest) -> str:
+    """Return the address of the page that shows this choice: it can be kept and sent to others."""
+    chosen = {name: value for name in CHOICES if (value := request.GET.get(name))}
+    address = f"{reverse('request-switch')}?{urlencode(chosen)}"
+    if len(address) <= LONGEST_ADDRESS:
+        return address
+    subject = {name: value for name, value in chosen.items() if name in {"appid", "pair"}}
+    return f"{reverse('request-switch')}?{urlencode(subject)}"
 
 
 @require_GET

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from hadash.accounts.roles import CHANGE_POLICY, may, pairs_where
+from hadash.accounts.roles import CHANGE_POLICY, may, on_pairs
 from hadash.dashboard.forms import BlackoutForm, RulesForm
 from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
 from hadash.governance.findings import RULES
@@ -67,7 +67,7 @@ def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def end_blackout(request: HttpRequest, pk: int) -> HttpResponse:
-    visible = Blackout.objects.filter(pair__in=pairs_where(user_of(request)))
+    visible = Blackout.objects.filter(on_pairs(user_of(request)))
     found = get_object_or_404(visible.select_related("pair"), pk=pk)
     try:
         policy.end_blackout(user_of(request), found, address_of(request))

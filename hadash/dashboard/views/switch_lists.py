@@ -66,12 +66,12 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # The filters by status and name apply to switches only: with one of them, nothing else is listed.
     filtered = bool(status or query)
-    by_hand = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
+    part = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
     context = {
         "page": page,
         "order": order,
-        "changes": [(change, badges.of_row(change)) for change in by_hand.page.object_list],
-        "changes_part": by_hand,
+        "changes": [(change, badges.of_row(change)) for change in part.page.object_list],
+        "changes_part": part,
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,

@@ -16,10 +16,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
-from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
+from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may, may_steer
 from hadash.dashboard import radius_chart
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_switch import pauses_of, stages_of
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.js_messages import script_phrases
 from hadash.dashboard.views.actions import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
@@ -33,8 +34,7 @@ from hadash.switching.execution.usual import usual_seconds
 from hadash.switching.handovers import handing_over
 from hadash.switching.machines.retirements import MOVES, Event
 from hadash.switching.machines.retirements import Status as RetirementStatus
-from hadash.switching.machines.switches import Kind, Stage, Status
-from hadash.switching.machines.tails import TailEvent
+from hadash.switching.machines.switches import Kind, Status
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch
 from hadash.switching.models.tails import Tail
@@ -49,10 +49,13 @@ from hadash.switching.retirement import terms
 STOP_POLLING = 286
 
 
+#: The states of a switch in which its plan can be compared with what would move now: nothing has moved yet.
+STANDING = (Status.AWAITING_APPROVAL, Status.APPROVED, Status.PAUSED)
+
+
 def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     """Return the context for the parts of the page that change with the stages."""
     records = list(switch.stages.all())
-    may_decide = may(user, DECIDE, switch.pair)
     may_request = may(user, REQUEST, switch.pair)
     may_operate = may(user, OPERATE, switch.pair)
     awaiting = switch.current is Status.AWAITING_APPROVAL
@@ -72,40 +75,31 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "members": radius.rows(plan) if awaiting else [],
         "radius_chart": radius_chart.drawn(plan) if awaiting else None,
         "own": own,
-        "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
+        "may_decide": decisions.SWITCHES.may_decide(user, switch, approvals),
         "loss": unreplicated.loss_of(switch),
         "tail": tail,
         "tail_rows": unreplicated.shown(tail) if tail is not None else [],
-        "may_rebuild": tail is not None
-        and Tail.MACHINE.allows(tail.current, TailEvent.REBUILD)
-        and may(user, FORCE, switch.pair),
+        "may_rebuild": unreplicated.may_rebuild(user, tail, switch),
         "approvals": approvals,
-        "approvals_missing": max(switch.approvals_needed - len(approvals), 0),
-        "may_comment": may_request or may_decide,
+        "approvals_missing": four_eyes.missing_of(switch, len(approvals)),
+        "may_comment": may_steer(user, switch.pair),
         "starts_later": switch.start_at is not None and switch.start_at > timezone.now(),
+        "is_standing": switch.current in STANDING,
         "scheduled": switch.current is Status.APPROVED and switch.start_at is not None,
         "blackout": blackout_now(switch.pair) if awaiting or switch.current is Status.APPROVED else None,
-        "may_cancel": may_request
-        and switch.current in (Status.AWAITING_APPROVAL, Status.APPROVED, Status.PAUSED),
+        "may_cancel": decisions.SWITCHES.may_cancel(user, switch),
         "paused": switch.current is Status.PAUSED,
-        "paused_until": switch.paused_at + timedelta(seconds=settings.SWITCH_GO_SECONDS)
+        "paused_until": switch.paused_at + timedelta(seconds=settings.SWITCH_RESUME_SECONDS)
         if switch.paused_at is not None
         else None,
-        "may_resume": (may_request or may_decide) and switch.current is Status.PAUSED,
-        "may_review": may_decide and not own and switch.to_be_reviewed,
-        "may_abort": (may_request or may_decide) and live.abortable(switch),
-        "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
+        "may_resume": operations.may_resume(user, switch),
+        "may_review": decisions.may_review(user, switch),
+        "may_abort": operations.may_abort(user, switch),
+        "past_return": switch.current is Status.RUNNING and not operations.is_abortable(switch),
         "running": switch.current is Status.RUNNING,
-        "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
-        "may_abandon": switch.current is Status.NEEDS_ATTENTION
-        and switch.stage == Stage.REVERSE
-        and may(user, FORCE, switch.pair),
-        "may_switch_back": may_request
-        and (
-            switch.current in restoring.MOVED
-            if switch.the_kind.spec.readers_only
-            else restoring.refusal(switch) is None
-        ),
+        "may_retry": operations.may_retry(user, switch),
+        "may_abandon": lost_target.may_abandon(user, switch),
+        "may_switch_back": may_request and restoring.may_go_back(switch),
         "gone_back": list(switch.restored_by.order_by("pk")),
         "may_request_it": may_request
         and switch.the_kind.spec.changes_nothing
@@ -228,6 +222,9 @@ def switch(request: HttpRequest, key: str) -> HttpResponseBase:
     ``?csv=`` names a chart.
     """
     found = the_switch(user_of(request), key)
+    if request.GET.get("csv") == "traffic":
+        samples = live.traffic_since(found, 0) if found.open else found.traffic
+        return csv_response(f"traffic-{key}", live.TRAFFIC_COLUMNS, live.traffic_rows(samples))
     if "csv" in request.GET:
         charts = [
             stages_of(found, list(found.stages.all())),
@@ -248,11 +245,11 @@ def state_json(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_GET
 def standing(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Render a part of the page of a switch that waits for approval: what has changed since the request, and the
-    blockers now; ``?csv=radius-changes`` returns the changes as a table.
+    """Render a part of the page of a switch that has not begun to move anything: what has changed since the request,
+    and the blockers now; ``?csv=radius-changes`` returns the changes as a table.
     """
     found = the_switch(user_of(request), key)
-    if found.current is not Status.AWAITING_APPROVAL:
+    if found.current not in STANDING:
         return HttpResponse(status=STOP_POLLING)
     try:
         draft = proposal_for(found.pair, found.scope, found.target, found.the_kind)
@@ -264,7 +261,12 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     chart = radius_chart.drawn(draft.plan, address, asked, "csv" in request.GET) if changed else None
     if chart is not None and (csv := asked_csv(request, [chart])) is not None:
         return csv
-    context = {"changed": changed, "blockers": draft.blockers, "radius_chart": chart}
+    context = {
+        "changed": changed,
+        "blockers": draft.blockers,
+        "radius_chart": chart,
+        "awaiting": found.current is Status.AWAITING_APPROVAL,
+    }
     return render(request, "switches/standing.html", context)
 
 

@@ -26,8 +26,9 @@ PAGE_SIZE = 50
 
 @require_GET
 def table(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Render a published table. ``?pair=``, ``?q=`` searches names, ``?sort=column`` or ``-column``, ``?format=csv``;
-    ``?csv=`` names a chart.
+    """Render a published table. ``?pair=``, ``?show=`` filters, ``?island=`` in a table of
+    things, ``?q=`` searches names, ``?sort=column`` or
+    ``-column``, ``?format=csv``; ``?csv=`` names a chart.
     """
     found = TABLES.get(name)
     if found is None:
@@ -35,17 +36,21 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
     pairs = selectors.pair_names(user_of(request))
     pair, query = searched(request, "pair"), searched(request, "q")
     pair = pair if pair in pairs else ""
+    show = found.show(searched(request, "show"))
+    exact = searched(request, found.exact) if found.exact else ""
+    narrowed = found.narrowed(show.name if show else "", exact)
     order = order_of(request, [column.name for column in found.columns])
     run = selectors.published(found.job)
     shown = [pair] if pair else pairs
     charts = charts_of(found.name, run, shown, query)
     if (asked := asked_csv(request, charts)) is not None:
         return asked
-    rows = rows_of(found, shown, query, order.text)
+    rows = rows_of(found, shown, query, order.text, narrowed)
     if request.GET.get("format") == "csv":
         names = [column.name for column in found.columns]
         return csv_response(found.name, names, rows.values_list(*names).iterator(chunk_size=2000))
-    page = paged(request, rows, PAGE_SIZE, None if query else count_of(found.model, run, tuple(shown)))
+    known = None if query else count_of(found.model, run, tuple(shown), narrowed)
+    page = paged(request, rows, PAGE_SIZE, known)
     context = {
         "table": found,
         "charts": charts,
@@ -57,6 +62,8 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
         "pairs": pairs,
         "pair": pair,
         "query": query,
+        "show": show,
+        "exact": exact,
         "run": run,
         "over_time": selectors.coverage_over_time([pair] if pair else pairs)
         if found.name == "coverage"

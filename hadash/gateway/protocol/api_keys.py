@@ -39,12 +39,13 @@ class ApiKey(IntEnum):
 #: broker endpoints, FETCH 11 the broker id of a preferred read replica, 12 the last fetched leader epoch and 13 Topic
 #: ids, METADATA 10 Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9 KIP-848 member epochs,
 #: FIND_COORDINATOR 5, INIT_PRODUCER_ID 5 and the kinds of transactions from 4 on the second transaction protocol.
+#: LIST_OFFSETS 8 asks what is in tiered storage, which each cluster fills by itself.
 #: METADATA stops at 8 because librdkafka trusts the leader epochs of version 9: it sends an epoch of -1 as 0 in its
 #: FETCH, and a leader with a higher epoch refuses that for ever (FENCED_LEADER_EPOCH).
 OFFERED: dict[ApiKey, tuple[int, int]] = {
     ApiKey.PRODUCE: (3, 9),
     ApiKey.FETCH: (4, 10),
-    ApiKey.LIST_OFFSETS: (1, 6),
+    ApiKey.LIST_OFFSETS: (1, 7),
     ApiKey.METADATA: (0, 8),
     ApiKey.OFFSET_COMMIT: (2, 8),
     ApiKey.OFFSET_FETCH: (1, 8),

@@ -18,11 +18,11 @@ from hadash.gateway.reporting.metrics import GatewayCollector
 from hadash.gateway.reporting.traffic import AccessFact, AccessKey
 
 if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
+    from hadash.gateway.context import GatewayContext
     from hadash.gateway.session.client import Client
 
 
-def build_app(gateway: Gateway) -> Starlette:
+def build_app(gateway: GatewayContext) -> Starlette:
     """Return the ASGI application; every answer except ``/metrics`` is JSON."""
 
     started = time.time()
@@ -46,17 +46,17 @@ def build_app(gateway: Gateway) -> Starlette:
         time it was asked; a cluster that was never asked is missing.
         """
         purgatory, traffic = gateway.purgatory, gateway.traffic
-        by_cluster = dict.fromkeys(gateway.clusters, 0)
+        by_cluster = dict.fromkeys(gateway.pair.clusters, 0)
         for client in gateway.clients:
             by_cluster[client.relay.cluster] += 1
         return JSONResponse(
             {
                 "id": gateway.settings.id,
                 "pair": gateway.pair.name,
-                "applied": gateway.applying.applied.value,
+                "applied": gateway.binding_applier.applied.value,
                 "connections": len(gateway.clients),
                 "connections_by_cluster": by_cluster,
-                "reached": gateway.reached,
+                "reached": gateway.health.reached,
                 "parked": purgatory.count,
                 "parked_bytes": purgatory.bytes,
                 "expired": purgatory.expired_total,
@@ -67,7 +67,7 @@ def build_app(gateway: Gateway) -> Starlette:
                     [*key, counter.requests, counter.bytes_in, counter.bytes_out]
                     for key, counter in sorted(traffic.requests.items())
                 ],
-                "zookeeper": bool(gateway.zookeeper_connected),
+                "zookeeper": bool(gateway.health.zookeeper_connected),
                 "cpu_seconds": process.cpu_seconds(),
                 "memory_bytes": process.memory_bytes(),
                 "started": started,
@@ -181,7 +181,7 @@ def build_app(gateway: Gateway) -> Starlette:
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         connected: dict[tuple[str, str], set[str]] = {}
         for each in connections(request):
-            if each.governing.belongs_here:
+            if each.resolver.belongs_here:
                 connected.setdefault((each.signed.appid, each.signed.client_id), set()).add(
                     each.signed.upstream.cluster
                 )
@@ -197,10 +197,10 @@ def build_app(gateway: Gateway) -> Starlette:
     async def readyz(request: Request) -> Response:
         """Whether clients may be sent here: not once it hangs up. Through other faults it keeps serving."""
         wrong = faults(gateway)
-        status = "not ready" if gateway.stopping else "degraded" if wrong else "ok"
+        status = "not ready" if gateway.health.stopping else "degraded" if wrong else "ok"
         told = {"status": status, "process": "gateway", "version": VERSION, "id": gateway.settings.id}
-        found = {**told, "applied": gateway.applying.applied.value, "faults": wrong}
-        return JSONResponse(found, status_code=503 if gateway.stopping else 200)
+        found = {**told, "applied": gateway.binding_applier.applied.value, "faults": wrong}
+        return JSONResponse(found, status_code=503 if gateway.health.stopping else 200)
 
     async def metrics(request: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
@@ -223,21 +223,21 @@ def build_app(gateway: Gateway) -> Starlette:
     )
 
 
-def faults(gateway: Gateway) -> list[str]:
+def faults(gateway: GatewayContext) -> list[str]:
     """Return the Gateway's current faults, as sentences; it serves clients nevertheless."""
     found = []
-    if not gateway.zookeeper_connected:
+    if not gateway.health.zookeeper_connected:
         found.append("ZooKeeper does not answer: traffic goes on, and bindings stay as they are.")
-    if gateway.forgotten is not None:
+    if (last := gateway.binding_applier.zookeeper_lost_after) is not None:
         found.append(
-            f"ZooKeeper has forgotten changes of bindings: its last epoch is {gateway.forgotten}, and "
-            f"{gateway.applying.applied.latest} is "
-            "in effect here. Restore its newest backup with hadash-manage restore_zookeeper."
+            f"ZooKeeper has forgotten changes of bindings: its last epoch is {last}, and "
+            f"{gateway.binding_applier.applied.latest} is in effect here. Restore its newest backup with "
+            "hadash-manage restore_zookeeper."
         )
     found += [
         f"Cluster {name} did not answer when it was asked last."
-        for name in gateway.clusters
-        if not gateway.reached.get(name, False)
+        for name in gateway.pair.clusters
+        if not gateway.health.reached.get(name, False)
     ]
     unusable = gateway.certificates.unusable()
     found += [
@@ -317,6 +317,6 @@ def _client(connection: Client) -> dict[str, Any]:
         "slow": connection.connection.slow,
         "gone": connection.connection.gone,
         "held_up_by": connection.held_up_by,
-        "state": connection.governing.binding.state.value,
-        "away": not connection.governing.belongs_here,
+        "state": connection.resolver.binding.state.value,
+        "away": not connection.resolver.belongs_here,
     }

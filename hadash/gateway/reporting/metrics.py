@@ -11,13 +11,13 @@ from prometheus_client.registry import Collector
 from hadash import VERSION
 
 if TYPE_CHECKING:
-    from hadash.gateway.server import Gateway
+    from hadash.gateway.context import GatewayContext
 
 
 class GatewayCollector(Collector):
     """The metrics that ``/metrics`` returns."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: GatewayContext) -> None:
         self._gateway = gateway
 
     def collect(self) -> Iterable[Metric]:
@@ -25,17 +25,17 @@ class GatewayCollector(Collector):
         yield GaugeMetricFamily(
             "hadash_gateway_applied_epoch",
             "The binding epoch up to which every change is in effect here.",
-            gateway.applying.applied.value,
+            gateway.binding_applier.applied.value,
         )
         yield GaugeMetricFamily(
             "hadash_gateway_zookeeper_connected",
             "1 while the session with ZooKeeper stands. Traffic goes on without it; bindings do not change.",
-            int(gateway.zookeeper_connected),
+            int(gateway.health.zookeeper_connected),
         )
         yield GaugeMetricFamily(
             "hadash_gateway_zookeeper_forgotten",
             "1 while ZooKeeper knows fewer changes of bindings than the Gateway has seen.",
-            int(gateway.forgotten is not None),
+            int(gateway.binding_applier.zookeeper_lost_after is not None),
         )
         build = GaugeMetricFamily(
             "hadash_gateway_build_info", "1; the version of the Gateway as a label.", labels=["version"]
@@ -47,7 +47,7 @@ class GatewayCollector(Collector):
             "1 if the cluster answered when the Gateway asked for its API versions.",
             labels=["cluster"],
         )
-        for cluster, answered in gateway.reached.items():
+        for cluster, answered in gateway.health.reached.items():
             reached.add_metric([cluster], int(answered))
         yield reached
         yield self._connections()
@@ -67,7 +67,7 @@ class GatewayCollector(Collector):
             ("overflowed", "Requests for which there was no room to wait.", purgatory.overflowed_total),
         ):
             yield CounterMetricFamily(f"hadash_gateway_requests_{name}", what, value)
-        reports = gateway.reports
+        reports = gateway.access_reports
         yield CounterMetricFamily(
             "hadash_gateway_access_reports", "Rows written to the lake.", reports.rows_written
         )
@@ -93,7 +93,7 @@ class GatewayCollector(Collector):
 
     def _connections(self) -> Metric:
         found = GaugeMetricFamily("hadash_gateway_connections", "Open connections.", labels=["cluster"])
-        by_cluster: dict[str, int] = dict.fromkeys(self._gateway.clusters, 0)
+        by_cluster: dict[str, int] = dict.fromkeys(self._gateway.pair.clusters, 0)
         for client in self._gateway.clients:
             by_cluster[client.relay.cluster] += 1
         for cluster, count in by_cluster.items():

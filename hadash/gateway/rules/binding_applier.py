@@ -16,7 +16,7 @@ from hadash.bindings.returning import Departure
 from hadash.bindings.watch import Update
 from hadash.gateway import remembered
 from hadash.gateway.reporting.traffic import Traffic
-from hadash.gateway.rules.pending_retries import Returning
+from hadash.gateway.rules.pending_retries import PendingRetries
 from hadash.gateway.rules.table import AppliedEpoch, BindingTable
 from hadash.gateway.session.clients import Clients
 from hadash.gateway.session.members import Guarding
@@ -56,7 +56,7 @@ class Affected(Protocol):
     def connection(self) -> Guarding: ...
 
     @property
-    def governing(self) -> HasGoverning: ...
+    def resolver(self) -> HasGoverning: ...
 
     @property
     def relay(self) -> HasWrites: ...
@@ -66,7 +66,7 @@ class Affected(Protocol):
     def describe(self) -> str: ...
 
 
-class Applying:
+class BindingApplier:
     """Puts changes of bindings into effect. All methods run in the Gateway's loop.
 
     :param member: ``None`` only where no switch waits for an applied epoch (tests).
@@ -100,7 +100,7 @@ class Applying:
         self.zookeeper_lost_after: int | None = None
         self.applied = AppliedEpoch()
         #: The clients that may send again what a cluster may already have.
-        self.returning = Returning()
+        self.pending_retries = PendingRetries()
         self._reported = asyncio.Event()
 
     def update(self, update: Update) -> None:
@@ -124,7 +124,7 @@ class Applying:
             for client in affected:
                 client.connection.guard(client.binding_changed)
                 # Also when the call above failed: requests in flight are in flight anyway.
-                if client.governing.blocked and not client.relay.is_quiet:
+                if client.resolver.blocked and not client.relay.is_quiet:
                     waits.append(client.relay.quiet())
         # In slices: the change is also in effect for requests whose turn has not come, and other clients are served
         # meanwhile.
@@ -167,12 +167,12 @@ class Applying:
         """
         if report is not None:
             self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
-            self.returning.expect_everybody(self._loop.time() + self._settings.return_seconds)
+            self.pending_retries.expect_everybody(self._loop.time() + self._settings.return_seconds)
 
     def departure(self) -> Departure | None:
         """Return the clients that may still come back if this process ends now; ``None`` when there are none."""
         now = self._loop.time()
-        expected, everybody = self.returning.all(now), self.returning.everybody(now)
+        expected, everybody = self.pending_retries.all(now), self.pending_retries.everybody(now)
         until = max([everybody, *(time for clients in expected.values() for time in clients.values())])
         if until <= now:
             return None
@@ -194,11 +194,11 @@ class Applying:
         appid, client_id = client.signed.appid, client.signed.client_id
         now = self._loop.time()
         until = now + (self._settings.return_seconds if seconds is None else seconds)
-        self.returning.expect(appid, client_id, client.relay.cluster, now, until)
+        self.pending_retries.expect(appid, client_id, client.relay.cluster, now, until)
         log.info("%s may send again what %s has already: %s", client.describe(), client.relay.cluster, why)
         caught = {
             binding.epoch
-            for binding in self._table.governing(appid, client_id)
+            for binding in self._table.resolver(appid, client_id)
             if binding.cluster == client.relay.cluster
             and binding.state is BindingState.BLOCK
             and self.applied.is_pending(binding.epoch)
@@ -216,13 +216,13 @@ class Applying:
         :param before: the last epoch that was known before this change.
         """
         now = self._loop.time()
-        everybody = self.returning.everybody(now)
+        everybody = self.pending_retries.everybody(now)
         held: dict[int, float] = {}
         for appid in appids:
             awaited = [(binding, everybody) for binding in self._table.bindings_of(appid) if everybody]
-            for (client_id, cluster), until in self.returning.of(appid, now).items():
-                governing = self._table.governing(appid, client_id)
-                awaited += [(binding, until) for binding in governing if binding.cluster == cluster]
+            for (client_id, cluster), until in self.pending_retries.of(appid, now).items():
+                resolver = self._table.resolver(appid, client_id)
+                awaited += [(binding, until) for binding in resolver if binding.cluster == cluster]
             for binding, until in awaited:
                 if binding.epoch > before and binding.state is not BindingState.FORWARD:
                     over = math.inf if binding.state is BindingState.BLOCK else until

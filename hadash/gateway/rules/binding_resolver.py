@@ -17,7 +17,7 @@ from hadash.gateway.rules.table import BindingTable
 _STRICTNESS = {state: rank for rank, state in enumerate(BindingState)}
 
 
-class Governing:
+class BindingResolver:
     """The bindings of a client that is signed in to ``cluster``. What does not depend on a request is looked up once
     per change."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 FORGET_ABOVE = 1000
 
 
-class Returning:
+class PendingRetries:
     """Until when clients are expected back, in seconds by the caller's clock."""
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class Returning:
     def everybody(self, now: float) -> float:
         """Return until when any client may come back; 0 when that is over.
 
-        >>> returning = Returning(); returning.expect_everybody(30.0)
-        >>> returning.everybody(29.0), returning.everybody(30.0)
+        >>> retries = PendingRetries(); retries.expect_everybody(30.0)
+        >>> retries.everybody(29.0), retries.everybody(30.0)
         (30.0, 0.0)
         """
         return self._everybody if self._everybody > now else 0.0
@@ -46,8 +46,8 @@ class Returning:
         """Return the clients of an AppID that are expected back (client.id, and the cluster that may have their
         writes), and until when.
 
-        >>> returning = Returning(); returning.expect("shop", "web-1", "east", 0.0, 30.0)
-        >>> returning.of("shop", 29.0), returning.of("shop", 30.0), returning.of("billing", 0.0)
+        >>> retries = PendingRetries(); retries.expect("shop", "web-1", "east", 0.0, 30.0)
+        >>> retries.of("shop", 29.0), retries.of("shop", 30.0), retries.of("billing", 0.0)
         ({('web-1', 'east'): 30.0}, {}, {})
         """
         return {key: until for key, until in self._clients.get(appid, {}).items() if until > now}
@@ -55,8 +55,8 @@ class Returning:
     def all(self, now: float) -> dict[str, dict[tuple[str, str], float]]:
         """Return :meth:`of` for each AppID that has clients expected back.
 
-        >>> returning = Returning(); returning.expect("shop", "web-1", "east", 0.0, 30.0)
-        >>> returning.all(29.0), returning.all(30.0)
+        >>> retries = PendingRetries(); retries.expect("shop", "web-1", "east", 0.0, 30.0)
+        >>> retries.all(29.0), retries.all(30.0)
         ({'shop': {('web-1', 'east'): 30.0}}, {})
         """
         return {appid: here for appid in self._clients if (here := self.of(appid, now))}

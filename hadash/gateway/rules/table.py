@@ -51,17 +51,17 @@ class BindingTable:
             return (lambda topic: epoch) if epoch else None
         return lambda topic: max(self.binding(appid, client_id, topic=topic).since, document.unbound)
 
-    def governing(self, appid: str, client_id: str) -> frozenset[Binding]:
+    def resolver(self, appid: str, client_id: str) -> frozenset[Binding]:
         """Return the bindings that can govern a request of a client."""
         return frozenset(reachable(self._documents.get(appid), client_id, self._default))
 
     def reachable(self, appid: str, client_id: str) -> frozenset[str]:
         """Return the clusters that serve any request of a client."""
-        return frozenset(binding.cluster for binding in self.governing(appid, client_id))
+        return frozenset(binding.cluster for binding in self.resolver(appid, client_id))
 
     def any_blocked(self, appid: str, client_id: str) -> bool:
         """Whether any binding that can govern a client's request is blocked."""
-        return any(binding.state is BindingState.BLOCK for binding in self.governing(appid, client_id))
+        return any(binding.state is BindingState.BLOCK for binding in self.resolver(appid, client_id))
 
     def bindings_of(self, appid: str) -> tuple[Binding, ...]:
         """Return all bindings of an AppID's document."""

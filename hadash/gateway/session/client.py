@@ -13,7 +13,7 @@ from hadash.gateway.protocol.api_keys import DATA, GROUP, SIGN_IN, TRANSACTIONS,
 from hadash.gateway.protocol.codec import ErrorCode, decode_request
 from hadash.gateway.protocol.records import Produced, read_produce
 from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, parse_request
-from hadash.gateway.rules.binding_resolver import Governing
+from hadash.gateway.rules.binding_resolver import BindingResolver
 from hadash.gateway.rules.refusals import is_incremental, refuse
 from hadash.gateway.rules.verdicts import Verdict, judge
 from hadash.gateway.session.client_auth import SignInAgain, software_of
@@ -101,7 +101,7 @@ class Client:
         #: Set when the client has hung up while requests wait here.
         self._leaves_by: Entry | None = None
         self._again = SignInAgain(signed, context.listener, context.settings)
-        self.governing = Governing(
+        self.resolver = BindingResolver(
             context.table, signed.appid, signed.client_id, self.relay.cluster, context.resolve_times
         )
 
@@ -131,7 +131,7 @@ class Client:
         self.context.clients.signed_in(self)
         if self.relay.upstream.transport.is_closing():
             self.upstream_lost("")  # the transport will not report it any more
-        elif not self.governing.belongs_here:
+        elif not self.resolver.belongs_here:
             self.binding_changed()  # the client has moved during its sign-in
 
     def _say_library(self) -> None:
@@ -162,7 +162,7 @@ class Client:
     @property
     def blocked(self) -> bool:
         """Whether a block waits for the client's writes."""
-        return self.governing.blocked
+        return self.resolver.blocked
 
     def _owes_too_many_answers(self) -> bool:
         """Whether earlier requests must be answered first: each holds memory until then, and so do the answers that
@@ -184,7 +184,7 @@ class Client:
         """Called when the client has hung up. Waiting requests are dropped, except those it will not send again."""
         self._gone_since = self.context.loop.time()
         if self.relay.owes_answers:
-            self.context.applying.cut_off(self, "it hung up")
+            self.context.binding_applier.cut_off(self, "it hung up")
         if self._parked is not None and not is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
         elif self.waits:
@@ -218,7 +218,7 @@ class Client:
         if why:
             self.connection.turned_away("protocol", why)
         if not self.relay.is_quiet:
-            self.context.applying.cut_off(self, why or self.relay.upstream.ended_by)
+            self.context.binding_applier.cut_off(self, why or self.relay.upstream.ended_by)
         self.relay.mutations.abandon()
         self._drop()
         self.connection.leave()
@@ -228,7 +228,7 @@ class Client:
         settings = self.context.settings
         # A broker that no longer leads a partition says so for every write; the client is back in a moment.
         soon = error == ErrorCode.not_leader_or_follower
-        self.context.applying.cut_off(
+        self.context.binding_applier.cut_off(
             self,
             f"its broker answered with error {error}",
             settings.retry_seconds if soon else settings.return_seconds,
@@ -293,7 +293,7 @@ class Client:
         return max(0.0, self._gone_since + seconds - self.context.loop.time())
 
     async def _linger(self) -> None:
-        cut_off = partial(self.context.applying.cut_off, self, "its broker did not answer in time")
+        cut_off = partial(self.context.binding_applier.cut_off, self, "its broker did not answer in time")
         await writes_answered(self, self._linger_seconds, self.context.settings.linger_seconds, cut_off)
         self._end()
 
@@ -356,7 +356,7 @@ class Client:
             self._refuse_transaction(message)
             if self._must_wait_for_room() or self._must_wait_to_open(message):
                 return False
-        elif request.kind is ApiKey.FETCH and not (self.governing.by_request or self.context.redirects):
+        elif request.kind is ApiKey.FETCH and not (self.resolver.by_request or self.context.redirects):
             message = None
         else:
             message = decode_request(request)
@@ -372,13 +372,13 @@ class Client:
         if self.context.redirects and request.kind in DATA | GROUP:
             self._refuse(request, message)  # it has to connect to the brokers
             return True
-        if request.kind is ApiKey.FETCH and self.governing.by_request:
+        if request.kind is ApiKey.FETCH and self.resolver.by_request:
             if is_incremental(request.version, message):
                 # It names only what has changed. When it is told that its session is gone, the client names everything.
                 self.relay.answer(request, refuse(request, None, message))
                 return True
             request = without_session(request)
-        binding = self.governing.of(request, message)
+        binding = self.resolver.of(request, message)
         verdict = self.judge(request.kind, binding)
         if verdict is Verdict.PARK:
             self._park(request, message, arrived)
@@ -393,7 +393,7 @@ class Client:
     def _must_wait_for_room(self) -> bool:
         """Whether earlier writes must be answered first. A block waits for all writes, so few are allowed before it."""
         settings = self.context.settings
-        quiescing = self.governing.binding.state in (BindingState.HOLD_HEARTBEATS, BindingState.QUIESCE)
+        quiescing = self.resolver.binding.state in (BindingState.HOLD_HEARTBEATS, BindingState.QUIESCE)
         limit = settings.quiescing_in_flight if quiescing else settings.max_in_flight
         mutations = self.relay.mutations
         if mutations.fewer_than(limit):
@@ -461,7 +461,7 @@ class Client:
         if not (self.connection.still_there() or is_unacknowledged(request, message)):
             self.connection.leave()  # the client has already sent it again elsewhere
         elif in_time:
-            binding = self.governing.of(request, message)
+            binding = self.resolver.of(request, message)
             self._act(request, message, binding, self.judge(request.kind, binding))
         else:
             self._refuse(request, message)
@@ -490,17 +490,17 @@ class Client:
 
     def binding_changed(self) -> None:
         """Called after the table has changed. The purgatory checks what is parked or held."""
-        self.governing.refresh()
+        self.resolver.refresh()
         if self.connection.slow and self.blocked and not self.relay.is_quiet:
             self.relay.upstream.transport.resume_reading()
-        if self.governing.belongs_here:
+        if self.resolver.belongs_here:
             self.relay.away_since = None
-            if self.governing.by_request:
-                self.relay.leave_groups(self.governing.is_away)
+            if self.resolver.by_request:
+                self.relay.leave_groups(self.resolver.is_away)
         elif self.relay.away_since is None:
             self.relay.away_since = self.context.loop.time()
             self.relay.leave_cluster()
-            if self.node is not None and self.node.cluster == self.governing.binding.cluster:
+            if self.node is not None and self.node.cluster == self.resolver.binding.cluster:
                 # The client believes that it is on the new cluster already. No answer could make it leave.
                 self.connection.close_when_answered()
 
@@ -517,7 +517,7 @@ class Client:
             self.relay.send(request, reply=held.reply)
 
     def judge_held(self, held: HeldHeartbeat) -> Verdict:
-        return self.judge(ApiKey.HEARTBEAT, self.governing.of(held.request, held.message))
+        return self.judge(ApiKey.HEARTBEAT, self.resolver.of(held.request, held.message))
 
     def released(self, held: HeldHeartbeat, *, overdue: bool) -> None:
         """Release a held heartbeat: to the cluster when the hold was never ended, else as it is judged now."""

@@ -27,7 +27,7 @@ _WORD = struct.Struct("<Q")
 _SIZE = SLOTS * _WORD.size
 
 
-class Origins:
+class MemberIds:
     """A bounded map from a key to the cluster that knows it.
 
     :param numbers: the pair's clusters with their numbers, 1 to 255.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from hadash.bindings.model import Binding
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.wire import Request
-from hadash.gateway.rules.binding_resolver import Governing
+from hadash.gateway.rules.binding_resolver import BindingResolver
 from hadash.gateway.rules.verdicts import Verdict
 from hadash.gateway.session.members import Waits
 from hadash.gateway.session.signed_in import SignedIn
@@ -21,7 +21,7 @@ class Parking(Protocol):
     def signed(self) -> SignedIn: ...
 
     @property
-    def governing(self) -> Governing: ...
+    def resolver(self) -> BindingResolver: ...
 
     def judge(self, kind: ApiKey, binding: Binding | None) -> Verdict: ...
 
@@ -42,7 +42,7 @@ class Parked(DelayedOperation):
         self.waits = Waits()
 
     def can_complete(self) -> bool:
-        binding = self.client.governing.of(self.request, self.message)
+        binding = self.client.resolver.of(self.request, self.message)
         return self.client.judge(self.request.kind, binding) is not Verdict.PARK
 
     def complete(self) -> None:

@@ -28,7 +28,7 @@ from hadash.gateway.session.acks0 import Acks0
 from hadash.gateway.session.libraries import JOINS_AT_ONCE_WITHOUT_ID
 from hadash.gateway.session.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
 from hadash.gateway.session.replies import Reply, ReplyQueue
-from hadash.gateway.session.sequence_guard import Opening, Openings
+from hadash.gateway.session.sequence_guard import FirstBatch, SequenceGuard
 from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.session.upstream import Streamed
 from hadash.gateway.virtual import rewrite
@@ -87,7 +87,7 @@ class Relay:
         self.members = members
         self._maybe_written = maybe_written
         self.mutations = InFlight()
-        self.openings = Openings(context.settings.retry_seconds)
+        self.openings = SequenceGuard(context.settings.retry_seconds)
         self.unanswered: list[Unanswered] = []
         self._acks0 = Acks0()
         self.upstream = signed.upstream
@@ -226,7 +226,7 @@ class Relay:
 
     def _produce(self, request: Request, produced: Produced, binding: Binding) -> None:
         since = self.context.table.since(self.signed.appid, self.signed.client_id, binding)
-        opens: list[tuple[Opening, int]] = []
+        opens: list[tuple[FirstBatch, int]] = []
         if since is not None and not produced.transactional_id:
             # (A transaction's coordinator knows its producer by the id that it issued.)
             opens = self._opens(produced, since)
@@ -258,13 +258,13 @@ class Relay:
 
         self.send(request, transform=answered)
 
-    def _opens(self, produced: Produced, since: Callable[[str], int]) -> list[tuple[Opening, int]]:
+    def _opens(self, produced: Produced, since: Callable[[str], int]) -> list[tuple[FirstBatch, int]]:
         """Return the partitions whose sequence the cluster does not know yet, with the sequence numbers sent there."""
         found = []
         for p in produced.partitions:
             epoch = since(p.topic) if p.producer_id >= 0 else 0
             if epoch:
-                opening = Opening(p.topic, p.partition, p.producer_id, p.producer_epoch, epoch)
+                opening = FirstBatch(p.topic, p.partition, p.producer_id, p.producer_epoch, epoch)
                 if not self.openings.is_open(opening):
                     found.append((opening, p.sequence))
         return found

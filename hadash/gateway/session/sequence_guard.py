@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Opening(NamedTuple):
+class FirstBatch(NamedTuple):
     """A partition that a producer id writes to; ``since`` is the binding epoch since which it does so here."""
 
     topic: str
@@ -23,10 +23,10 @@ class Opening(NamedTuple):
     since: int
 
 
-class Openings:
+class SequenceGuard:
     """The openings of one connection. ``now`` is in seconds of any clock.
 
-    >>> openings, orders = Openings(patience=5.0), Opening("orders", 0, 7, 0, 12)
+    >>> openings, orders = SequenceGuard(patience=5.0), FirstBatch("orders", 0, 7, 0, 12)
     >>> openings.sent([(orders, 30)]); openings.is_opening("orders", 0)
     True
     >>> openings.answered([(orders, 30)], refused={("orders", 0)}, now=1.0)
@@ -39,17 +39,17 @@ class Openings:
     def __init__(self, patience: float) -> None:
         """:param patience: seconds for which the first batch is expected again; its producer may have dropped it."""
         self._patience = patience
-        self._opened: set[Opening] = set()
+        self._opened: set[FirstBatch] = set()
         #: Topic and partition of first batches that are not answered yet.
         self._under_way: set[tuple[str, int]] = set()
         #: The sequence number of the first batch that was refused, and until when it is expected again.
-        self._refused: dict[Opening, tuple[int, float]] = {}
+        self._refused: dict[FirstBatch, tuple[int, float]] = {}
 
     @property
     def any_under_way(self) -> bool:
         return bool(self._under_way)
 
-    def is_open(self, opening: Opening) -> bool:
+    def is_open(self, opening: FirstBatch) -> bool:
         """Whether the cluster already knows the sequence."""
         return opening in self._opened
 
@@ -57,17 +57,17 @@ class Openings:
         """Whether a first batch is under way; the next one waits for its answer."""
         return (topic, partition) in self._under_way
 
-    def comes_too_early(self, opening: Opening, sequence: int, now: float) -> bool:
+    def comes_too_early(self, opening: FirstBatch, sequence: int, now: float) -> bool:
         """Whether the cluster would accept a batch before one that it has refused."""
         first, until = self._refused.get(opening, (sequence, now))
         return sequence > first and now < until
 
-    def sent(self, batches: Iterable[tuple[Opening, int]]) -> None:
+    def sent(self, batches: Iterable[tuple[FirstBatch, int]]) -> None:
         """Note that first batches, with their sequence numbers, are under way."""
         self._under_way.update((opening.topic, opening.partition) for opening, _ in batches)
 
     def answered(
-        self, batches: Iterable[tuple[Opening, int]], refused: set[tuple[str, int]], now: float
+        self, batches: Iterable[tuple[FirstBatch, int]], refused: set[tuple[str, int]], now: float
     ) -> None:
         """Note that first batches were answered.
 

@@ -41,6 +41,7 @@ LINE = Machine[Line, Heard](
         Line.HALF_CLOSED: {Heard.LOST: Line.LOST},
         Line.LOST: {},
     },
+    {Line.HANDSHAKE},
 )
 
 #: The states in which the client has hung up.
@@ -99,6 +100,7 @@ SERVICE = Machine[Service, Act](
         Service.HUNG_UP: {Act.CUT: Service.CUT},
         Service.CUT: {},
     },
+    {Service.WAITING},
 )
 
 #: The states in which nothing more is handled.
@@ -145,6 +147,7 @@ CLIENT = Machine[ClientState, Step](
         ClientState.LEAVING: {Step.END: ClientState.ENDED},
         ClientState.ENDED: {},
     },
+    {ClientState.NEW},
 )
 
 

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-weight', 'pair', 'code', 'appid', 'name'),
-                'indexes': [models.Index(fields=['pair', 'state', '-weight'], include=('id', 'code', 'appid'), name='finding_counted'), models.Index(fields=['state', '-weight', 'pair', 'code', 'appid', 'name'], name='finding_in_order'), models.Index(fields=['pair', 'appid'], name='governance__pair_838a90_idx')],
+                'indexes': [models.Index(fields=['pair', 'state', '-weight'], include=('id', 'code', 'appid'), name='finding_counted'), models.Index(fields=['state', '-weight', 'pair', 'code', 'appid', 'name'], include=('id',), name='finding_in_order'), models.Index(fields=['pair', 'appid'], name='governance__pair_838a90_idx')],
                 'constraints': [models.UniqueConstraint(fields=('pair', 'code', 'appid', 'name'), name='finding_once')],
             },
         ),
@@ -161,7 +161,7 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='governance.run')),
             ],
             options={
-                'indexes': [models.Index(fields=['run', 'pair', 'mirror'], name='governance__run_id_015479_idx')],
+                'indexes': [models.Index(fields=['run', 'pair', 'mirror'], name='governance__run_id_015479_idx'), models.Index(fields=['run', 'pair', '-date', 'mirror'], name='lagday_in_order')],
             },
         ),
         migrations.CreateModel(
@@ -304,6 +304,23 @@ class Migration(migrations.Migration):
             ],
             options={
                 'indexes': [models.Index(fields=['run', 'pair', 'appid'], name='governance__run_id_82ddf5_idx'), models.Index(fields=['run', '-clients', 'pair', 'appid'], name='sharing_by_clients'), models.Index(fields=['run', '-radius', '-clients', 'pair', 'appid'], name='sharing_by_radius')],
+            },
+        ),
+        migrations.CreateModel(
+            name='SharedBy',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('pair', models.CharField(max_length=40)),
+                ('appid', models.CharField(blank=True, max_length=200)),
+                ('application', models.CharField(blank=True, max_length=200)),
+                ('clients', models.BigIntegerField()),
+                ('hosts', models.BigIntegerField()),
+                ('client_ids', models.JSONField(default=list)),
+                ('host_names', models.JSONField(default=list)),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='governance.run')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['run', 'pair', 'appid'], name='governance__run_id_f310fd_idx')],
             },
         ),
     ]

@@ -25,9 +25,10 @@ class Migration(migrations.Migration):
                 ('fault', models.TextField(blank=True)),
                 ('lag_records', models.BigIntegerField(null=True)),
                 ('lag_seconds', models.FloatField(null=True)),
+                ('partition_seconds', models.JSONField(default=dict)),
                 ('looked_at', models.DateTimeField(null=True)),
-                ('sighted', models.JSONField(default=list)),
-                ('sighted_at', models.DateTimeField(null=True)),
+                ('known_ends', models.JSONField(default=list)),
+                ('known_ends_at', models.DateTimeField(null=True)),
                 ('rebuilding', models.BooleanField(default=False)),
                 ('topic_settings', models.JSONField(default=dict)),
                 ('drift', models.JSONField(default=dict)),
@@ -55,7 +56,20 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='Anchor',
+            name='PairLag',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField()),
+                ('seconds', models.FloatField(null=True)),
+                ('unknown', models.PositiveIntegerField()),
+                ('pair', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lags', to='inventory.pair')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['pair', 'at'], name='mirroring_p_pair_id_43b95a_idx')],
+            },
+        ),
+        migrations.CreateModel(
+            name='MirrorOffsetSync',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('topic', models.CharField(max_length=255)),
@@ -64,7 +78,7 @@ class Migration(migrations.Migration):
                 ('target_offset', models.BigIntegerField()),
                 ('source_repeated', models.PositiveBigIntegerField(default=0)),
                 ('target_repeated', models.PositiveBigIntegerField(default=0)),
-                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='anchors', to='mirroring.mirror')),
+                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='syncs', to='mirroring.mirror')),
             ],
         ),
         migrations.CreateModel(
@@ -103,8 +117,8 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['mirror', 'at'], name='mirroring_l_mirror__da8b4e_idx'),
         ),
         migrations.AddConstraint(
-            model_name='anchor',
-            constraint=models.UniqueConstraint(fields=('mirror', 'topic', 'partition'), name='anchor_once_a_partition'),
+            model_name='mirroroffsetsync',
+            constraint=models.UniqueConstraint(fields=('mirror', 'topic', 'partition'), name='offset_sync_once_a_partition'),
         ),
         migrations.AddConstraint(
             model_name='writedenial',

@@ -25,8 +25,8 @@ from hadash.switching.execution.pauses import Pause, kept_pauses
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import StageRecord, Switch
 
-#: Rows of the proof, pauses and lines of the log in the mail, at most; its page has all.
-PROOF_SHOWN, PAUSES_SHOWN, LOG_SHOWN = 12, 10, 12
+#: Rows of the proof and pauses in the mail, at most; its page has all.
+PROOF_SHOWN, PAUSES_SHOWN = 12, 10
 
 _TONES = {Status.SUCCEEDED: Tone.FINE, Status.ROLLED_BACK: Tone.NOTICE}
 _RESULTS = {

@@ -11,8 +11,9 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
-from hadash.accounts.roles import DECIDE, REQUEST, may
-from hadash.audit.models import record, stored
+from hadash.accounts.roles import may_steer
+from hadash.audit import reasons
+from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.four_eyes import used_by_another
@@ -21,9 +22,6 @@ from hadash.switching.machines.switches import FIRST, Event, Status
 from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.refusals import PlanChanged
-
-#: The most characters in a comment: a page.
-MAX_COMMENT = 2000
 
 
 class SwitchWorkflow(WindowedWorkflow[Switch]):
@@ -67,8 +65,8 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
         transaction.on_commit(lambda: start(held))
 
     def drop_paused(self) -> int:
-        """Expire the paused switches that got no go in time, and return how many. Nothing was changed for them."""
-        before = timezone.now() - timedelta(seconds=settings.SWITCH_GO_SECONDS)
+        """Expire the paused switches that nobody resumed in time, and return how many. Nothing was changed for them."""
+        before = timezone.now() - timedelta(seconds=settings.SWITCH_RESUME_SECONDS)
         late = Switch.objects.filter(status=Status.PAUSED.value, paused_at__lt=before)
         sentence = say("Nobody resumed it in time. Nothing was changed.")
         return sum(self.expire(switch, sentence, Status.PAUSED.value) for switch in late)
@@ -84,18 +82,17 @@ def comment(user: User, switch: Switch, text: str, address: str | None = None) -
     :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: the text is empty
         or too long.
     """
-    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
+    if not may_steer(user, switch.pair):
         raise PermissionDenied("You may not comment on switches.")
-    said = str(stored(text)).strip()
-    if not said:
-        raise Refused(say("Type what you want to say."))
-    if len(said) > MAX_COMMENT:
-        raise Refused(
-            say("That is %(length)s characters; at most %(most)s fit.", length=len(said), most=MAX_COMMENT)
-        )
+    said = reasons.given(text, say("Type what you want to say."))
     with transaction.atomic():
         log_event(switch, say("“%(text)s”", text=said), actor=user)
         record(user, "comment", switch.subject, address, text=said)
+
+
+def may_review(user: User, switch: Switch) -> bool:
+    """Whether ``user`` can review the switch now, as pages offer it."""
+    return switch.to_be_reviewed and SWITCHES.is_decider(user, switch)
 
 
 def review(user: User, switch: Switch, note: str, address: str | None = None, browser: str = "") -> Switch:
@@ -106,8 +103,7 @@ def review(user: User, switch: Switch, note: str, address: str | None = None, br
         longer) need a review.
     """
     SWITCHES.check_may_decide(user, switch)
-    if not note.strip():
-        raise Refused(say("Say what you found: others read it later."))
+    note = reasons.given(note, say("Say what you found: others read it later."))
     with transaction.atomic():
         held = switch.locked()
         if not held.to_be_reviewed:
@@ -118,7 +114,7 @@ def review(user: User, switch: Switch, note: str, address: str | None = None, br
                     "This browser was used to request it, with another account. Review it in a browser of your own."
                 )
             )
-        held.reviewed_by, held.reviewed_at, held.review_note = user, timezone.now(), note.strip()
+        held.reviewed_by, held.reviewed_at, held.review_note = user, timezone.now(), note
         held.save(update_fields=["reviewed_by", "reviewed_at", "review_note"])
         sentence = say("%(user)s reviewed it: %(note)s", user=user.get_username(), note=held.review_note)
         log_event(held, sentence, actor=user)

@@ -32,7 +32,7 @@ def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
             )
         )
     _, new = held.approvals.get_or_create(user=user, defaults={**noted, "browser": browser})
-    missing: int = max(held.approvals_needed - valid(held).count(), 0)
+    missing = missing_of(held, valid(held).count())
     if not new:
         raise Refused(
             say(
@@ -41,6 +41,11 @@ def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
             )
         )
     return missing
+
+
+def missing_of(held: Any, given: int) -> int:
+    """The number of approvals that a request with ``given`` ones still needs."""
+    return max(int(held.approvals_needed) - given, 0)
 
 
 def valid(held: Any) -> QuerySet[Any]:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django.contrib.auth.models import User
@@ -19,10 +19,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import DECIDE, REQUEST, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals import reasons
 from hadash.switching.approvals.four_eyes import APPROVED, AWAITING, note_approval, valid
 from hadash.switching.approvals.windows import nothing_may_start, utc
 from hadash.switching.models.approvable import Approvable
@@ -160,6 +160,22 @@ class Workflow(ABC, Generic[R]):
             held.tell(say("%(user)s cancelled the request: %(reason)s", user=who, reason=said), user)
             record(user, "cancel", held.subject, address, reason=said)
         return held
+
+    def is_decider(self, user: User, row: R) -> bool:
+        """Whether ``user`` may decide on requests of the pair, and somebody else has made this one."""
+        return may(user, DECIDE, row.pair) and user.pk != row.requested_by_id  # type: ignore[attr-defined]
+
+    def may_decide(self, user: User, row: R, approvals: Iterable[Any]) -> bool:
+        """Whether ``user`` can decide on the request now, as pages offer it; the act itself checks again.
+
+        :param approvals: those that the request has.
+        """
+        has_approved = user.pk in {approval.user_id for approval in approvals}
+        return row.allows(self.EVENT.APPROVE) and self.is_decider(user, row) and not has_approved
+
+    def may_cancel(self, user: User, row: R) -> bool:
+        """Whether ``user`` can cancel the request now, as pages offer it."""
+        return row.allows(self.EVENT.CANCEL) and may(user, REQUEST, row.pair)  # type: ignore[attr-defined]
 
     def check_may_decide(self, user: User, row: R) -> None:
         """:raises PermissionDenied: ``user`` may not decide on this request, or is the requester."""

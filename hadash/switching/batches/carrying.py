@@ -243,7 +243,7 @@ def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
         asked,
         plan,
         besides=batch,
-        status=SwitchStatus.APPROVED.value,
+        status=Switch.MACHINE.begin(SwitchStatus.APPROVED),
         approvals_needed=batch.approvals_needed,
         decided_by=batch.decided_by,
         decided_at=batch.decided_at,

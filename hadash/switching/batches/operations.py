@@ -7,7 +7,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
-from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
+from hadash.accounts.roles import FORCE, OPERATE, may, may_steer
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import say
@@ -18,13 +19,23 @@ from hadash.switching.models.batches import Batch, BatchItem, tell
 from hadash.switching.planning.proposals import plan_for
 
 
+def may_stop(user: User, batch: Batch) -> bool:
+    """Whether ``user`` can stop the batch now, as pages offer it."""
+    return batch.allows(Event.STOP) and may_steer(user, batch.pair)
+
+
+def may_resume(user: User, batch: Batch) -> bool:
+    """Whether ``user`` can resume the batch now, as pages offer it."""
+    return batch.allows(Event.RESUME) and may(user, OPERATE, batch.pair)
+
+
 def stop(user: User, batch: Batch, address: str | None = None) -> Batch:
     """Let nothing new start. Switches that were started end by themselves.
 
     :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: it does not run
         (any more).
     """
-    if not (may(user, REQUEST, batch.pair) or may(user, DECIDE, batch.pair)):
+    if not may_steer(user, batch.pair):
         raise PermissionDenied("You may not stop batches.")
     with transaction.atomic():
         held = batch.locked_and_moved(Event.STOP)
@@ -51,8 +62,8 @@ def resume(
     if not may(user, OPERATE, batch.pair):
         raise PermissionDenied("You may not resume batches.")
     failed = list(batch.items.filter(status=ItemStatus.FAILED.value).select_related("switch"))
-    if failed and without and not reason.strip():
-        raise Refused(say("Say why they are left out: others read it later."))
+    if failed and without:
+        reason = reasons.given(reason, say("Say why they are left out: others read it later."))
     _refuse_unsettled(failed)
     if not without:
         for item in failed:
@@ -69,7 +80,7 @@ def resume(
         failed = list(held.items.filter(status=ItemStatus.FAILED.value).select_related("switch"))
         _refuse_unsettled(failed)
         for item in failed:
-            _settle(item, user, without, reason.strip())
+            _settle(item, user, without, reason)
         held.items.update(held_up_since=None)  # items that were held up get the full time again
         held.outcome = {}
         held.looked_at = timezone.now()
@@ -82,14 +93,14 @@ def resume(
                 "%(user)s resumed it without %(names)s: %(reason)s",
                 user=user.get_username(),
                 names=names,
-                reason=reason.strip(),
+                reason=reason,
             )
         else:
             sentence = say(
                 "%(user)s resumed it, with %(names)s again.", user=user.get_username(), names=names
             )
         tell(held, sentence, user)
-        record(user, "resume", held.subject, address, without=without, items=names, reason=reason.strip())
+        record(user, "resume", held.subject, address, without=without, items=names, reason=reason)
         transaction.on_commit(lambda: wake(held))
     return held
 
@@ -121,9 +132,14 @@ def _settle(item: BatchItem, user: User, without: bool, reason: str) -> None:
     item.save(update_fields=["status", "outcome", "switch"])
 
 
-def may_end(user: User, batch: Batch) -> bool:
-    """Whether ``user`` may end the batch early."""
+def is_ended_by(user: User, batch: Batch) -> bool:
+    """Whether ``user`` may end batches of the pair early."""
     return may(user, OPERATE, batch.pair) or may(user, FORCE, batch.pair)
+
+
+def may_end(user: User, batch: Batch) -> bool:
+    """Whether ``user`` can end the batch now, as pages offer it."""
+    return batch.allows(Event.END) and is_ended_by(user, batch)
 
 
 def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Batch:
@@ -136,16 +152,15 @@ def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Ba
     :raises PermissionDenied: ``user`` may neither operate nor force switches. :raises Refused: there is no reason,
         or the batch is running.
     """
-    if not may_end(user, batch):
+    if not is_ended_by(user, batch):
         raise PermissionDenied("You may not end batches.")
-    if not reason.strip():
-        raise Refused(say("Say why you end it: others read it later."))
+    reason = reasons.given(reason, say("Say why you end it: others read it later."))
     with transaction.atomic():
         held = batch.locked_and_moved(Event.END)
         sentence = say(
             "%(user)s ended it before all had moved: %(reason)s",
             user=user.get_username(),
-            reason=reason.strip(),
+            reason=reason,
         )
         held.ended_at = timezone.now()
         held.conclude(sentence)
@@ -154,5 +169,5 @@ def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Ba
             status=ITEM_MACHINE.after(ItemStatus.WAITING, ItemEvent.DROP).value, outcome=sentence.to_json()
         )
         tell(held, sentence, user)
-        record(user, "end", held.subject, address, reason=reason.strip())
+        record(user, "end", held.subject, address, reason=reason)
     return held

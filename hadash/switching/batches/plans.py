@@ -132,7 +132,7 @@ class BatchPlan:
                 plan=row.plan.approved(),
                 plan_digest=row.plan.digest,
                 clients=row.clients,
-                status=(ItemStatus.DROPPED if row.left_out else ItemStatus.WAITING).value,
+                status=BatchItem.MACHINE.begin(ItemStatus.DROPPED if row.left_out else ItemStatus.WAITING),
                 outcome=row.blockers[0].to_json() if row.blockers else {},
             )
             for position, row in enumerate(self.rows, start=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -12,10 +12,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import REQUEST, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals import reasons
 from hadash.switching.approvals.windows import check_window
 from hadash.switching.batches.plans import BatchPlan, Row, Wanted, build_batch_plan
 from hadash.switching.models.batches import Batch, BatchItem, tell
@@ -52,7 +52,7 @@ def request(asked: BatchRequest, window: tuple[datetime, datetime] | None = None
     pair = asked.wanted.pair
     if not may(asked.user, REQUEST, pair):
         raise PermissionDenied("You may not request switches.")
-    reasons.given(asked.reason, say("Say why: the approver reads it, and others read it later."))
+    asked = replace(asked, reason=reasons.for_requesting(asked.reason))
     if window is not None:
         check_window(*window)
     drawn = build_batch_plan(asked.wanted)
@@ -93,7 +93,7 @@ def _create(asked: BatchRequest, drawn: BatchPlan, window: tuple[datetime, datet
         pair=wanted.pair,
         source=drawn.source,
         target=wanted.target,
-        reason=asked.reason.strip(),
+        reason=asked.reason,
         parallelism=wanted.parallelism,
         digest=drawn.digest,
         requested_by=user,

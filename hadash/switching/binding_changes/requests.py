@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import REGISTER, REQUEST, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.bindings.dialect import Dialect
 from hadash.bindings.errors import BindingConflict, BindingError
@@ -27,7 +28,6 @@ from hadash.inventory.models import AppID
 from hadash.inventory.services import NotRegistered
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals import reasons
 from hadash.switching.binding_rule import Judgement, Known, Move, Wanted, judge
 from hadash.switching.machines.binding_changes import OPEN
 from hadash.switching.models.binding_changes import BindingChange, digest_of, radius_of
@@ -130,7 +130,7 @@ def request(asked: ChangeRequest, digest: str = "") -> BindingChange:
         raise PermissionDenied("You may not request changes of bindings.")
     if asked.register and not may(user, REGISTER, pair):
         raise PermissionDenied("You may not register InstanceIDs.")
-    reasons.given(asked.reason, say("Say why: the approver reads it, and others read it later."))
+    asked = replace(asked, reason=reasons.for_requesting(asked.reason))
     found = look(appid, asked.wanted, register=asked.register)
     refuse(found)
     shown = digest_of(pair.name, appid.name, found.edits)
@@ -165,7 +165,7 @@ def _create(asked: ChangeRequest, found: Judgement, digest: str) -> BindingChang
         appid=appid.name,
         edits={identity.key: cluster for identity, cluster in found.edits.items()},
         digest=digest,
-        reason=asked.reason.strip(),
+        reason=asked.reason,
         registered=registered,
         requested_by=asked.user,
         requested_in=asked.browser,

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from hadash.accounts.roles import REQUEST, may, pairs_where
+from hadash.accounts.roles import REQUEST, may, on_pairs
 from hadash.inventory.models import AppID, Pair
 from hadash.radius.scope import ScopeKind
 from hadash.refusals import Refused
@@ -46,7 +46,7 @@ _WAY_CHOSEN = (ScopeKind.PAIR, ScopeKind.SEVERAL)
 
 def drafts_of(user: User) -> QuerySet[RequestDraft]:
     """The user's own drafts, the newest first, without those of pairs that the user may not see any more."""
-    found = RequestDraft.objects.filter(owner=user, pair__in=pairs_where(user))
+    found = RequestDraft.objects.filter(on_pairs(user), owner=user)
     return found.select_related("pair__first", "pair__second", "pair__default", "appid__pair")
 
 

@@ -58,7 +58,7 @@ class CommandHandler:
         assert self.journal is not None
         self.journal = replace(self.journal, stage=stage.value)
         self._began = time.monotonic()
-        if stage in (Stage.DRAIN, Stage.FOLLOW):
+        if stage in (Stage.DRAIN, Stage.CATCH_UP):
             # Writes went on while consumers quiesced, and a Topic may have got another partition.
             self.partitions = None
 

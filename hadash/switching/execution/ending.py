@@ -24,7 +24,7 @@ def pause(held: Switch) -> None:
     held.move(Event.PAUSE)
     held.paused_at = timezone.now()
     held.save(update_fields=["status", "paused_at"])
-    until = held.paused_at + timedelta(seconds=settings.SWITCH_GO_SECONDS)
+    until = held.paused_at + timedelta(seconds=settings.SWITCH_RESUME_SECONDS)
     log_event(
         held,
         say("All is ready. It is paused: somebody has to resume it until %(until)s.", until=utc(until)),

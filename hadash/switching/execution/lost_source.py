@@ -28,15 +28,15 @@ def is_lost(client: ClusterClient, plan: Plan) -> bool:
     return any(topic not in found or -1 in found[topic].leaders for topic in plan.topics)
 
 
-def sighted(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
+def known_ends(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
     """The last notes about the source (see :func:`hadash.mirroring.looking.look`,
     :mod:`hadash.mirroring.positions`).
     """
     now = timezone.now()
     topics = set(plan.topics)
-    mirrors = list(Mirror.objects.filter(pair=pair, name__in=plan.mirrors, sighted_at__isnull=False))
-    ends = {Partition(t, p): end for m in mirrors for t, p, end in m.sighted if t in topics}
-    seen_at = min((m.sighted_at for m in mirrors if m.sighted_at is not None), default=None)
+    mirrors = list(Mirror.objects.filter(pair=pair, name__in=plan.mirrors, known_ends_at__isnull=False))
+    ends = {Partition(t, p): end for m in mirrors for t, p, end in m.known_ends if t in topics}
+    seen_at = min((m.known_ends_at for m in mirrors if m.known_ends_at is not None), default=None)
     positions, noted_at = positions_of(pair, source, plan.groups)
     return LastKnown(
         ends,
@@ -51,8 +51,10 @@ def sighted(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
 
 def users(pair: Pair, source: Cluster, plan: Plan) -> UsersFound:
     """The clients that used what moves shortly before the source was last seen, and the groups that had members."""
-    mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors, sighted_at__isnull=False)
-    last = max((m.sighted_at for m in mirrors if m.sighted_at is not None), default=None) or timezone.now()
+    mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors, known_ends_at__isnull=False)
+    last = (
+        max((m.known_ends_at for m in mirrors if m.known_ends_at is not None), default=None) or timezone.now()
+    )
     rows = Access.objects.filter(
         pair=pair,
         cluster=source.name,

@@ -11,7 +11,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
-from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
+from hadash.accounts.roles import OPERATE, may, may_steer
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import BindingState
@@ -33,18 +34,40 @@ from hadash.switching.signals import switch_ended
 from hadash.switching.stages.commands import RecordSeen
 from hadash.switching.stages.context import StageContext
 
+# -- what a page offers; each act checks again --------------------------------------------------------------------
+
+
+def is_abortable(switch: Switch) -> bool:
+    """Whether the switch runs and can still be aborted."""
+    return switch.current is Status.RUNNING and Stage(switch.stage) in ABORTABLE
+
+
+def may_resume(user: User, switch: Switch) -> bool:
+    return switch.allows(Event.RESUME) and may_steer(user, switch.pair)
+
+
+def may_abort(user: User, switch: Switch) -> bool:
+    return is_abortable(switch) and may_steer(user, switch.pair)
+
+
+def may_retry(user: User, switch: Switch) -> bool:
+    return switch.allows(Event.RETRY) and may(user, OPERATE, switch.pair)
+
+
+# -- the acts ------------------------------------------------------------------------------------------------------
+
 
 def resume(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
-    """Give a waiting switch its go. It begins with its checks again, because time has passed.
+    """Let a paused switch continue. It begins with its checks again, because time has passed.
 
-    :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: it does not wait
+    :raises PermissionDenied: ``user`` may neither request nor decide on switches. :raises Refused: it is not paused
         (any more).
     """
-    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
+    if not may_steer(user, switch.pair):
         raise PermissionDenied("You may not resume switches.")
     with transaction.atomic():
         held = switch.locked_and_moved(Event.RESUME)
-        waited = timedelta(seconds=settings.SWITCH_GO_SECONDS)
+        waited = timedelta(seconds=settings.SWITCH_RESUME_SECONDS)
         if held.paused_at is not None and held.paused_at + waited < timezone.now():
             raise Refused(say("It was paused for as long as it may be, and is dropped. Ask for it again."))
         held.stage, held.resumed_at = FIRST.value, timezone.now()
@@ -61,11 +84,11 @@ def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
     :raises PermissionDenied: ``user`` may neither request nor decide on switches.
     :raises Refused: it is past forward, where going back is a switch of its own.
     """
-    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
+    if not may_steer(user, switch.pair):
         raise PermissionDenied("You may not abort switches.")
     with transaction.atomic():
         held = switch.locked()
-        if held.current is not Status.RUNNING or Stage(held.stage) not in ABORTABLE:
+        if not is_abortable(held):
             raise Refused(
                 say("This switch cannot be aborted any more. When it has ended you can switch back.")
             )
@@ -119,8 +142,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
     """
     if not may(user, OPERATE, switch.pair):
         raise PermissionDenied("You may not close switches.")
-    if not reason.strip():
-        raise Refused(say("Say why you close it: others read it later."))
+    reason = reasons.given(reason, say("Say why you close it: others read it later."))
     where = _where_clients_are(switch)
     with transaction.atomic():
         held = switch.locked_and_moved(Event.CLOSE)
@@ -137,14 +159,14 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
             user=user.get_username(),
             scope=switch.scope,
             clusters=where,
-            reason=reason.strip(),
+            reason=reason,
         )
         held.ended_at = timezone.now()
         held.conclude(outcome)
         held.save()
         log_event(held, outcome, held.stage, user)
         switch_ended.send(Switch, switch=held)
-        record(user, "close", held.subject, address, stage=held.stage, reason=reason.strip())
+        record(user, "close", held.subject, address, stage=held.stage, reason=reason)
     return held
 
 

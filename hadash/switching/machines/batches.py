@@ -65,7 +65,7 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.EXPIRED: {},
 }
 
-MACHINE = Machine("A batch", MOVES)
+MACHINE = Machine("A batch", MOVES, {Status.AWAITING_APPROVAL})
 #: Statuses in which a batch holds the radii of its items that have not moved yet.
 OPEN, OVER = MACHINE.open, MACHINE.ended
 #: Open statuses that cannot be cancelled: something may have moved, so a batch is stopped and ended instead.
@@ -113,7 +113,8 @@ ITEM_MOVES: dict[ItemStatus, dict[ItemEvent, ItemStatus]] = {
     ItemStatus.DROPPED: {},
 }
 
-ITEM_MACHINE = Machine("An item", ITEM_MOVES)
+#: (A radius that was left out when the batch was requested is dropped from the beginning.)
+ITEM_MACHINE = Machine("An item", ITEM_MOVES, {ItemStatus.WAITING, ItemStatus.DROPPED})
 #: Items that may still move, whose radii are held; and items that the next wave does not wait for any more.
 AHEAD, SETTLED = ITEM_MACHINE.open, ITEM_MACHINE.ended
 

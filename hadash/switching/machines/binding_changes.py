@@ -50,6 +50,6 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.EXPIRED: {},
 }
 
-MACHINE = Machine("A change", MOVES)
+MACHINE = Machine("A change", MOVES, {Status.AWAITING_APPROVAL})
 #: Statuses that can still change.
 OPEN = MACHINE.open

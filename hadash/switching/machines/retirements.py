@@ -57,7 +57,7 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.KEPT: {},
 }
 
-MACHINE = Machine("A retirement", MOVES)
+MACHINE = Machine("A retirement", MOVES, {Status.WAITING})
 #: Statuses of a retirement that has not ended.
 OPEN = MACHINE.open
 

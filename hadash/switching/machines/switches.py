@@ -97,7 +97,8 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.CLOSED: {},
 }
 
-MACHINE = Machine("A switch", MOVES)
+#: (A switch that runs at once, and one of a batch that is approved, need no approval of their own.)
+MACHINE = Machine("A switch", MOVES, {Status.AWAITING_APPROVAL, Status.APPROVED})
 #: Open switches hold their radius: no second one may touch it.
 OPEN, ENDED = MACHINE.open, MACHINE.ended
 
@@ -118,7 +119,7 @@ class Stage(StrEnum):
     BLOCK = "block"
     DRAIN = "drain"
     TRANSLATE = "translate"
-    FOLLOW = "follow"
+    CATCH_UP = "catch_up"
     FORWARD = "forward"
     REVERSE = "reverse"
     VERIFY = "verify"
@@ -150,7 +151,7 @@ STAGES: dict[Stage, StageRule] = {
     Stage.BLOCK: StageRule(Phase.BLOCK, 0.05, Stage.RETURN, writes_blocked=True),
     Stage.DRAIN: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
     Stage.TRANSLATE: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
-    Stage.FOLLOW: StageRule(Phase.BLOCK, 0.3, Stage.RETURN, writes_blocked=True),
+    Stage.CATCH_UP: StageRule(Phase.BLOCK, 0.3, Stage.RETURN, writes_blocked=True),
     Stage.FORWARD: StageRule(Phase.FORWARD, 0.05, Event.NEED_A_PERSON, writes_blocked=True),
     Stage.REVERSE: StageRule(Phase.FORWARD, 2.5, Event.NEED_A_PERSON),
     Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, Event.NEED_A_PERSON),
@@ -173,6 +174,9 @@ WAY: tuple[Stage, ...] = (
 )
 
 
+_REQUEST = say("Request the switch")
+
+
 @dataclass(frozen=True, slots=True)
 class KindSpec:
     """One kind of switch, for the stages, the rules of requests, the pages and the command line.
@@ -182,8 +186,12 @@ class KindSpec:
     """
 
     label: Sentence
+    #: What the form says of it.
+    choice: Sentence
     #: What the page says after the request.
     requested: Sentence
+    #: What the button of the form says.
+    button: Sentence = _REQUEST
     #: The stages of a successful one, in order.
     way: tuple[Stage, ...] = WAY
     permission: str = "request_switch"
@@ -220,13 +228,38 @@ class KindSpec:
 
 _REQUESTED = say("The switch is requested. Somebody else has to approve it.")
 
-#: All kinds.
+#: All kinds, in the order in which the form offers them.
 KINDS: dict[Kind, KindSpec] = {
-    Kind.PLANNED: KindSpec(say("planned"), _REQUESTED),
+    Kind.PLANNED: KindSpec(
+        say("planned"), say("Planned: runs when somebody else has approved it"), _REQUESTED
+    ),
+    Kind.MIGRATION: KindSpec(
+        say("migration"),
+        say("Migration: as planned; after a term the mirror and the old Topics are deleted"),
+        say("The migration is requested. Somebody else has to approve it."),
+        removes_old_topics=True,
+    ),
+    Kind.RESTORE: KindSpec(
+        say("restore"),
+        say(
+            "Restore: goes back with exactly what an earlier switch moved; runs when somebody else has approved it"
+        ),
+        say("Going back is requested. Somebody else has to approve it."),
+        goes_back=True,
+    ),
+    Kind.READ_SPLIT: KindSpec(
+        say("read split"),
+        say("Read split: only consumers move, to read from the mirror or home again; writers notice nothing"),
+        _REQUESTED,
+        way=(Stage.PRECHECK, Stage.QUIESCE, Stage.BLOCK, Stage.CATCH_UP, Stage.FORWARD, Stage.VERIFY),
+        readers_only=True,
+    ),
     # All checks and the mirror, without touching a client.
     Kind.REHEARSAL: KindSpec(
         say("rehearsal"),
+        say("Rehearsal: all checks and the mirror, at once; no client notices anything"),
         say("The rehearsal is running. No client notices anything."),
+        button=say("Rehearse now"),
         way=(Stage.PRECHECK, Stage.REHEARSE),
         at_once=True,
         may_pause=False,
@@ -234,23 +267,12 @@ KINDS: dict[Kind, KindSpec] = {
         findings_stop=False,
         changes_nothing=True,
     ),
-    # Like a planned one, but it runs at once, and another person reviews it afterwards.
-    Kind.EMERGENCY: KindSpec(
-        say("emergency"),
-        say("The switch is running. Somebody else has to review it afterwards."),
-        permission="operate_switch",
-        at_once=True,
-        may_pause=False,
-        waits_for_blackouts=False,
-        findings_stop=False,
-        seen_first=True,
-        confirm="target",
-        reviewed=True,
-        takes_self_assigned=True,
-    ),
     # No consumer to quiesce, nothing to drain, and no other side to mirror to until a person has rebuilt it.
     Kind.FORCED: KindSpec(
         say("forced"),
+        say(
+            "Forced: the source is lost. What the mirror has not copied is lost with it; needs one approval more"
+        ),
         say("The forced switch is requested. It needs one approval more than others."),
         way=(Stage.PRECHECK, Stage.BLOCK, Stage.ASSESS, Stage.TRANSLATE, Stage.FORWARD, Stage.VERIFY),
         permission="force_switch",
@@ -262,19 +284,21 @@ KINDS: dict[Kind, KindSpec] = {
         confirm="source",
         source_lost=True,
     ),
-    Kind.RESTORE: KindSpec(
-        say("restore"), say("Going back is requested. Somebody else has to approve it."), goes_back=True
-    ),
-    Kind.MIGRATION: KindSpec(
-        say("migration"),
-        say("The migration is requested. Somebody else has to approve it."),
-        removes_old_topics=True,
-    ),
-    Kind.READ_SPLIT: KindSpec(
-        say("read split"),
-        _REQUESTED,
-        way=(Stage.PRECHECK, Stage.QUIESCE, Stage.BLOCK, Stage.FOLLOW, Stage.FORWARD, Stage.VERIFY),
-        readers_only=True,
+    # Like a planned one, but it runs at once, and another person reviews it afterwards.
+    Kind.EMERGENCY: KindSpec(
+        say("emergency"),
+        say("Emergency: runs at once; somebody else reviews it afterwards"),
+        say("The switch is running. Somebody else has to review it afterwards."),
+        button=say("Run the emergency switch now"),
+        permission="operate_switch",
+        at_once=True,
+        may_pause=False,
+        waits_for_blackouts=False,
+        findings_stop=False,
+        seen_first=True,
+        confirm="target",
+        reviewed=True,
+        takes_self_assigned=True,
     ),
 }
 #: The stages that can be aborted.

@@ -43,4 +43,4 @@ TAIL_MOVES: dict[TailStatus, dict[TailEvent, TailStatus]] = {
     TailStatus.REBUILT: {},
 }
 
-TAIL_MACHINE = Machine("A tail", TAIL_MOVES)
+TAIL_MACHINE = Machine("A tail", TAIL_MOVES, {TailStatus.WAITING})

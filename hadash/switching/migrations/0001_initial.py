@@ -197,7 +197,7 @@ class Migration(migrations.Migration):
                 ('decided_at', models.DateTimeField(null=True)),
                 ('decision_note', models.TextField(blank=True)),
                 ('ended_at', models.DateTimeField(null=True)),
-                ('kind', models.CharField(choices=[('planned', 'planned'), ('rehearsal', 'rehearsal'), ('emergency', 'emergency'), ('forced', 'forced'), ('restore', 'restore'), ('migration', 'migration'), ('read-split', 'read split')], default='planned', max_length=20)),
+                ('kind', models.CharField(choices=[('planned', 'planned'), ('migration', 'migration'), ('restore', 'restore'), ('read-split', 'read split'), ('rehearsal', 'rehearsal'), ('forced', 'forced'), ('emergency', 'emergency')], default='planned', max_length=20)),
                 ('appid', models.CharField(blank=True, max_length=200)),
                 ('instance_id', models.CharField(blank=True, max_length=200)),
                 ('asked', models.JSONField()),

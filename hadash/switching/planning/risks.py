@@ -10,7 +10,7 @@ from hadash.governance.findings import Circumstances, Finding, findings
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import client_for
-from hadash.mirroring.models import Anchor
+from hadash.mirroring.models import MirrorOffsetSync
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
@@ -88,11 +88,11 @@ def _moving(rows: Sequence[Seen], plan: Plan) -> list[Seen]:
 
 def _same_offsets(pair: Pair, plans: Sequence[Plan]) -> frozenset[str]:
     """Topics whose partitions all have the same offsets on both sides."""
-    anchors = Anchor.objects.filter(
+    syncs = MirrorOffsetSync.objects.filter(
         mirror__pair=pair, mirror__name__in={m for plan in plans for m in plan.mirrors}
     )
     same: dict[str, bool] = {}
-    for topic, source, target in anchors.values_list("topic", "source_offset", "target_offset"):
+    for topic, source, target in syncs.values_list("topic", "source_offset", "target_offset"):
         same[topic] = same.get(topic, True) and source == target
     return frozenset(topic for topic, equal in same.items() if equal)
 

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
 from hadash.accounts.roles import EXCLUDE_GATEWAY, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError, NoSuchMember, UnknownOutcome
 from hadash.bindings.membership import set_excluded
@@ -38,8 +39,7 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
         raise Refused(
             say("Type %(gateway)s to confirm that its process does not run any more.", gateway=gateway_id)
         )
-    if not reason.strip():
-        raise Refused(say("Say why it is excluded: others read it later."))
+    reason = reasons.given(reason, say("Say why it is excluded: others read it later."))
     try:
         found = {member.id: member for member in gateway_members()}
         if gateway_id in found and found[gateway_id].live:
@@ -51,7 +51,7 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
             )
     except BindingError as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-    _set(user, gateway_id, True, address, reason=reason.strip())
+    _set(user, gateway_id, True, address, reason=reason)
 
 
 def include(user: Any, gateway_id: str, address: str | None = None) -> None:

@@ -14,16 +14,23 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import FORCE, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client, turn_on_record
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.execution.lost_source import is_lost
-from hadash.switching.machines.switches import Event, Stage
+from hadash.switching.machines.switches import Event, Stage, Status
 from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.signals import switch_ended
 from hadash.switching.stages.context import StageContext
+
+
+def may_abandon(user: User, switch: Switch) -> bool:
+    """Whether ``user`` can abandon the switch's target now, as pages offer it."""
+    stands = switch.current is Status.NEEDS_ATTENTION and switch.stage == Stage.REVERSE
+    return stands and may(user, FORCE, switch.pair)
 
 
 def abandon(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
@@ -41,8 +48,7 @@ def abandon(user: User, switch: Switch, confirmed: str, reason: str, address: st
     source, target = switch.source.name, switch.target.name
     if confirmed.strip() != target:
         raise Refused(say("Type %(cluster)s to confirm that it is lost.", cluster=target))
-    if not reason.strip():
-        raise Refused(say("Say why you close it: others read it later."))
+    reason = reasons.given(reason, say("Say why you close it: others read it later."))
     plan = switch.the_plan()
     if not is_lost(cluster_client(switch.target), plan):
         raise Refused(
@@ -64,7 +70,7 @@ def abandon(user: User, switch: Switch, confirmed: str, reason: str, address: st
         for mirror in mirrors.select_related("pair__first", "pair__second"):
             turn_on_record(mirror, {p: point for p, point in ends.items() if p.topic in mirror.topics})
         outcome = say(
-            "%(user)s gave %(target)s up: %(reason)s Ask for a forced switch from %(target)s to %(source)s.",
+            "%(user)s abandoned %(target)s: %(reason)s Ask for a forced switch from %(target)s to %(source)s.",
             user=user.get_username(),
             target=target,
             source=source,
@@ -75,15 +81,14 @@ def abandon(user: User, switch: Switch, confirmed: str, reason: str, address: st
         held.save()
         log_event(held, outcome, held.stage, user)
         switch_ended.send(Switch, switch=held)
-        record(user, "abandon", held.subject, address, stage=held.stage, reason=reason.strip())
+        record(user, "abandon", held.subject, address, stage=held.stage, reason=reason)
     return held
 
 
 def _sentence(reason: str) -> str:
     """``reason`` with a full stop, in whatever language.
 
-    >>> _sentence(" The site burns"), _sentence("机房断电。")
+    >>> _sentence("The site burns"), _sentence("机房断电。")
     ('The site burns.', '机房断电。')
     """
-    said = reason.strip()
-    return said if said[-1] in ".!?。！？" else f"{said}."
+    return reason if reason[-1] in ".!?。！？" else f"{reason}."

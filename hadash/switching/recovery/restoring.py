@@ -21,6 +21,15 @@ from hadash.switching.refusals import EnginesAway
 MOVED = frozenset({Status.SUCCEEDED, Status.CLOSED})
 
 
+def may_go_back(switch: Switch) -> bool:
+    """Whether a switch that goes back from this one can be asked for: readers come home by a read split, all other
+    clients by a restore.
+    """
+    if switch.the_kind.spec.readers_only:
+        return switch.current in MOVED
+    return refusal(switch) is None
+
+
 def scope_back(before: Switch) -> Scope:
     """The scope that goes back: the one that was asked for then.
 

@@ -17,6 +17,7 @@ from django.db.models import Q
 
 from hadash.audit.models import record
 from hadash.bindings.editing import FORWARD_STAGE
+from hadash.bindings.kept import kept_documents
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
@@ -117,7 +118,9 @@ def _bindings(document: BindingDocument) -> Iterator[tuple[Identity, Binding]]:
 def find() -> list[Stray]:
     """The current strays. :raises BindingError: ZooKeeper does not answer."""
     store = BindingStore(zookeeper())
-    suspects = strays(store.documents().values(), _statuses())
+    # (All documents of a large pair take seconds to read, so a process keeps them, and reads what has changed.)
+    documents = kept_documents(store.client).all().values()
+    suspects = strays((document for document in documents if document is not None), _statuses())
     if not suspects:
         return []
     # Read again: a switch may have begun or ended between the two queries.

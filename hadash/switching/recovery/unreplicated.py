@@ -18,6 +18,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import FORCE, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.kafka.errors import ConnectError, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition
@@ -127,6 +128,11 @@ def _tail_of(tail: Tail) -> tuple[dict[Partition, tuple[int, int]], tuple[str, .
 # -- the decision on it, and the rebuilding ----------------------------------------------------------------------
 
 
+def may_rebuild(user: User, tail: Tail | None, switch: Switch) -> bool:
+    """Whether ``user`` can decide now to rebuild the lost side, as pages offer it."""
+    return tail is not None and tail.allows(TailEvent.REBUILD) and may(user, FORCE, switch.pair)
+
+
 def ask_to_rebuild(
     user: User,
     switch: Switch,
@@ -151,8 +157,7 @@ def ask_to_rebuild(
         raise Refused(
             say("Type %(cluster)s to confirm that its Topics are deleted and made again.", cluster=name)
         )
-    if not note.strip():
-        raise Refused(say("Say what became of the tail: those who miss these records read it."))
+    note = reasons.given(note, say("Say what became of the tail: those who miss these records read it."))
     plan = switch.the_plan()
     with transaction.atomic():
         overlaps.lock()
@@ -166,7 +171,7 @@ def ask_to_rebuild(
             raise Busy(holder.sentence)
         held.move(TailEvent.REBUILD)
         held.fault = ""
-        held.decided_by, held.decided_at, held.note = user, timezone.now(), note.strip()
+        held.decided_by, held.decided_at, held.note = user, timezone.now(), note
         held.save()
         sentence = say(
             "%(user)s has %(source)s rebuilt: %(note)s",

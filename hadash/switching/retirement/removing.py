@@ -189,7 +189,13 @@ class _Removal:
         deadline = time.monotonic() + settings.RETIREMENT_GONE_SECONDS
         while left := existing(self.old, self.plan.topics):
             if time.monotonic() > deadline:
-                raise KafkaError(f"Cluster {self.old.name} has not deleted Topic {', '.join(left)} yet.")
+                raise KafkaError(
+                    say(
+                        "Cluster %(cluster)s has not deleted Topic %(topics)s yet.",
+                        cluster=self.old.name,
+                        topics=", ".join(left),
+                    )
+                )
             time.sleep(POLL_SECONDS)
 
     def _denials(self) -> None:
@@ -234,7 +240,7 @@ class _Removal:
                     "topics": mirror.topics,
                     "corresponding": {
                         str(p): [point.source, point.target]
-                        for p, point in mirroring.anchors_of(mirror).items()
+                        for p, point in mirroring.offset_syncs_of(mirror).items()
                     },
                 }
                 for mirror in mirrors

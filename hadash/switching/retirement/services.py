@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from hadash.accounts.roles import OPERATE, may
+from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
@@ -81,7 +82,7 @@ def postpone(user: Any, switch: Switch, days: int, reason: str, address: str | N
         held.due_at = max(held.due_at, timezone.now()) + timedelta(days=days)
         held.postponed += 1
         said = say(
-            "%(user)s put the removal of the old Topics off to %(at)s: %(reason)s",
+            "%(user)s postponed the removal of the old Topics to %(at)s: %(reason)s",
             user=user.get_username(),
             at=utc(held.due_at),
             reason=reason,
@@ -141,9 +142,7 @@ def _may(user: Any, switch: Switch) -> None:
 
 
 def _reasoned(reason: str) -> str:
-    if not reason.strip():
-        raise Refused(say("Say why: others read it later."))
-    return reason.strip()
+    return reasons.given(reason, say("Say why: others read it later."))
 
 
 # -- what happens by itself ----------------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hadash.kafka.values import Committed, Partition
+from hadash.kafka.values import Acl, Committed, Partition
+from hadash.mirroring.offsets import OffsetSync
+from hadash.sentences import Sentence
 
 
 class MirrorFound(NamedTuple):
@@ -16,6 +18,20 @@ class MirrorFound(NamedTuple):
     state: str
     fault: str
     lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TailsCompared:
+    """The last records of both sides, compared by their checksums.
+
+    :param difference: how they differ; ``None`` when they are the same.
+    :param counts: by partition, how many records both sides still held and were compared.
+    :param starts: the first offsets that each side still held.
+    """
+
+    difference: Sentence | None
+    counts: Mapping[Partition, int]
+    starts: Mapping[Partition, OffsetSync]
 
 
 class UsersFound(NamedTuple):
@@ -88,6 +104,13 @@ class QuotasFound:
 
     unknown: str = ""
     found: tuple[str, ...] = ()
+
+
+class RightsFound(NamedTuple):
+    """The ACLs of both clusters that apply to the AppIDs that move."""
+
+    source: Set[Acl]
+    target: Set[Acl]
 
 
 @dataclass(frozen=True, slots=True)

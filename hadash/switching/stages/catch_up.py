@@ -80,26 +80,26 @@ def check_readers(plan: Plan, limits: Limits) -> Step[None]:
             )
         )
     committed = yield from ask(do.ReadGroupOffsets(plan.source))
-    anchors = yield from _anchors(plan)
-    positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
-    yield from nothing_is_lost(plan, together(committed, positions), anchors)
+    syncs = yield from _syncs(plan)
+    positions = yield from uncommitted_positions(plan, limits, committed, syncs.keys())
+    yield from nothing_is_lost(plan, together(committed, positions), syncs)
 
 
-def follow(plan: Plan, limits: Limits) -> StageRun:
+def catch_up(plan: Plan, limits: Limits) -> StageRun:
     """Wait until the target holds what the source held when its readers stopped; set their offsets there, and read
     them back.
     """
-    anchors = yield from _anchors(plan)
-    points = yield from _stopped_at(plan, anchors)
+    syncs = yield from _syncs(plan)
+    points = yield from _stopped_at(plan, syncs)
     yield from _until_held(plan, limits, points)
-    difference = yield from ask(do.CompareTails(points))
-    if difference is not None:
-        raise StageFailed(difference)
-    yield from ask(do.RecordDrained(points))
+    compared = yield from ask(do.CompareTails(points))
+    if compared.difference is not None:
+        raise StageFailed(compared.difference)
+    yield from ask(do.RecordDrained(points, compared))
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
     commits = yield from ask(do.ReadCommits(plan.source))
-    wanted = yield from translated(plan, limits, commits, points, anchors)
+    wanted = yield from translated(plan, limits, commits, points, syncs)
     yield from set_offsets(plan, with_metadata(wanted, commits), points)
     yield from same_records(wanted, points, limits)
     if (yield from ask(do.ReadCommits(plan.source))) != commits:
@@ -113,15 +113,15 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     return are_set(plan, wanted)
 
 
-def _anchors(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
+def _syncs(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
     """Corresponding offsets of both sides, by the switch's direction: its source may be the mirror.
 
     :raises StageFailed: they are not known of a partition.
     """
-    anchors = yield from ask(do.ReadAnchors())
+    syncs = yield from ask(do.ReadOffsetSyncs())
     written = yield from ask(do.ReadWritten())
     ends = yield from ask(do.ReadEnds(plan.source))
-    unknown = sorted(set(ends) - set(anchors))
+    unknown = sorted(set(ends) - set(syncs))
     if unknown:
         raise StageFailed(
             say(
@@ -130,12 +130,12 @@ def _anchors(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
             )
         )
     return {
-        p: anchors[p] if written[p.topic] == plan.source else OffsetSync(anchors[p].target, anchors[p].source)
+        p: syncs[p] if written[p.topic] == plan.source else OffsetSync(syncs[p].target, syncs[p].source)
         for p in ends
     }
 
 
-def _stopped_at(plan: Plan, anchors: Points) -> Step[dict[Partition, OffsetSync]]:
+def _stopped_at(plan: Plan, syncs: Points) -> Step[dict[Partition, OffsetSync]]:
     """Where the source ends now that its readers have stopped, and the corresponding offsets of the target.
 
     :raises StageFailed: the mirror holds records that its source does not, so that the sides cannot be compared.
@@ -145,7 +145,7 @@ def _stopped_at(plan: Plan, anchors: Points) -> Step[dict[Partition, OffsetSync]
     before = yield from ask(do.ReadEnds(plan.target))
     source_ends = yield from ask(do.ReadEnds(plan.source))
     after = yield from ask(do.ReadEnds(plan.target))
-    points = {p: ending_at(anchor, source_ends[p]) for p, anchor in anchors.items()}
+    points = {p: ending_at(sync, source_ends[p]) for p, sync in syncs.items()}
     for partition, point in sorted(points.items()):
         copied_here = written[partition.topic] != plan.source
         excess = point.target - after[partition] if copied_here else before[partition] - point.target
@@ -201,9 +201,8 @@ def _missing(plan: Plan, seen: do.RecordSeen, stopped_at: Points, elapsed: float
 
 def _differs(plan: Plan) -> Step[Sentence | None]:
     """Whether the last records that both sides hold differ, because somebody writes to the mirror."""
-    anchors = yield from _anchors(plan)
+    syncs = yield from _syncs(plan)
     source_ends = yield from ask(do.ReadEnds(plan.source))
     target_ends = yield from ask(do.ReadEnds(plan.target))
-    points = {p: held_by_both(anchor, source_ends[p], target_ends[p]) for p, anchor in anchors.items()}
-    difference: Sentence | None = yield from ask(do.CompareTails(points))
-    return difference
+    points = {p: held_by_both(sync, source_ends[p], target_ends[p]) for p, sync in syncs.items()}
+    return (yield from ask(do.CompareTails(points))).difference

@@ -26,6 +26,8 @@ from hadash.switching.stages.answers import (
     QuotasFound,
     Reader,
     RightsCheck,
+    RightsFound,
+    TailsCompared,
     UsedAssignors,
     UsersFound,
 )
@@ -145,8 +147,18 @@ class CopyAcls(Command[int]):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadRights(Command[RightsFound]):
+    """→ the ACLs of both clusters that apply to the plan's AppIDs."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRights(Command[RightsCheck]):
-    """→ what the plan's AppIDs may do on both clusters, compared; for a forced switch, the target's ACLs only."""
+    """→ what the plan's AppIDs may do on both clusters, compared; for a forced switch, the target's ACLs only.
+
+    ``found``: the ACLs, if they were read before; else they are read now.
+    """
+
+    found: RightsFound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +238,13 @@ class ReadEnds(Command[dict[Partition, int]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAnchors(Command[dict[Partition, OffsetSync]]):
-    """→ the mirrors' anchors by partition."""
+class ReadOffsetSyncs(Command[dict[Partition, OffsetSync]]):
+    """→ the mirrors' offset syncs by partition."""
 
 
 @dataclass(frozen=True, slots=True)
-class CompareTails(Command[Sentence | None]):
-    """Read the last records of both sides → ``None``, or the sentence that says how they differ."""
+class CompareTails(Command[TailsCompared]):
+    """Read the last records of both sides → what was compared, and how they differ."""
 
     ends: Mapping[Partition, OffsetSync]
 
@@ -251,10 +263,11 @@ class CompareNext(Command[Mapping[Partition, bool]]):
 @dataclass(frozen=True, slots=True)
 class RecordDrained(Command[None]):
     """Store the drained point for the stages that follow, also in another process → ``None``. For a read split it
-    is where the source ended when its readers had stopped.
+    is where the source ended when its readers had stopped. ``compared``: what the proof has compared, for the record.
     """
 
     ends: Mapping[Partition, OffsetSync]
+    compared: TailsCompared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,11 +430,11 @@ class ReadCopied(Command[Mapping[Partition, int]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadRepeated(Command[Mapping[Partition, int]]):
-    """→ by partition, how many records the target is known to hold twice before the mirror's anchor."""
+    """→ by partition, how many records the target is known to hold twice before the mirror's offset sync."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSighted(Command[LastKnown]):
+class ReadLastKnown(Command[LastKnown]):
     """→ :class:`LastKnown` of the plan's source."""
 
 

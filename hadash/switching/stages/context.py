@@ -13,6 +13,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.acls import Denied
 from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.answers import TailsCompared
 from hadash.switching.stages.resuming import NUMBER
 
 #: The largest offset that is assumed when the size of a switch's facts is estimated: ten trillion records.
@@ -100,8 +101,26 @@ class StageContext:
         kept = self.values.get("drained")
         return None if kept is None else points_from_json(kept)
 
-    def keep_drained(self, ends: Mapping[Partition, OffsetSync]) -> None:
+    def keep_drained(
+        self, ends: Mapping[Partition, OffsetSync], compared: TailsCompared | None = None
+    ) -> None:
         self._keep("drained", points_to_json(ends))
+        if compared is None:
+            return
+        counts = [[p.topic, p.partition, count] for p, count in sorted(compared.counts.items())]
+        kept = {"counts": counts, "starts": points_to_json(compared.starts)}
+        # (Only the record of the switch needs it: it must not take the room of what the stages need.)
+        if len(packed({**self.values, "compared": kept})) <= FACTS_BYTES // 2:
+            self._keep("compared", kept)
+
+    @property
+    def compared(self) -> TailsCompared | None:
+        """What the proof of the drained point has compared; ``None`` when nothing was compared, or not yet."""
+        kept = self.values.get("compared")
+        if kept is None:
+            return None
+        counts = {Partition(topic, index): count for topic, index, count in kept["counts"]}
+        return TailsCompared(None, counts, points_from_json(kept["starts"]))
 
     @property
     def loss(self) -> Loss | None:

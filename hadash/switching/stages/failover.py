@@ -85,7 +85,7 @@ def _leaders(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
     :raises StageFailed: a partition has no leader, or it is not known what the mirror has copied.
     """
     found: dict[str, tuple[int, ...]] = yield from ask(do.ReadTopics(plan.target))
-    anchors = yield from ask(do.ReadAnchors())
+    syncs = yield from ask(do.ReadOffsetSyncs())
     for topic in plan.topics:
         if topic not in found:
             raise StageFailed(
@@ -97,7 +97,7 @@ def _leaders(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
                     "A partition of %(topic)s on %(cluster)s has no leader.", topic=topic, cluster=plan.target
                 )
             )
-        unknown = [p for i in range(len(found[topic])) if (p := Partition(topic, i)) not in anchors]
+        unknown = [p for i in range(len(found[topic])) if (p := Partition(topic, i)) not in syncs]
         if unknown:
             raise StageFailed(
                 say(
@@ -124,19 +124,19 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     yield from ask(do.HoldMirrors())
     yield from ask(do.AllowWrites(plan.target))
     yield from heard(plan, limits.block, limits.fast_poll)
-    anchors = yield from ask(do.ReadAnchors())
+    syncs = yield from ask(do.ReadOffsetSyncs())
     copied = yield from ask(do.ReadCopied())
     target_ends = yield from ask(do.ReadEnds(plan.target))
-    counted = {p: OffsetSync(mirrored_up_to(anchors[p], end), end) for p, end in target_ends.items()}
+    counted = {p: OffsetSync(mirrored_up_to(syncs[p], end), end) for p, end in target_ends.items()}
     proved = {
-        p: OffsetSync(proved_up_to(anchors[p], end, copied.get(p)), end) for p, end in target_ends.items()
+        p: OffsetSync(proved_up_to(syncs[p], end, copied.get(p)), end) for p, end in target_ends.items()
     }
     yield from _tell_of_unproved(plan, counted, proved)
-    sighted = yield from ask(do.ReadSighted())
-    lost = _lost(proved, sighted.ends)
+    known_ends = yield from ask(do.ReadLastKnown())
+    lost = _lost(proved, known_ends.ends)
     yield from ask(do.RecordDrained(counted))
-    yield from ask(do.RecordLoss(lost, sighted.ends_age, proved))
-    if sighted.ends_age is None:
+    yield from ask(do.RecordLoss(lost, known_ends.ends_age, proved))
+    if known_ends.ends_age is None:
         return say(
             "It is not known what %(cluster)s held: it was never seen. Its tail is counted when it comes back.",
             cluster=plan.source,
@@ -146,7 +146,7 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
         "Its tail is counted when it comes back.",
         cluster=plan.source,
         target=plan.target,
-        age=round(sighted.ends_age, 1),
+        age=round(known_ends.ends_age, 1),
         records=sum(lost.values()),
     )
 
@@ -159,7 +159,7 @@ def _tell_of_unproved(
     Two points of each partition are kept, both with the target's end. The *proved* point says what is lost: rather too
     much is reported than anything deleted unreported. The *counted* point translates group offsets: a surplus record
     in the target moves the following ones to higher offsets, never lower, so the first copy of a source's record is at
-    or after the offset that counting from the anchor gives (before the anchor: :func:`before_repeats`). A group that
+    or after the offset that counting from the offset sync gives (before it: :func:`before_repeats`). A group that
     continues there reads some records again and skips none. With the proved point, which puts fewer records before the
     same end, it would begin too late by the number of surplus records.
     """
@@ -198,12 +198,12 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     ends = yield from drained()
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
-    sighted = yield from ask(do.ReadSighted())
+    known_ends = yield from ask(do.ReadLastKnown())
     starts = yield from ask(do.ReadStarts(plan.target))
-    noted = offsets_of(sighted.positions)
-    anchors, repeated = (yield from ask(do.ReadAnchors())), (yield from ask(do.ReadRepeated()))
+    noted = offsets_of(known_ends.positions)
+    syncs, repeated = (yield from ask(do.ReadOffsetSyncs())), (yield from ask(do.ReadRepeated()))
     counted = translate_groups(noted, ends, {}, starts)
-    wanted = before_repeats(counted, noted, anchors, repeated, starts)
+    wanted = before_repeats(counted, noted, syncs, repeated, starts)
     # A group without noted positions may have been here before: from those offsets it reads again, and skips nothing.
     standing = yield from ask(do.ReadCommits(plan.target))
     earlier = {
@@ -212,7 +212,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         if group not in wanted
     }
     stays = {group: commits for group, commits in earlier.items() if commits}
-    yield from set_offsets(plan, {**with_metadata(wanted, sighted.positions), **stays}, ends)
+    yield from set_offsets(plan, {**with_metadata(wanted, known_ends.positions), **stays}, ends)
     yield from _tell_of_skipped(plan, list(skipped(noted, ends, {}, starts)))
     if stays:
         yield from ask(
@@ -240,7 +240,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         "since then is read again.",
         count=sum(len(offsets) for offsets in wanted.values()),
         cluster=plan.target,
-        age="?" if sighted.positions_age is None else round(sighted.positions_age, 1),
+        age="?" if known_ends.positions_age is None else round(known_ends.positions_age, 1),
     )
 
 

@@ -131,7 +131,7 @@ def note_positions(plan: Plan, limits: Limits) -> Step[None]:
     if noted is not None and None in (yield from ask(do.ReadAssigned(plan.source))).values():
         return  # an earlier executor has stored it, and the members are rejoining already
     committed = yield from ask(do.ReadGroupOffsets(plan.source))
-    partitions = (yield from ask(do.ReadAnchors())).keys()
+    partitions = (yield from ask(do.ReadOffsetSyncs())).keys()
     yield from ask(do.RecordReading((yield from uncommitted_positions(plan, limits, committed, partitions))))
 
 

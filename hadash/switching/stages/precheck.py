@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import QuotaCheck
+from hadash.switching.stages.answers import MirrorFound, QuotaCheck, RightsFound
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.catch_up import check_mirror, check_mirrors_read_from, check_readers
 from hadash.switching.stages.positions import together, uncommitted_positions
@@ -96,22 +97,51 @@ def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]]
     yield from check_bindings(plan)
     yield from check_gateways()
     split = plan.kind.spec.readers_only
-    yield from (check_mirrors_read_from if split else _check_mirrors)(plan, limits)
-    leaders = yield from _check_topics(plan)
+    read = yield from _read_at_once(plan)
+    if split:
+        yield from check_mirrors_read_from(plan, limits)
+    else:
+        _check_mirrors(plan, limits, read.mirrors)
+    leaders = yield from _check_topics(plan, read)
     yield from check_assignors(plan, limits)
     yield from _check_groups(plan, limits)
-    points = yield from ask(do.ReadAnchors())
+    points = yield from ask(do.ReadOffsetSyncs())
     if split:
         yield from check_readers(plan, limits)
     else:
         yield from check_self_assigned(plan, limits, points)
     yield from check_reading_on(plan, limits, points)
-    yield from _check_sign_in(plan)
-    yield from _check_rights(plan)
+    yield from _check_sign_in(plan, read)
+    yield from _check_rights(plan, read)
     quotas = yield from check_quotas(plan, limits)
     if not (split or limits.accept_acks_1):
         yield from _check_acks(plan)
     return leaders, quotas
+
+
+class _Read(NamedTuple):
+    """What was read of both clusters at the same time; ``mirrors`` only for a way that turns them round."""
+
+    source: Mapping[str, tuple[int, ...]]
+    target: Mapping[str, tuple[int, ...]]
+    sign_in: Mapping[str, tuple[Set[str], Set[str]]]
+    rights: RightsFound
+    mirrors: Sequence[MirrorFound] = ()
+
+
+def _read_at_once(plan: Plan) -> Step[_Read]:
+    """Ask both clusters for what does not depend on each other: a person waits for the checks, and looking at the
+    mirrors takes as long as all the rest.
+    """
+    asked: tuple[do.Command[Any], ...] = (
+        do.ReadTopics(plan.source),
+        do.ReadTopics(plan.target),
+        do.CheckSignIn(),
+        do.ReadRights(),
+    )
+    if not plan.kind.spec.readers_only:
+        asked = (*asked, do.CheckMirrors(thorough=True))
+    return _Read(*(yield from ask(do.Together(asked))))
 
 
 def check_plan(plan: Plan) -> Step[None]:
@@ -167,8 +197,7 @@ def check_gateways() -> Step[None]:
         )
 
 
-def _check_mirrors(plan: Plan, limits: Limits) -> Step[None]:
-    found = yield from ask(do.CheckMirrors(thorough=True))
+def _check_mirrors(plan: Plan, limits: Limits, found: Sequence[MirrorFound]) -> None:
     gone = sorted(set(plan.mirrors) - {mirror for mirror, *_ in found})
     if gone:
         raise StageFailed(
@@ -178,9 +207,8 @@ def _check_mirrors(plan: Plan, limits: Limits) -> Step[None]:
         check_mirror(mirror, state, fault, lag, limits)
 
 
-def _check_topics(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
-    source = yield from ask(do.ReadTopics(plan.source))
-    target = yield from ask(do.ReadTopics(plan.target))
+def _check_topics(plan: Plan, read: _Read) -> Step[dict[str, tuple[int, ...]]]:
+    source, target = read.source, read.target
     for topic in plan.topics:
         for cluster, found in ((plan.source, source), (plan.target, target)):
             if topic not in found:
@@ -204,12 +232,12 @@ def _check_topics(plan: Plan) -> Step[dict[str, tuple[int, ...]]]:
                     target=plan.target,
                 )
             )
-    anchors = yield from ask(do.ReadAnchors())
+    syncs = yield from ask(do.ReadOffsetSyncs())
     unknown = sorted(
         p
         for topic in plan.topics
         for p in (Partition(topic, index) for index in range(len(source[topic])))
-        if p not in anchors
+        if p not in syncs
     )
     if unknown:
         raise StageFailed(
@@ -236,9 +264,9 @@ def _check_groups(plan: Plan, limits: Limits) -> Step[None]:
                 )
             )
     if not plan.kind.spec.readers_only:  # there the source may be the mirror: see :func:`check_readers`
-        anchors = yield from ask(do.ReadAnchors())
-        positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
-        yield from nothing_is_lost(plan, together(committed, positions), anchors)
+        syncs = yield from ask(do.ReadOffsetSyncs())
+        positions = yield from uncommitted_positions(plan, limits, committed, syncs.keys())
+        yield from nothing_is_lost(plan, together(committed, positions), syncs)
     yield from check_unused_groups(plan)
 
 
@@ -257,8 +285,8 @@ def check_unused_groups(plan: Plan) -> Step[None]:
         )
 
 
-def _check_sign_in(plan: Plan) -> Step[None]:
-    for appid, (here, there) in sorted((yield from ask(do.CheckSignIn())).items()):
+def _check_sign_in(plan: Plan, read: _Read) -> Step[None]:
+    for appid, (here, there) in sorted(read.sign_in.items()):
         yield from _check_sign_in_of(plan, appid, here, there)
 
 
@@ -288,11 +316,11 @@ def _check_sign_in_of(plan: Plan, appid: str, here: Iterable[str], there: Iterab
         )
 
 
-def _check_rights(plan: Plan) -> Step[None]:
+def _check_rights(plan: Plan, read: _Read) -> Step[None]:
     """The target denies nothing that the source allows, and no ACL depends on an address: it is not known from which
     address the target's brokers will see these clients.
     """
-    found = yield from ask(do.CheckRights())
+    found = yield from ask(do.CheckRights(read.rights))
     if found.denied:
         raise StageFailed(
             say(

@@ -35,7 +35,7 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
 
     yield from wait_until(look, limits.drain, limits.poll, began=began)
     elapsed = (yield from ask(do.Pause(0))) - began
-    difference = yield from ask(do.CompareTails(points))
+    difference = (yield from ask(do.CompareTails(points))).difference
     if difference is not None:
         raise StageFailed(difference)
     groups = yield from _translatable(plan, points)
@@ -51,9 +51,9 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
 
 def _points_now(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
     """Where both sides would end if the source stopped at this moment."""
-    anchors = yield from ask(do.ReadAnchors())
+    syncs = yield from ask(do.ReadOffsetSyncs())
     ends = yield from ask(do.ReadEnds(plan.source))
-    unknown = sorted(set(ends) - set(anchors))
+    unknown = sorted(set(ends) - set(syncs))
     if unknown:
         raise StageFailed(
             say(
@@ -61,7 +61,7 @@ def _points_now(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
                 partitions=unknown,
             )
         )
-    return {p: ending_at(anchors[p], end) for p, end in ends.items()}
+    return {p: ending_at(syncs[p], end) for p, end in ends.items()}
 
 
 def _translatable(plan: Plan, points: dict[Partition, OffsetSync]) -> Step[int]:

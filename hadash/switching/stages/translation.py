@@ -25,7 +25,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
     commits = yield from ask(do.ReadCommits(plan.source))
-    wanted = yield from translated(plan, limits, commits, ends, (yield from ask(do.ReadAnchors())))
+    wanted = yield from translated(plan, limits, commits, ends, (yield from ask(do.ReadOffsetSyncs())))
     yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
@@ -37,11 +37,11 @@ def translated(
     limits: Limits,
     commits: GroupCommits,
     ends: Mapping[Partition, OffsetSync],
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
 ) -> Step[dict[str, dict[Partition, int]]]:
     """Every group's offsets for the target: from its commits, and from its members' positions where it has none.
 
-    :param ends: offsets of both sides that correspond; from ``anchors`` on they correspond one by one.
+    :param ends: offsets of both sides that correspond; from ``syncs`` on they correspond one by one.
     :raises StageFailed: records would be skipped or read again, or a position is not known.
     """
     committed = offsets_of(commits)
@@ -59,7 +59,7 @@ def translated(
     following = together(committed, positions)
     starts, target_starts = yield from nothing_is_skipped(plan, following, ends)
     found = translate_groups(following, ends, starts, target_starts)
-    yield from go_on_at_same_record(plan, following, found, starts, ends, anchors)
+    yield from go_on_at_same_record(plan, following, found, starts, ends, syncs)
     return found
 
 
@@ -111,16 +111,14 @@ def nothing_is_skipped(
     return source_starts, target_starts
 
 
-def nothing_is_lost(
-    plan: Plan, following: GroupOffsets, anchors: Mapping[Partition, OffsetSync]
-) -> Step[None]:
+def nothing_is_lost(plan: Plan, following: GroupOffsets, syncs: Mapping[Partition, OffsetSync]) -> Step[None]:
     """Check, before anybody waits, that groups could continue at the same records on the target as it is now.
 
     :raises StageFailed: as :func:`nothing_is_skipped` and :func:`go_on_at_same_record`.
     """
-    starts, target_starts = yield from nothing_is_skipped(plan, following, anchors)
-    found = translate_groups(following, anchors, starts, target_starts)
-    yield from go_on_at_same_record(plan, following, found, starts, anchors, anchors)
+    starts, target_starts = yield from nothing_is_skipped(plan, following, syncs)
+    found = translate_groups(following, syncs, starts, target_starts)
+    yield from go_on_at_same_record(plan, following, found, starts, syncs, syncs)
 
 
 def go_on_at_same_record(
@@ -129,9 +127,9 @@ def go_on_at_same_record(
     translated: GroupOffsets,
     source_starts: Mapping[Partition, int],
     ends: Mapping[Partition, OffsetSync],
-    anchors: Mapping[Partition, OffsetSync],
+    syncs: Mapping[Partition, OffsetSync],
 ) -> Step[None]:
-    """Compare what groups before an anchor read next. Between their offsets and the anchor an offset may hold a
+    """Compare what groups before an offset sync read next. Between their offsets and the sync an offset may hold a
     record on one side only (markers of transactions, compaction), so counting proves nothing there.
 
     :param following: the groups' offsets on the source. :raises StageFailed: the next record differs between the
@@ -141,7 +139,7 @@ def go_on_at_same_record(
         points = {
             p: OffsetSync(max(offset, source_starts[p]), translated[group][p])
             for p, offset in offsets.items()
-            if p in anchors and p in ends and offset < anchors[p].source
+            if p in syncs and p in ends and offset < syncs[p].source
         }
         if not points:
             continue
@@ -212,7 +210,7 @@ def same_records(wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], lim
     """
     points = furthest_back(wanted, ends, limits.tail_records)
     if points:
-        difference = yield from ask(do.CompareTails(points))
+        difference = (yield from ask(do.CompareTails(points))).difference
         if difference is not None:
             raise StageFailed(difference)
 

@@ -21,8 +21,8 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
     told = False
 
     def points() -> Step[dict[Partition, OffsetSync]]:
-        # Read each time: if the turned mirror has copied records twice, its anchors are counted again meanwhile.
-        turned = yield from ask(do.ReadAnchors())
+        # Read each time: if the turned mirror has copied records twice, its offset syncs are counted again meanwhile.
+        turned = yield from ask(do.ReadOffsetSyncs())
         return {p: OffsetSync(turned[p].target, turned[p].source) for p in ends}
 
     def missing(elapsed: float) -> Step[Sentence | None]:
@@ -60,8 +60,7 @@ def _stray_writes(plan: Plan, points: Mapping[Partition, OffsetSync]) -> Step[Se
         p: OffsetSync(source_ends[p], point.target + source_ends[p] - point.source)
         for p, point in points.items()
     }
-    difference: Sentence | None = yield from ask(do.CompareTails(mirrored))
-    return difference
+    return (yield from ask(do.CompareTails(mirrored))).difference
 
 
 def _missing_on_target(

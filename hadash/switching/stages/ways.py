@@ -17,7 +17,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover
 from hadash.switching.stages.asking import Step, ask
-from hadash.switching.stages.catch_up import follow, verify_readers
+from hadash.switching.stages.catch_up import catch_up, verify_readers
 from hadash.switching.stages.positions import note_positions
 from hadash.switching.stages.precheck import check_assignors, precheck, precheck_only
 from hadash.switching.stages.rehearsal import rehearse
@@ -112,13 +112,13 @@ def block(plan: Plan, limits: Limits) -> StageRun:
 
 def drain(plan: Plan, limits: Limits) -> StageRun:
     """Wait for the mirror, then prove that both sides end with the same records."""
-    anchors = yield from ask(do.ReadAnchors())
+    syncs = yield from ask(do.ReadOffsetSyncs())
 
     def look() -> Step[tuple[CaughtUp, Mapping[Partition, int]] | NotYet]:
         # The target is read first: if the source still grows, it shows as records that the mirror lacks.
         target_ends = yield from ask(do.ReadEnds(plan.target))
         source_ends = yield from ask(do.ReadEnds(plan.source))
-        verdict = compare_ends(anchors, source_ends, target_ends)
+        verdict = compare_ends(syncs, source_ends, target_ends)
         if isinstance(verdict, Contradiction):
             raise StageFailed(verdict.reason)
         if isinstance(verdict, Behind):
@@ -128,11 +128,11 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
     found, source_ends = yield from wait_until(look, limits.drain, limits.fast_poll, tell_after=0.5)
     # Mirrors are paused before the clients move: a Connect worker that restarts would copy from its last committed
     # offset, and write old records behind the new ones.
-    difference, self_assigned, _ = yield from ask(
+    compared, self_assigned, _ = yield from ask(
         do.Together((do.CompareTails(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
     )
-    if difference is not None:
-        raise StageFailed(difference)
+    if compared.difference is not None:
+        raise StageFailed(compared.difference)
     yield from nobody_is_stranded(plan, limits, found.ends, self_assigned)
     if (yield from ask(do.ReadEnds(plan.source))) != source_ends:
         raise StageFailed(
@@ -141,7 +141,7 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
                 cluster=plan.source,
             )
         )
-    yield from ask(do.RecordDrained(found.ends))
+    yield from ask(do.RecordDrained(found.ends, compared))
     return say(
         "The mirror is drained: every partition ends with the same records on both sides (%(count)s in all).",
         count=len(found.ends),
@@ -193,7 +193,7 @@ RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
     Stage.BLOCK: block,
     Stage.DRAIN: drain,
     Stage.TRANSLATE: translate,
-    Stage.FOLLOW: follow,
+    Stage.CATCH_UP: catch_up,
     Stage.FORWARD: forward,
     Stage.REVERSE: reverse,
     Stage.VERIFY: verify,

@@ -33,6 +33,7 @@ PLAIN = {
     "people": "people/",
     "tokens": "tokens/",
     "audit": "audit/",
+    "about": "about/",
 }
 
 #: Lists of the API.

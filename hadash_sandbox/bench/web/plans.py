@@ -18,7 +18,7 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 
 #: Number of previews, of random AppIDs, each right after a change of the AppID; and number of requests.
-PREVIEWS, REQUESTS = 60, 10
+PREVIEWS, REQUESTS = 60, 40
 GOAL_SECONDS, GOAL_GIB = 1.0, 1.0
 #: Milliseconds after which the checks of a preview count as not answered: their own time limit is shorter.
 CHECKED_MS = 60_000

@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m spark.fleet.recorded", description=__doc__)
     parser.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…")
     parser.add_argument("--out", type=Path, required=True, help="the fixture's folder")
-    parser.add_argument("--where", required=True, help="which installation this is, for whoever reads it")
+    parser.add_argument("--where", required=True, help="which installation this is, for the reader")
     parser.add_argument("--most", type=int, default=MOST_FACTS, help="so many facts at most")
     told = parser.parse_args(arguments)
     about = {"recorded_at": datetime.now(UTC).isoformat(timespec="seconds"), "where": told.where}

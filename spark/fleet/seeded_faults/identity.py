@@ -53,7 +53,7 @@ def _changing(b: Builder) -> None:
     appid, topic, host = b.appid(pair, "changing"), b.any_topic(pair), b.host()
     ending = b.random.choice(["uuid", "pod", "number"])
     for age in EVERY_DAY:
-        name = f"{appid}-job-{_made_anew(b, ending)}"
+        name = f"{appid}-job-{_made_again(b, ending)}"
         b.writes(pair, appid, name, topic, host=host, ages=(age,))
     b.fleet.answer(Code.CHANGING, pair, f"{_no_digits(appid)}-job{'' if ending == 'pod' else '-'}*", appid)
     # Near misses: too few names; and many clients that were all started today.
@@ -64,7 +64,7 @@ def _changing(b: Builder) -> None:
         b.writes(pair, fleet, f"{fleet}-worker-{number}", topic, host=host, ages=(0,))
 
 
-def _made_anew(b: Builder, how: str) -> str:
+def _made_again(b: Builder, how: str) -> str:
     if how == "uuid":
         text = f"{b.random.getrandbits(128):032x}"
         return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

@@ -77,7 +77,7 @@ def test_2_a_timeout_is_when_the_time_has_passed(stage: Any, limits: Limits) -> 
                 answer = {
                     do.WriteBindings: 7,
                     do.ReadWaiting: Waiting(("east",), 3),
-                    do.ReadAnchors: {ORDERS_0: OffsetSync(0, 0)},
+                    do.ReadOffsetSyncs: {ORDERS_0: OffsetSync(0, 0)},
                     do.ReadEnds: {ORDERS_0: 0 if getattr(command, "cluster", "") == "west" else 5},
                 }.get(type(command))
         raise AssertionError("neither waits nor fails")

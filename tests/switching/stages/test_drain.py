@@ -59,7 +59,7 @@ def test_a_write_to_the_mirror_that_hides_a_missing_record() -> None:
 
 def test_a_partition_without_an_anchor() -> None:
     world = world_before(Stage.DRAIN)
-    del world.mirror.anchors[ORDERS_1]
+    del world.mirror.syncs[ORDERS_1]
     found = failure(world, Stage.DRAIN)
     assert found == "Partition orders-1 has no known point at which both sides correspond."
 

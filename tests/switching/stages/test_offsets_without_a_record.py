@@ -33,7 +33,7 @@ class TestOffsetsWithoutARecord:
         here, there = world.logs["east"][ORDERS_0], world.logs["west"][ORDERS_0]
         end = OffsetSync(here.end, there.end)
         here.records += [MARKER] * self.MARKERS
-        world.mirror.anchors = {**world.mirror.anchors, ORDERS_0: OffsetSync(here.end, there.end)}
+        world.mirror.syncs = {**world.mirror.syncs, ORDERS_0: OffsetSync(here.end, there.end)}
         world.mirror.position[ORDERS_0] = here.end
         if world.drained is not None:
             world.drained = {**world.drained, ORDERS_0: OffsetSync(here.end, there.end)}

@@ -97,7 +97,7 @@ def _change(*things: Any, **values: Any) -> None:
             "Let these consumers use an eager assignor (range, roundrobin, sticky).",
         ),
         (
-            lambda w: w.mirror.anchors.pop(ORDERS_1),
+            lambda w: w.mirror.syncs.pop(ORDERS_1),
             "Of orders-1 it is not known which records of both sides correspond: a partition that was added "
             "counts as soon as its mirror has been looked at.",
         ),
@@ -218,7 +218,8 @@ def test_precheck_has_records_compared_and_settings_read() -> None:
     """What a quick look does not show would show in drain, when clients are blocked."""
     world = World(traffic=False)
     run_stage(world, Stage.PRECHECK)
-    assert do.CheckMirrors(thorough=True) in world.done
+    asked = [part for each in world.done if isinstance(each, do.Together) for part in each.commands]
+    assert do.CheckMirrors(thorough=True) in asked
 
 
 def test_precheck_hears_of_a_mirror_that_is_gone() -> None:

@@ -22,7 +22,14 @@ from hadash.switching.execution.connections import ask_about
 from hadash.switching.execution.handlers.registry import handles
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import Assigned, QuotaCheck, QuotasFound, Reader, RightsCheck
+from hadash.switching.stages.answers import (
+    Assigned,
+    QuotaCheck,
+    QuotasFound,
+    Reader,
+    RightsCheck,
+    RightsFound,
+)
 
 if TYPE_CHECKING:
     from hadash.switching.execution.command_handler import CommandHandler
@@ -58,13 +65,19 @@ def copy_acls(hand: CommandHandler, command: do.CopyAcls) -> int:
     return standby.copy_acls(hand.pair, source, target, hand.plan.appids, closed)
 
 
+@handles(do.ReadRights)
+def read_rights(hand: CommandHandler, command: do.ReadRights) -> RightsFound:
+    both = [hand.clusters[hand.plan.source], hand.clusters[hand.plan.target]]
+    return RightsFound(*standby.rights(both, hand.plan.appids))
+
+
 @handles(do.CheckRights)
 def check_rights(hand: CommandHandler, command: do.CheckRights) -> RightsCheck:
     plan, target = hand.plan, hand.clusters[hand.plan.target]
     if plan.kind.spec.source_lost:  # it cannot be asked
-        (there,) = standby.rights([target], plan.appids)
-        return RightsCheck(by_host=_depending_on_hosts(plan, there))
-    here, there = standby.rights([hand.clusters[plan.source], target], plan.appids)
+        (alone,) = standby.rights([target], plan.appids)
+        return RightsCheck(by_host=_depending_on_hosts(plan, alone))
+    here, there = command.found or read_rights(hand, do.ReadRights())
     own = standby.own_denials(target)
     denied = acl_rules.denied_beyond(here, there, plan.appids, plan.topics, plan.groups, own)
     return RightsCheck(
@@ -138,7 +151,7 @@ def deny_writes(hand: CommandHandler, command: do.DenyWrites) -> int:
 @handles(do.WarmUp)
 def warm_up(hand: CommandHandler, command: do.WarmUp) -> None:
     partitions = hand.all_partitions()
-    hand.carry_out(do.ReadAnchors())
+    hand.carry_out(do.ReadOffsetSyncs())
     with ThreadPoolExecutor(max_workers=2) as beside:
         for done in [
             beside.submit(_warm_up, hand, c, partitions) for c in (hand.plan.source, hand.plan.target)

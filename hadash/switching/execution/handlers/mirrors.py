@@ -29,7 +29,7 @@ from hadash.switching.planning.proposals import plan_for
 from hadash.switching.planning.risks import replicated, uses_of
 from hadash.switching.policy import limits_of
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import MirrorFound, UsedAssignors
+from hadash.switching.stages.answers import MirrorFound, TailsCompared, UsedAssignors
 from hadash.switching.stages.assignors import EAGER, Rebalancing, rebalancing
 from hadash.switching.stages.reading_on import READING_ON, reads_on
 from hadash.switching.stages.self_assigned import self_assigned
@@ -124,26 +124,35 @@ def check_reading_on(hand: CommandHandler, command: do.CheckReadingOn) -> list[s
     return sorted(hand.plan.who(*name) for name in names if hand.plan.covers(*name))
 
 
-@handles(do.ReadAnchors)
-def read_anchors(hand: CommandHandler, command: do.ReadAnchors) -> dict[Partition, OffsetSync]:
+@handles(do.ReadOffsetSyncs)
+def read_offset_syncs(hand: CommandHandler, command: do.ReadOffsetSyncs) -> dict[Partition, OffsetSync]:
     mirrors = Mirror.objects.filter(pair=hand.pair, name__in=hand.plan.mirrors)
-    return mirroring.anchors_of_topics(mirrors, hand.plan.topics)
+    return mirroring.offset_syncs_of_topics(mirrors, hand.plan.topics)
 
 
 @handles(do.CompareTails)
-def compare_tails(hand: CommandHandler, command: do.CompareTails) -> Sentence | None:
+def compare_tails(hand: CommandHandler, command: do.CompareTails) -> TailsCompared:
     count = settings.SWITCH_TAIL_RECORDS
     source_ends = {p: point.source for p, point in command.ends.items()}
     target_ends = {p: point.target for p, point in command.ends.items()}
 
-    def read(cluster: str, ends: dict[Partition, int]) -> dict[Partition, list[Record]]:
+    def read(
+        cluster: str, ends: dict[Partition, int]
+    ) -> tuple[dict[Partition, list[Record]], dict[Partition, int]]:
         client = hand.client(cluster)
-        return client.tail(ends, client.start_offsets(ends), count)
+        starts = client.start_offsets(ends)
+        return client.tail(ends, starts, count), starts
 
     # Both sides at once, because clients wait.
     with ThreadPoolExecutor(max_workers=1) as beside:
         other = beside.submit(read, hand.plan.target, target_ends)
-        return proof.compare_tails(read(hand.plan.source, source_ends), other.result())
+        ours, our_starts = read(hand.plan.source, source_ends)
+        theirs, their_starts = other.result()
+    return TailsCompared(
+        proof.compare_tails(ours, theirs),
+        proof.shared_tails(ours, theirs),
+        {p: OffsetSync(our_starts[p], their_starts[p]) for p in command.ends},
+    )
 
 
 @handles(do.CompareNext)

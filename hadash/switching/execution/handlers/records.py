@@ -23,9 +23,9 @@ def check_lost(hand: CommandHandler, command: do.CheckLost) -> bool:
     return lost_source.is_lost(hand.client(hand.plan.source), hand.plan)
 
 
-@handles(do.ReadSighted)
-def read_sighted(hand: CommandHandler, command: do.ReadSighted) -> LastKnown:
-    return lost_source.sighted(hand.pair, hand.clusters[hand.plan.source], hand.plan)
+@handles(do.ReadLastKnown)
+def read_last_known(hand: CommandHandler, command: do.ReadLastKnown) -> LastKnown:
+    return lost_source.known_ends(hand.pair, hand.clusters[hand.plan.source], hand.plan)
 
 
 @handles(do.ReadUsers)
@@ -41,7 +41,7 @@ def open_tail(hand: CommandHandler, command: do.OpenTail) -> None:
 
 @handles(do.RecordDrained)
 def record_drained(hand: CommandHandler, command: do.RecordDrained) -> None:
-    hand.context.keep_drained(command.ends)
+    hand.context.keep_drained(command.ends, command.compared)
 
 
 @handles(do.ReadDrained)

@@ -22,7 +22,7 @@ CarryOut = Callable[[Request, Held, dict[str, Any]], Held | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Acts(Generic[Held]):
+class Actions(Generic[Held]):
     """The acts on one kind of thing. Each answers with the thing after the act: with 202 while workers continue it."""
 
     #: The end of the operations' ids, as in ``approve_switch``.
@@ -46,13 +46,13 @@ class Acts(Generic[Held]):
 
         :param codes: its answers besides 400, 404, 409 and 422. With 202 but not 200, workers always continue it.
         """
-        acts = self
-        good = {code: acts.shape for code in codes if code < 300}
+        actions = self
+        good = {code: actions.shape for code in codes if code < 300}
         bad = problems(400, 404, 409, 422, *(code for code in codes if code >= 300))
 
         class OneAct(View):
             @extend_schema(
-                operation_id=f"{name.replace('-', '_')}_{acts.noun}",
+                operation_id=f"{name.replace('-', '_')}_{actions.noun}",
                 summary=summary,
                 request=asked,
                 parameters=[KEY],
@@ -61,13 +61,13 @@ class Acts(Generic[Held]):
             @idempotent
             def post(self, request: Request, key: str) -> Response:
                 values = self.validated(asked)
-                held = carry_out(request, acts.look(request.user, key), values)
+                held = carry_out(request, actions.look(request.user, key), values)
                 if held is None:  # (otherwise not looked up again: a fast worker may have ended it already)
-                    held = acts.look(request.user, key)
-                return Response(acts.present(held), status=acts.code(held, codes))
+                    held = actions.look(request.user, key)
+                return Response(actions.present(held), status=actions.code(held, codes))
 
         OneAct.__name__ = OneAct.__qualname__ = "".join(
-            part.capitalize() for part in (*name.split("-"), *acts.noun.split("_"))
+            part.capitalize() for part in (*name.split("-"), *actions.noun.split("_"))
         )
         return OneAct
 
