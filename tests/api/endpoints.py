@@ -124,6 +124,7 @@ API: dict[tuple[str, str], frozenset[str]] = {
 #: (method, address of a page) → who may.
 PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", ""): EVERYBODY,
+    ("GET", "about/"): EVERYBODY,
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
     ("GET", "notices/"): EVERYBODY,
