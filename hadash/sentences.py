@@ -18,6 +18,10 @@ class Sentence:
     text: str
     values: Mapping[str, Any] = field(default_factory=dict)
 
+    def __bool__(self) -> bool:
+        """Whether it says anything: :data:`NOTHING` does not."""
+        return bool(self.text)
+
     def __str__(self) -> str:
         """The English sentence.
 
@@ -27,15 +31,23 @@ class Sentence:
         return fill(self.text, self.values)
 
     def to_json(self) -> dict[str, Any]:
-        return {"text": self.text, "values": dict(self.values)}
+        return {"text": self.text, "values": dict(self.values)} if self else {}
 
     @classmethod
     def from_json(cls, value: Any) -> Sentence:
-        """The sentence that :meth:`to_json` wrote; any other value becomes a sentence of its text, without places."""
+        """The sentence that :meth:`to_json` wrote; any other value becomes a sentence of its text, without places.
+
+        >>> Sentence.from_json("") == Sentence.from_json({}) == NOTHING
+        True
+        """
         if isinstance(value, dict) and isinstance(value.get("text"), str):
             values = value.get("values")
             return cls(value["text"], values if isinstance(values, dict) else {})
-        return cls("%(text)s", {"text": str(value or "")})
+        return cls("%(text)s", {"text": str(value)}) if value else NOTHING
+
+
+#: No sentence, where there may be one: there is no fault, or nothing to say.
+NOTHING = Sentence("")
 
 
 def say(text: str, /, **values: Any) -> Sentence:
@@ -47,6 +59,21 @@ def say(text: str, /, **values: Any) -> Sentence:
     'Cluster east does not answer. Ask again.'
     """
     return Sentence(text, {name: _plain(value) for name, value in values.items()})
+
+
+def joined(*said: Sentence) -> Sentence:
+    """The sentences one after the other, without those that say nothing.
+
+    >>> str(joined(say("It is stopped."), NOTHING, say("Start it.")))
+    'It is stopped. Start it.'
+    """
+    found = [each for each in said if each]
+    if not found:
+        return NOTHING
+    whole = found[0]
+    for each in found[1:]:
+        whole = say("%(first)s %(second)s", first=whole, second=each)
+    return whole
 
 
 class Explained(Exception):
@@ -61,7 +88,7 @@ class Explained(Exception):
     @property
     def sentence(self) -> Sentence:
         (said,) = self.args
-        return said if isinstance(said, Sentence) else Sentence("%(text)s", {"text": said})
+        return said if isinstance(said, Sentence) else Sentence.from_json(said)
 
 
 def fill(text: str, values: Mapping[str, Any], inner: Callable[[Sentence], str] = str) -> str:

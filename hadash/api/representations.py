@@ -100,7 +100,7 @@ def tail(found: Tail) -> dict[str, Any]:
         "records": found.records,
         "partitions": unreplicated.shown(found),
         "reported_at": found.reported_at,
-        "fault": found.fault,
+        "fault": sentence(found.fault),
         "note": found.note,
     }
 
@@ -164,7 +164,7 @@ def cluster(found: Cluster) -> dict[str, Any]:
     return {
         **{name: getattr(found, name) for name in names},
         "brokers": found.brokers,
-        "fault": found.fault,
+        "fault": sentence(found.fault),
         "looked_at": found.looked_at,
     }
 
@@ -177,7 +177,7 @@ def mirror(found: Mirror, twice: Sequence[CopiedTwice]) -> dict[str, Any]:
         "source": found.source.name,
         "target": found.target.name,
         "state": str(found.state),
-        "fault": found.fault,
+        "fault": sentence(found.fault),
         "lag_records": found.lag_records,
         "lag_seconds": found.lag_seconds,
         "looked_at": found.looked_at,

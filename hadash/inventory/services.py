@@ -27,7 +27,7 @@ from hadash.kafka.cluster import client_for
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.handshake import tls_fault
 from hadash.kafka.tls import BadTls, checked
-from hadash.sentences import Sentence, say
+from hadash.sentences import NOTHING, Sentence, say
 
 
 class NotRegistered(Exception):
@@ -126,9 +126,7 @@ def name_principals(cluster: Cluster, former: str) -> None:
 
 
 def _not_valid(cluster: Cluster, fault: Sentence) -> NotRegistered:
-    return NotRegistered(
-        say("Cluster %(name)s is not valid. %(faults)s", name=cluster.name, faults=str(fault))
-    )
+    return NotRegistered(say("Cluster %(name)s is not valid. %(faults)s", name=cluster.name, faults=fault))
 
 
 def _validate(cluster: Cluster) -> None:
@@ -301,12 +299,12 @@ def look_at_cluster(cluster: Cluster) -> None:
         milliseconds = 1000 * (time.monotonic() - began)
         cluster.kafka_cluster_id = client.cluster_id()
         cluster.brokers = [{"id": id_, "host": host, "port": port} for id_, host, port in found]
-        cluster.fault = ""
+        cluster.fault = NOTHING
     except ClusterUnavailable as error:
         brokers = [(broker["host"], broker["port"]) for broker in cluster.brokers]
-        cluster.fault = tls_fault(cluster.access, brokers) or str(error)
+        cluster.fault = tls_fault(cluster.access, brokers) or error.sentence
     except KafkaError as error:
-        cluster.fault = str(error)
+        cluster.fault = error.sentence
     cluster.looked_at = timezone.now()
     cluster.save(update_fields=["kafka_cluster_id", "brokers", "fault", "looked_at"])
     ClusterSample.objects.create(

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from hadash.kafka.tls import context
 from hadash.kafka.values import ClusterAccess
+from hadash.sentences import Sentence, say
 
 #: Seconds for one broker: the cluster has already failed to answer, and the user waits.
 HANDSHAKE_SECONDS = 3.0
@@ -26,8 +27,11 @@ _NOT_YET_VALID, _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 9, 10, 62, 64
 
 Address = tuple[str, int]
 
+#: The values of a sentence about a broker: its ``cluster`` and ``address``.
+Where = Mapping[str, str]
 
-def tls_fault(access: ClusterAccess, more: Iterable[Address] = ()) -> str | None:
+
+def tls_fault(access: ClusterAccess, more: Iterable[Address] = ()) -> Sentence | None:
     """Return a sentence that says what is wrong with TLS to a cluster and what to do; ``None`` when nothing is,
     or it has no TLS.
 
@@ -37,9 +41,11 @@ def tls_fault(access: ClusterAccess, more: Iterable[Address] = ()) -> str | None
         return None
     ended = access.tls.expired(datetime.now(UTC))
     if ended is not None:
-        return (
-            f"hadash's certificate for cluster {access.name} has expired on {ended:%Y-%m-%d %H:%M} UTC. "
-            "Register the cluster with a new tls_certificate and tls_key."
+        return say(
+            "hadash's certificate for cluster %(cluster)s has expired on %(at)s UTC. "
+            "Register the cluster with a new tls_certificate and tls_key.",
+            cluster=access.name,
+            at=f"{ended:%Y-%m-%d %H:%M}",
         )
     tls = context(access.tls)
     for address in list(dict.fromkeys([*_bootstrap(access), *more]))[:MOST_BROKERS]:
@@ -58,8 +64,8 @@ def _bootstrap(access: ClusterAccess) -> list[Address]:
     return found
 
 
-def _fault_at(address: Address, tls: ssl.SSLContext, access: ClusterAccess) -> str | None:
-    where = f"the broker of cluster {access.name} at {address[0]}:{address[1]}"
+def _fault_at(address: Address, tls: ssl.SSLContext, access: ClusterAccess) -> Sentence | None:
+    where = {"cluster": access.name, "address": f"{address[0]}:{address[1]}"}
     try:
         plain = socket.create_connection(address, HANDSHAKE_SECONDS)
     except OSError:
@@ -77,42 +83,61 @@ def _fault_at(address: Address, tls: ssl.SSLContext, access: ClusterAccess) -> s
     return None
 
 
-def _unverified(error: ssl.SSLCertVerificationError, where: str, access: ClusterAccess) -> str:
-    said = f"The certificate of {where}"
+def _unverified(error: ssl.SSLCertVerificationError, where: Where, access: ClusterAccess) -> Sentence:
     if error.verify_code == _EXPIRED:
-        return f"{said}, or of who issued it, has expired. Renew it on the broker."
+        return say(
+            "The certificate of the broker of cluster %(cluster)s at %(address)s, or of who issued it, has expired. "
+            "Renew it on the broker.",
+            **where,
+        )
     if error.verify_code == _NOT_YET_VALID:
-        return f"{said} is not valid yet. Do the clocks of both machines agree?"
+        return say(
+            "The certificate of the broker of cluster %(cluster)s at %(address)s is not valid yet. Do the clocks of "
+            "both machines agree?",
+            **where,
+        )
     if error.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
-        return (
-            f"{said} is for other names. Reach the broker (bootstrap_servers, and its "
-            f"advertised.listeners) by a name that the "
-            "certificate has, or give it one with this name among its subject alternative names."
+        return say(
+            "The certificate of the broker of cluster %(cluster)s at %(address)s is for other names. Reach the broker "
+            "(bootstrap_servers, and its advertised.listeners) by a name that the certificate has, or give it one with "
+            "this name among its subject alternative names.",
+            **where,
         )
     if access.tls.ca:
-        return (
-            f"{said} is not issued by the cluster's tls_ca ({error.verify_message}). "
-            "Register the cluster with the PEM of who issued it."
+        return say(
+            "The certificate of the broker of cluster %(cluster)s at %(address)s is not issued by the cluster's tls_ca "
+            "(%(reason)s). Register the cluster with the PEM of who issued it.",
+            **where,
+            reason=error.verify_message,
         )
-    return (
-        f"{said} is issued by nobody that this machine trusts ({error.verify_message}). "
-        "Register the cluster with tls_ca, the PEM of who issued it."
+    return say(
+        "The certificate of the broker of cluster %(cluster)s at %(address)s is issued by nobody that this machine "
+        "trusts (%(reason)s). Register the cluster with tls_ca, the PEM of who issued it.",
+        **where,
+        reason=error.verify_message,
     )
 
 
-def _refused(reason: str, where: str, access: ClusterAccess) -> str:
+def _refused(reason: str, where: Where, access: ClusterAccess) -> Sentence:
     if "ALERT" not in reason or "PROTOCOL_VERSION" in reason:
-        return (
-            f"TLS with {where} failed ({reason}). Is security_protocol {access.security_protocol} what that "
-            "port speaks?"
+        return say(
+            "TLS with the broker of cluster %(cluster)s at %(address)s failed (%(reason)s). Is security_protocol "
+            "%(protocol)s what that port speaks?",
+            **where,
+            reason=reason,
+            protocol=access.security_protocol,
         )
     if not access.tls.certificate:
-        return (
-            f"{where[0].upper()}{where[1:]} wants a certificate of hadash's own ({reason}). "
-            "Register the cluster with tls_certificate and tls_key."
+        return say(
+            "The broker of cluster %(cluster)s at %(address)s wants a certificate of hadash's own (%(reason)s). "
+            "Register the cluster with tls_certificate and tls_key.",
+            **where,
+            reason=reason,
         )
-    return (
-        f"{where[0].upper()}{where[1:]} does not accept hadash's certificate ({reason}). "
-        "Register the cluster with a tls_certificate whose issuer is in the brokers' ssl.truststore, with "
-        "the authorities between them."
+    return say(
+        "The broker of cluster %(cluster)s at %(address)s does not accept hadash's certificate (%(reason)s). "
+        "Register the cluster with a tls_certificate whose issuer is in the brokers' ssl.truststore, with the "
+        "authorities between them.",
+        **where,
+        reason=reason,
     )

@@ -21,6 +21,7 @@ from hadash.mirroring.content import KINDS, Difference, differences, pairs_of
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync, held_by_both
 from hadash.mirroring.services import cluster_client, offset_syncs_of
+from hadash.sentences import NOTHING, Sentence, joined, say
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,9 @@ Spans = dict[Partition, tuple[int, int]]
 #: the
 #: next comparison: they disappear as soon as it is known where both sides correspond.
 _OF_A_SHIFT = ("key", "value")
+
+#: What users read for each kind of difference.
+PARTS = {"key": say("keys"), "value": say("values"), "headers": say("headers"), "time": say("times")}
 
 
 def due(mirror: Mirror) -> bool:
@@ -167,29 +171,38 @@ def _merged(known: list[dict[str, Any]], found: list[Difference]) -> list[dict[s
     return [entries[key] for key in sorted(entries)]
 
 
-def fault_of(mirror: Mirror) -> str:
-    """Return what differs, and what to do; empty if no difference is known."""
+def fault_of(mirror: Mirror) -> Sentence:
+    """Return what differs, and what to do; ``NOTHING`` if no difference is known."""
     known = mirror.comparison.get("differences", [])
     if not known:
-        return ""
+        return NOTHING
     p = Partition(known[0]["topic"], known[0]["partition"])
     of_it = [entry for entry in known if (entry["topic"], entry["partition"]) == (p.topic, p.partition)]
-    kinds = [kind for kind in KINDS if any(entry["kind"] == kind for entry in of_it)]
-    first, last = min(entry["first"] for entry in of_it), max(entry["last"] for entry in of_it)
     others = len({(e["topic"], e["partition"]) for e in known}) - 1
-    more = f" So do {others} more partitions." if others else ""
-    originals = originals_of(mirror)
-    advice = f"{originals} Keep what you need of them first. {rebuild_advice(mirror)} --discard-originals"
-    return (
-        f"Records of {p} on {mirror.target.name} differ from those on {mirror.source.name}: {' and '.join(kinds)}, "
-        f"between offsets {first} and {last} of {mirror.source.name}.{more} "
-        f"{advice if originals else rebuild_advice(mirror)}"
+    differ = say(
+        "Records of %(partition)s on %(target)s differ from those on %(source)s in %(parts)s, between offsets "
+        "%(first)s and %(last)s of %(source)s.",
+        partition=p,
+        target=mirror.target.name,
+        source=mirror.source.name,
+        parts=[PARTS[kind] for kind in KINDS if any(entry["kind"] == kind for entry in of_it)],
+        first=min(entry["first"] for entry in of_it),
+        last=max(entry["last"] for entry in of_it),
     )
+    more = say("So do those of %(count)s more partitions.", count=others) if others else NOTHING
+    originals = originals_of(mirror)
+    if not originals:
+        return joined(differ, more, rebuild_advice(mirror))
+    keep = say(
+        "Keep what you need of them first. Rebuild the mirror's standby: %(command)s --discard-originals",
+        command=rebuild_command(mirror),
+    )
+    return joined(differ, more, originals, keep)
 
 
-def originals_of(mirror: Mirror) -> str:
-    """Return a warning that the standby may hold the originals of records that differ; empty if it holds only
-    copies.
+def originals_of(mirror: Mirror) -> Sentence:
+    """Return a warning that the standby may hold the originals of records that differ; ``NOTHING`` if it holds
+    only copies.
 
     Turning a mirror round sets its offset syncs: records before them may have been copied in the other direction.
     (Recounting sets offset syncs, too; then it is not known.)
@@ -198,18 +211,21 @@ def originals_of(mirror: Mirror) -> str:
     for entry in mirror.comparison.get("differences", []):
         p = Partition(entry["topic"], entry["partition"])
         if p in syncs and entry["first"] < syncs[p].source:
-            return (
-                f"Some of {p} differ before offset {syncs[p].source} of {mirror.source.name}, so they "
-                f"may be from before "
-                f"the last switch and copied in the other direction: then {mirror.target.name} has the originals, and "
-                "rebuilding it copies the wrong ones over them."
+            return say(
+                "Some of %(partition)s differ before offset %(offset)s of %(source)s, so they may be from before the "
+                "last switch and copied in the other direction: then %(target)s has the originals, and rebuilding it "
+                "copies the wrong ones over them.",
+                partition=p,
+                offset=syncs[p].source,
+                source=mirror.source.name,
+                target=mirror.target.name,
             )
-    return ""
+    return NOTHING
 
 
-def rebuild_advice(mirror: Mirror) -> str:
+def rebuild_advice(mirror: Mirror) -> Sentence:
     """Return a sentence with the command that rebuilds the standby."""
-    return f"Rebuild the mirror's standby: {rebuild_command(mirror)}"
+    return say("Rebuild the mirror's standby: %(command)s", command=rebuild_command(mirror))
 
 
 def rebuild_command(mirror: Mirror) -> str:

@@ -31,7 +31,7 @@ from hadash.mirroring.services import (
     sync,
 )
 from hadash.mirroring.tasks import counted, unseen
-from hadash.sentences import say
+from hadash.sentences import NOTHING, Sentence, joined, say
 
 log = logging.getLogger(__name__)
 
@@ -55,12 +55,12 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
     would wait for the cluster as long as the first. Mirrors that were not looked at for the longest time come
     first, so the next round begins with these. If only one broker is down, its mirrors soon come last.
     """
-    away, comparing_seconds = "", 0.0
+    away, comparing_seconds = NOTHING, 0.0
     oldest_first = Mirror.objects.filter(pair=pair).order_by(F("looked_at").asc(nulls_first=True), "name")
     for mirror in oldest_first.select_related("source", "pair__first", "pair__second"):
         try:
             if away:
-                _note_unseen(mirror, f"{away} This mirror is looked at as soon as that is over.")
+                _note_unseen(mirror, joined(away, say("This mirror is looked at as soon as that is over.")))
             else:
                 began, before = time.monotonic(), mirror.compared_at
                 compare = comparing_seconds < settings.MIRROR_COMPARE_ROUND_SECONDS
@@ -81,7 +81,7 @@ def note_lag_of(pair: Pair) -> None:
         PairLag.objects.create(pair=pair, at=timezone.now(), **found)
 
 
-def _note_unseen(mirror: Mirror, fault: str) -> None:
+def _note_unseen(mirror: Mirror, fault: Sentence) -> None:
     """Store a sample with an unknown lag. (The time and the offsets of the last look are kept.)"""
     LagSample.objects.create(mirror=mirror, at=timezone.now(), state=Mirror.State.UNKNOWN)
     Mirror.objects.filter(pk=mirror.pk).update(
@@ -139,12 +139,12 @@ def _look(
     compare: bool = False,
     held: Held | None = None,
     max_lag: int | None = None,
-) -> tuple[LagSample, str]:
-    """Look at a mirror; return the sample, and the fault of a cluster that did not answer (empty if both did)."""
+) -> tuple[LagSample, Sentence]:
+    """Look at a mirror; return the sample, and why a cluster did not answer (``NOTHING`` if both did)."""
     now = timezone.now()
     sample = LagSample(mirror=mirror, at=now)
     behind: dict[Partition, float | None] = {}
-    fault = away = ""
+    fault = away = NOTHING
     state = Mirror.State.UNKNOWN
     tasks_before, mirror.tasks = mirror.tasks, unseen(mirror.tasks)
     try:
@@ -152,7 +152,7 @@ def _look(
         status = status_of(mirror)
         mirror.tasks = counted(tasks_before, connector_of(mirror, mirror.source), status, now.isoformat())
         state, fault = _connector_state(status)
-        fault = " ".join(text for text in (fault, kept.fault) if text)
+        fault = joined(fault, kept.fault)
         syncs, unknown = _syncs_now(mirror)
         source_ends, target_ends = _ends(mirror, syncs)
         mirror.known_ends = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
@@ -185,7 +185,11 @@ def _look(
         elif lag.excess:
             partition, count = next(iter(lag.excess.items()))
             state = Mirror.State.FAILED
-            fault = f"The mirror of {partition} holds {count} records that its source does not."
+            fault = say(
+                "The mirror of %(partition)s holds %(count)s records that its source does not.",
+                partition=partition,
+                count=count,
+            )
         elif copies:
             compare = thorough or (compare and comparing.due(mirror))
             wrong = _content(mirror, syncs, source_ends, target_ends, compare, thorough)
@@ -196,18 +200,19 @@ def _look(
         sample.seconds = None if None in behind.values() else max(filter(None, behind.values()), default=0.0)
         if unknown:
             sample.records = sample.seconds = None
-            fault = fault or (
-                f"Of {', '.join(map(str, sorted(unknown)))} it is not known which records of both sides correspond."
+            fault = fault or say(
+                "Of %(partitions)s it is not known which records of both sides correspond.",
+                partitions=sorted(unknown),
             )
     except MirrorError as error:
-        state, fault = Mirror.State.FAILED, str(error)
+        state, fault = Mirror.State.FAILED, error.sentence
     except (KafkaError, ConnectError) as error:
-        fault = str(error)
-        away = fault if isinstance(error, ClusterUnavailable) else ""
+        fault = error.sentence
+        away = fault if isinstance(error, ClusterUnavailable) else NOTHING
         if thorough:
             state = Mirror.State.UNKNOWN  # not everything could be checked
         if not mirror.turning and (known := comparing.fault_of(mirror)):
-            state, fault = Mirror.State.FAILED, f"{known} {fault}"
+            state, fault = Mirror.State.FAILED, joined(known, fault)
     sample.state = state
     sample.save()
     mirror.state, mirror.fault = state, fault
@@ -217,13 +222,14 @@ def _look(
     return sample, away
 
 
-def _half(mirror: Mirror) -> str:
-    """Return what a mirror that counts as turning waits for, if an administrator may have to act; else empty."""
+def _half(mirror: Mirror) -> Sentence:
+    """Return what a mirror that counts as turning waits for, if an administrator may have to act."""
     if not mirror.rebuilding:
-        return ""
-    return (
-        f"Its standby on {mirror.target.name} is being rebuilt. If nobody is at it any more, run the command again: "
-        f"{comparing.rebuild_command(mirror)}"
+        return NOTHING
+    return say(
+        "Its standby on %(cluster)s is being rebuilt. If nobody is at it any more, run the command again: %(command)s",
+        cluster=mirror.target.name,
+        command=comparing.rebuild_command(mirror),
     )
 
 
@@ -236,7 +242,7 @@ def _keep(mirror: Mirror, mend: bool, thorough: bool) -> upkeep.Kept:
     except KafkaError as error:
         if thorough:
             raise
-        return upkeep.Kept(str(error))
+        return upkeep.Kept(error.sentence)
 
 
 def _ends(
@@ -342,8 +348,8 @@ def _content(
     target_ends: Mapping[Partition, int],
     compare: bool,
     thorough: bool,
-) -> str:
-    """Return what is wrong with the records of the standby; empty if no fault is known.
+) -> Sentence:
+    """Return what is wrong with the records of the standby; ``NOTHING`` if no fault is known.
 
     :raises KafkaError: they could not be compared in a thorough look.
     """
@@ -358,9 +364,11 @@ def _content(
             log.warning("The records of mirror %s could not be compared: %s", mirror.name, error)
     lost = resync.losses(mirror, cluster_client(mirror.target).start_offsets(syncs)) if mirror.gaps else []
     if lost:
-        return (
-            f"{resync.said_of(lost[0])} {mirror.target.name} holds older records before them. "
-            f"{comparing.rebuild_advice(mirror)}.{resync.advice(mirror, lost[0])}"
+        return joined(
+            resync.said_of(lost[0]),
+            say("%(cluster)s holds older records before them.", cluster=mirror.target.name),
+            comparing.rebuild_advice(mirror),
+            resync.advice(mirror, lost[0]),
         )
     return comparing.fault_of(mirror)
 
@@ -384,16 +392,17 @@ def _compare(
         comparing.compare(mirror, syncs, source_ends, target_ends)
 
 
-def _connector_state(status: ConnectorStatus | None) -> tuple[Mirror.State, str]:
+def _connector_state(status: ConnectorStatus | None) -> tuple[Mirror.State, Sentence]:
     if status is None:
-        return Mirror.State.STOPPED, "Connect knows no connector for it."
+        return Mirror.State.STOPPED, say("Connect knows no connector for it.")
     if status.failed:
-        return Mirror.State.FAILED, status.trace or "A task of its connector failed."
+        trace = Sentence.from_json(status.trace)
+        return Mirror.State.FAILED, trace or say("A task of its connector failed.")
     if status.running:
-        return Mirror.State.RUNNING, ""
-    if status.state in ("STOPPED", "PAUSED"):
-        return Mirror.State.STOPPED, f"Its connector is {status.state.lower()}."
-    return Mirror.State.UNKNOWN, f"Its connector is {status.state.lower()}."
+        return Mirror.State.RUNNING, NOTHING
+    stopped = status.state in ("STOPPED", "PAUSED")
+    state = Mirror.State.STOPPED if stopped else Mirror.State.UNKNOWN
+    return state, say("Its connector is in state %(state)s.", state=status.state)
 
 
 #: (time, end of the source) of this process's earlier looks, by mirror, direction and partition, for the lag in

@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hadash.inventory.models import Cluster, Pair
+from hadash.sentence_field import SentenceField
 
 
 class Mirror(models.Model):
@@ -28,7 +29,7 @@ class Mirror(models.Model):
     turning = models.BooleanField(default=False)
     #: The result of the last look, and why the mirror is not running.
     state = models.CharField(max_length=10, choices=State.choices, default=State.UNKNOWN)
-    fault = models.TextField(blank=True)
+    fault = SentenceField()
     #: The lag in records and in seconds; null when it is not known.
     lag_records = models.BigIntegerField(null=True)
     lag_seconds = models.FloatField(null=True)

@@ -40,7 +40,7 @@ from hadash.mirroring.services import (
 )
 from hadash.mirroring.standby import deny_writes
 from hadash.mirroring.standby_topics import make_active, make_standby, needs
-from hadash.sentences import say
+from hadash.sentences import joined, say
 
 #: Seconds between two looks at Topics that are being deleted.
 POLL_SECONDS = 0.5
@@ -111,7 +111,7 @@ def refuse_originals(mirror: Mirror) -> None:
     :raises KafkaError: a cluster does not answer.
     """
     if originals := comparing.originals_of(mirror):
-        raise NotCopies(f"{originals} Nothing was deleted.")
+        raise NotCopies(joined(originals, say("Nothing was deleted.")))
     _refuse_originals(mirror, written=None)
 
 
@@ -239,9 +239,14 @@ def _refuse_unreported(
         covered = reported.get(partition, 0)
         if end > covered:
             raise NotReported(
-                f"{partition} on cluster {client.name} ends at {end}, and what it holds is reported up to "
-                f"{covered} only. "
-                "Nothing was deleted."
+                say(
+                    "%(partition)s on cluster %(cluster)s ends at %(end)s, and what it holds is reported up to "
+                    "%(covered)s only. Nothing was deleted.",
+                    partition=partition,
+                    cluster=client.name,
+                    end=end,
+                    covered=covered,
+                )
             )
 
 
@@ -267,10 +272,16 @@ def _refuse_originals(mirror: Mirror, written: Mapping[Partition, int] | None) -
                 copies = min(copies, written_up_to(sync, written.get(partition)))
         if end > copies:
             raise NotCopies(
-                f"{partition} on cluster {there.name} ends at {end}, and is known to hold copies up to "
-                f"{max(copies, 0)} only. "
-                f"The rest may be originals: somebody has written there past the Gateway, or records are gone from "
-                f"{here.name}. Nothing was deleted."
+                say(
+                    "%(partition)s on cluster %(target)s ends at %(end)s, and is known to hold copies up to "
+                    "%(copies)s only. The rest may be originals: somebody has written there past the Gateway, or "
+                    "records are gone from %(source)s. Nothing was deleted.",
+                    partition=partition,
+                    target=there.name,
+                    end=end,
+                    copies=max(copies, 0),
+                    source=here.name,
+                )
             )
 
 
@@ -289,8 +300,14 @@ def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo
     found = client.topics()
     missing = tuple(sorted(set(topics) - set(found)))
     if missing:
-        message = f"Cluster {client.name} does not know Topic {missing[0]} (any more, or yet)."
-        raise TopicsUnknown(message, missing)
+        raise TopicsUnknown(
+            say(
+                "Cluster %(cluster)s does not know Topic %(topic)s (any more, or yet).",
+                cluster=client.name,
+                topic=missing[0],
+            ),
+            missing,
+        )
     for topic in sorted(topics):
         if -1 in found[topic].leaders:
             raise KafkaError(

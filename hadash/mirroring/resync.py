@@ -26,6 +26,7 @@ from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.recount import PROOF, recount
 from hadash.mirroring.services import cluster_client
+from hadash.sentences import NOTHING, Sentence, say
 
 log = logging.getLogger(__name__)
 
@@ -230,19 +231,28 @@ def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     return same and not new["lost"] and not old["lost"]
 
 
-def said_of(entry: Mapping[str, Any]) -> str:
+def said_of(entry: Mapping[str, Any]) -> Sentence:
     """Return a sentence about a gap."""
     p = Partition(entry["topic"], entry["partition"])
     if not entry["lost"]:
-        return f"{entry['without_record']} offsets of {p} hold no record (transaction markers, or compacted)."
-    if entry["lost_before"] is None:
-        lost = entry["lost"]
-        return (
-            f"{lost} offsets of {p} have no copy: their records were deleted on the source before they were mirrored, "
-            "or left out, or they hold none."
+        return say(
+            "%(count)s offsets of %(partition)s hold no record (transaction markers, or compacted).",
+            count=entry["without_record"],
+            partition=p,
         )
-    first = entry["lost_before"] - entry["lost"]
-    return f"Records {first}..{entry['lost_before'] - 1} of {p} were deleted on the source before they were mirrored."
+    if entry["lost_before"] is None:
+        return say(
+            "%(count)s offsets of %(partition)s have no copy: their records were deleted on the source before they "
+            "were mirrored, or left out, or they hold none.",
+            count=entry["lost"],
+            partition=p,
+        )
+    return say(
+        "Records %(first)s..%(last)s of %(partition)s were deleted on the source before they were mirrored.",
+        first=entry["lost_before"] - entry["lost"],
+        last=entry["lost_before"] - 1,
+        partition=p,
+    )
 
 
 def losses(mirror: Mirror, target_starts: Mapping[Partition, int]) -> list[dict[str, Any]]:
@@ -261,11 +271,14 @@ def losses(mirror: Mirror, target_starts: Mapping[Partition, int]) -> list[dict[
     return found
 
 
-def advice(mirror: Mirror, entry: Mapping[str, Any]) -> str:
-    """Return an alternative to rebuilding the standby after a loss; empty if there is none."""
+def advice(mirror: Mirror, entry: Mapping[str, Any]) -> Sentence:
+    """Return an alternative to rebuilding the standby after a loss; ``NOTHING`` if there is none."""
     if entry["resumes_at"] is None:
-        return ""
-    return (
-        f" Or accept it: delete the older records of {entry['topic']}-{entry['partition']} on {mirror.target.name}, "
-        f"before offset {entry['resumes_at']} (kafka-delete-records.sh), so that both sides begin with the same record."
+        return NOTHING
+    return say(
+        "Or accept it: delete the older records of %(partition)s on %(cluster)s, before offset %(offset)s "
+        "(kafka-delete-records.sh), so that both sides begin with the same record.",
+        partition=Partition(entry["topic"], entry["partition"]),
+        cluster=mirror.target.name,
+        offset=entry["resumes_at"],
     )

@@ -20,6 +20,7 @@ from hadash.mirroring.topic_settings import (
     to_change_on_active,
     to_change_on_standby,
 )
+from hadash.sentences import NOTHING, Sentence, say
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +30,13 @@ class Needs:
     """The settings that a mirror needs, derived from those of the side that it copies from.
 
     ``active``: the settings in effect there. ``standby``: the settings for the other side's Topics. ``fault``:
-    says which records the other side's brokers would refuse; empty if they accept all.
+    says which records the other side's brokers would refuse; ``NOTHING`` if they accept all.
     """
 
     active: TopicSettings
     standby: TopicSettings
     limits: Limits
-    fault: str = ""
+    fault: Sentence = NOTHING
 
 
 def needs(source: Cluster, target: Cluster, topics: Iterable[str]) -> Needs:
@@ -46,10 +47,17 @@ def needs(source: Cluster, target: Cluster, topics: Iterable[str]) -> Needs:
     largest_request = _largest_request(target)
     refused = too_large(batches, largest_request)
     fault = (
-        f"Topic {refused} takes records of {batches[refused]} bytes on {source.name}; brokers of {target.name} refuse "
-        f"requests over {largest_request} bytes: raise their socket.request.max.bytes."
+        say(
+            "Topic %(topic)s takes records of %(bytes)s bytes on %(source)s; brokers of %(target)s refuse requests "
+            "over %(limit)s bytes: raise their socket.request.max.bytes.",
+            topic=refused,
+            bytes=batches[refused],
+            source=source.name,
+            target=target.name,
+            limit=largest_request,
+        )
         if refused
-        else ""
+        else NOTHING
     )
     standby = {topic: for_standby(held, factor, largest_request) for topic, held in active.items()}
     return Needs(active, standby, limits_of(batches, factor, largest_request), fault)

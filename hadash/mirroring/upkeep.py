@@ -24,6 +24,7 @@ from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import config_of, connect_client, connector_of, is_held_back
 from hadash.mirroring.standby_topics import Needs, needs, set_topics, standby_changes
 from hadash.mirroring.topic_settings import TIMESTAMP_TYPE
+from hadash.sentences import NOTHING, Sentence, say
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +51,10 @@ _last_read: dict[int, _Read] = {}
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The result of a check: ``fault`` is shown to users, ``unfit`` says why no switch may begin now. Empty if
-    all is well.
-    """
+    """The result of a check: ``fault`` is shown to users, ``unfit`` says why no switch may begin now."""
 
-    fault: str = ""
-    unfit: str = ""
+    fault: Sentence = NOTHING
+    unfit: Sentence = NOTHING
 
 
 def keep(mirror: Mirror, mend: bool = True, thorough: bool = False) -> Kept:
@@ -115,10 +114,13 @@ def _topics(mirror: Mirror, read: _Read, mend: bool) -> Kept:
             mirror.topic_settings = read.needs.active
             mirror.save(update_fields=["topic_settings"])
         if changes and not mend:
-            keys = ", ".join(sorted({key for changed in changes.values() for key in changed}))
             return Kept(
-                unfit=f"Topics on {mirror.target.name} are not yet as a standby needs them ({keys}); the next look "
-                "mends that. Ask again then."
+                unfit=say(
+                    "Topics on %(cluster)s are not yet as a standby needs them (%(keys)s); the next look mends that. "
+                    "Ask again then.",
+                    cluster=mirror.target.name,
+                    keys=sorted({key for changed in changes.values() for key in changed}),
+                )
             )
         set_topics(mirror.target, changes, "a standby")
         late = sorted(topic for topic, changed in changes.items() if TIMESTAMP_TYPE in changed)
@@ -144,12 +146,14 @@ def _connector(mirror: Mirror, needed: Needs, mend: bool) -> Kept:
         if mirror.drift and not mirror.drift["mended"]:
             _note_drift(mirror, mirror.drift["keys"], mended=True)
         return Kept(unfit=_unsettled(mirror))
-    texts = ", ".join(keys)
     if not mend:
         _note_drift(mirror, keys)
         return Kept(
-            unfit=f"Settings of its connector differ from what hadash gives it ({texts}); the next look mends them, "
-            "and it starts again. Ask again then."
+            unfit=say(
+                "Settings of its connector differ from what hadash gives it (%(keys)s); the next look mends them, and "
+                "it starts again. Ask again then.",
+                keys=keys,
+            )
         )
     with _unturned(mirror) as still:
         if not still:
@@ -161,24 +165,29 @@ def _connector(mirror: Mirror, needed: Needs, mend: bool) -> Kept:
                 raise
             _note_drift(mirror, keys)
             return Kept(
-                f"Settings of its connector differ from what hadash gives it ({texts}), and this Connect "
-                "cannot change some of them alone. Set them in Connect (remove what hadash does not give it), "
-                "or use Connect 3.8 or newer."
+                say(
+                    "Settings of its connector differ from what hadash gives it (%(keys)s), and this Connect cannot "
+                    "change some of them alone. Set them in Connect (remove what hadash does not give it), or use "
+                    "Connect 3.8 or newer.",
+                    keys=keys,
+                )
             )
         _note_drift(mirror, keys, mended=True)
         compare_from_the_start(mirror)
-    log.warning("Settings of connector %s differed and are mended: %s.", name, texts)
+    log.warning("Settings of connector %s differed and are mended: %s.", name, ", ".join(keys))
     return Kept(unfit=_unsettled(mirror))
 
 
-def _unsettled(mirror: Mirror) -> str:
-    """Return that its tasks may not have their mended settings yet; empty if they have."""
+def _unsettled(mirror: Mirror) -> Sentence:
+    """Return that its tasks may not have their mended settings yet; ``NOTHING`` if they have."""
     mended = mirror.drift.get("mended")
     if not mended or timezone.now() - datetime.fromisoformat(mended) > timedelta(seconds=SETTLED_SECONDS):
-        return ""
-    return (
-        f"Settings of its connector ({', '.join(mirror.drift['keys'])}) were mended less than {SETTLED_SECONDS:.0f} s "
-        "ago, and tasks with the old ones may still copy. Ask again then."
+        return NOTHING
+    return say(
+        "Settings of its connector (%(keys)s) were mended less than %(seconds)s s ago, and tasks with the old ones may "
+        "still copy. Ask again then.",
+        keys=mirror.drift["keys"],
+        seconds=f"{SETTLED_SECONDS:.0f}",
     )
 
 

@@ -134,7 +134,7 @@ def _mirrors() -> Iterable[Seen]:
         if mirror.state == Mirror.State.FAILED:
             sentence = say(
                 "Mirror %(mirror)s of pair %(pair)s has failed: %(fault)s",
-                mirror=mirror.name, pair=mirror.pair.name, fault=_first_line(mirror.fault),
+                mirror=mirror.name, pair=mirror.pair.name, fault=_short(mirror.fault),
             )  # fmt: skip
             yield Seen(f"mirrors:failed:{mirror.pk}", NoticeKind.MIRROR_FAILED, sentence, path, mirror.pair)
         elif mirror.lag_seconds is None:
@@ -169,6 +169,12 @@ _LOOKS: dict[str, Callable[[], Iterable[Seen]]] = {"mirrors": _mirrors, "gateway
 
 def _first_line(text: str) -> str:
     return text.splitlines()[0][:300] if text.strip() else ""
+
+
+def _short(fault: Sentence) -> Sentence | str:
+    """Return ``fault``; of a server's own account, such as the trace of a connector's task, its first line."""
+    first = _first_line(str(fault))
+    return fault if first == str(fault) else first
 
 
 # -- single events -------------------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ def _known() -> Tables:
                 "topics": mirror.topics,
                 # (While a switch turns it round it is stopped for a moment, which is not a fault.)
                 "state": Mirror.State.TURNING.value if mirror.turning else mirror.state,
-                "fault": mirror.fault,
+                "fault": str(mirror.fault),
             }
             for mirror in mirrors
         ],

@@ -109,7 +109,7 @@ class Mirrored:
     def look(self, thorough: bool = True) -> tuple[str, str, int | None]:
         """State, fault and lag as a switch's precheck finds them."""
         looking.look(self.mirror, thorough) if thorough else looking.look(self.mirror)
-        return str(self.mirror.state), self.mirror.fault, self.mirror.lag_records
+        return str(self.mirror.state), str(self.mirror.fault), self.mirror.lag_records
 
     def look_after(self) -> None:
         """As hadash does all the time: what differs is mended. Until its tasks have the mended settings."""

@@ -11,6 +11,7 @@ from hadash.bindings.epochs import Report
 from hadash.bindings.model import BindingState, GatewayMember
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.offsets import OffsetSync, resume_after
+from hadash.sentences import NOTHING, Sentence
 
 #: In a log: an offset without a record.
 MARKER = -1
@@ -271,7 +272,7 @@ class Mirror:
     syncs: dict[Partition, OffsetSync]
     position: dict[Partition, int]
     state: str = "running"
-    fault: str = ""
+    fault: Sentence = NOTHING
     rate: float = 10_000.0
     starts_at: float | None = None
     never_turns: bool = False

@@ -14,6 +14,7 @@ from hadash.bindings.membership import not_told
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
+from hadash.sentences import Sentence
 from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import LastKnown, QuotasFound, UsersFound
@@ -162,7 +163,9 @@ class TestQuotasOfALostSource:
         ]
 
     def test_what_nobody_knows_is_told(self) -> None:
-        assert self.said(QuotasFound(unknown="Cluster west could not read them: no right.")) == [
+        assert self.said(
+            QuotasFound(unknown=Sentence.from_json("Cluster west could not read them: no right."))
+        ) == [
             "It is not known which quotas clients have on west: Cluster west could not read them: no right."
         ]
 

@@ -66,7 +66,11 @@ def _rate(records_a_second: float) -> Happening:
 
 
 def _fail_mirror(world: World) -> None:
-    world.mirror.state, world.mirror.fault, world.mirror.starts_at = "failed", "out of memory", None
+    world.mirror.state, world.mirror.fault, world.mirror.starts_at = (
+        "failed",
+        Sentence.from_json("out of memory"),
+        None,
+    )
 
 
 def _deafen(world: World) -> None:

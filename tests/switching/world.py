@@ -26,7 +26,7 @@ from hadash.mirroring.lag import measure
 from hadash.mirroring.offsets import OffsetSync, to_try
 from hadash.mirroring.proof import compare_tails, same_next, shared_tails
 from hadash.radius.scope import Scope, ScopeKind
-from hadash.sentences import Sentence
+from hadash.sentences import NOTHING, Sentence, say
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
@@ -351,7 +351,7 @@ class World:
             member.deaf = False
         for mirror in self.mirrors:
             mirror.rate, mirror.never_turns = 10_000.0, False
-            mirror.state, mirror.fault, mirror.starts_at = "running", "", None
+            mirror.state, mirror.fault, mirror.starts_at = "running", NOTHING, None
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
@@ -570,7 +570,7 @@ class World:
 
     def _look(self, mirror: Mirror) -> MirrorFound:
         if self.down:
-            return MirrorFound(mirror.name, "unknown", "a cluster does not answer", None)
+            return MirrorFound(mirror.name, "unknown", say("A cluster does not answer."), None)
         ends = {c: {p: log.end for p, log in logs.items()} for c, logs in self.logs.items()}
         lag = measure(mirror.syncs, ends[mirror.source], ends[mirror.target])
         if lag.excess:

@@ -3,6 +3,7 @@
 import django.db.models.deletion
 import django.db.models.functions.text
 import hadash.inventory.secrets
+import hadash.sentence_field
 from django.conf import settings
 import secrets
 from typing import Any
@@ -43,7 +44,7 @@ class Migration(migrations.Migration):
                 ('zookeeper_hosts', models.CharField(blank=True, max_length=500)),
                 ('kafka_cluster_id', models.CharField(blank=True, max_length=100)),
                 ('brokers', models.JSONField(default=list)),
-                ('fault', models.TextField(blank=True)),
+                ('fault', hadash.sentence_field.SentenceField(default=hadash.sentence_field.nothing)),
                 ('looked_at', models.DateTimeField(null=True)),
                 ('generated', models.BooleanField(default=False, editable=False)),
             ],

@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import hadash.sentence_field
 from django.db import migrations, models
 
 
@@ -22,7 +23,7 @@ class Migration(migrations.Migration):
                 ('topics', models.JSONField(default=list)),
                 ('turning', models.BooleanField(default=False)),
                 ('state', models.CharField(choices=[('running', 'running'), ('stopped', 'stopped'), ('failed', 'failed'), ('unknown', 'unknown'), ('turning', 'turning round')], default='unknown', max_length=10)),
-                ('fault', models.TextField(blank=True)),
+                ('fault', hadash.sentence_field.SentenceField(default=hadash.sentence_field.nothing)),
                 ('lag_records', models.BigIntegerField(null=True)),
                 ('lag_seconds', models.FloatField(null=True)),
                 ('partition_seconds', models.JSONField(default=dict)),

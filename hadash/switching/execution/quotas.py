@@ -30,7 +30,7 @@ def check(pair: Pair, plan: Plan, source: ClusterClient, target: ClusterClient) 
     except ClusterUnavailable:
         raise
     except KafkaError as error:
-        return QuotaCheck(unknown=str(error))
+        return QuotaCheck(unknown=error.sentence)
     if not (here or there):
         return QuotaCheck()
     movers, without = movers_of(pair, plan, here, there), not_met_by(plan)
@@ -67,7 +67,7 @@ def read(pair: Pair, plan: Plan, cluster: ClusterClient) -> QuotasFound:
     try:
         found = cluster.quotas()
     except KafkaError as error:
-        return QuotasFound(unknown=str(error))
+        return QuotasFound(unknown=error.sentence)
     return QuotasFound(found=tuple(rules.of_movers(found, movers_of(pair, plan, found), not_met_by(plan))))
 
 

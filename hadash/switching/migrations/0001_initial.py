@@ -2,6 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
+import hadash.sentence_field
 import hadash.switching.keys
 import hadash.switching.models.switches
 from django.conf import settings
@@ -333,7 +334,7 @@ class Migration(migrations.Migration):
                 ('points', models.JSONField()),
                 ('found', models.JSONField(default=list)),
                 ('reported_at', models.DateTimeField(null=True)),
-                ('fault', models.TextField(blank=True)),
+                ('fault', hadash.sentence_field.SentenceField(default=hadash.sentence_field.nothing)),
                 ('unknown_since', models.DateTimeField(null=True)),
                 ('decided_at', models.DateTimeField(null=True)),
                 ('note', models.TextField(blank=True)),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
+from hadash.sentence_field import SentenceField
 from hadash.sentences import Sentence, say
 from hadash.shown import Look, Shown, choices
 from hadash.stateful import Stateful
@@ -41,7 +42,7 @@ class Tail(Stateful):
     found = models.JSONField(default=list)
     reported_at = models.DateTimeField(null=True)
     #: Why it cannot be reported or rebuilt, by the last attempt.
-    fault = models.TextField(blank=True)
+    fault = SentenceField()
     #: Since when the source has answered without knowing some of its Topics.
     unknown_since = models.DateTimeField(null=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")

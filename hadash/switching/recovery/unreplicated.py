@@ -27,7 +27,7 @@ from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
 from hadash.refusals import Refused
-from hadash.sentences import say
+from hadash.sentences import NOTHING, Sentence, say
 from hadash.switching.machines.tails import TailEvent
 from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.models.tails import Tail
@@ -63,14 +63,14 @@ def _look(tail: Tail) -> None:
     except KafkaError as error:
         unknown_since = tail.unknown_since or timezone.now() if isinstance(error, TopicsUnknown) else None
         waiting = Tail.objects.filter(pk=tail.pk, status=Tail.Status.WAITING)
-        waiting.update(fault=str(error), unknown_since=unknown_since)
+        waiting.update(fault=error.sentence, unknown_since=unknown_since)
         return
     with transaction.atomic():
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
         if held.status != Tail.Status.WAITING:
             return
         held.move(TailEvent.REPORT)
-        held.fault, held.reported_at = "", timezone.now()
+        held.fault, held.reported_at = NOTHING, timezone.now()
         held.found = [[p.topic, p.partition, first, end] for p, (first, end) in found.items()]
         held.save()
         records = held.records
@@ -170,7 +170,7 @@ def ask_to_rebuild(
         if holder is not None:
             raise Busy(holder.sentence)
         held.move(TailEvent.REBUILD)
-        held.fault = ""
+        held.fault = NOTHING
         held.decided_by, held.decided_at, held.note = user, timezone.now(), note
         held.save()
         sentence = say(
@@ -205,17 +205,17 @@ def carry_out(tail: Tail) -> None:
     except (KafkaError, ConnectError) as error:
         decided_at = tail.decided_at or timezone.now()
         if timezone.now() - decided_at > timedelta(seconds=settings.TAIL_REBUILD_SECONDS):
-            _end(tail, TailEvent.FAIL, str(error))
+            _end(tail, TailEvent.FAIL, error.sentence)
             return
-        Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=str(error))
+        Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=error.sentence)
         return
     except NotReported as error:
-        _ask_again(tail, str(error))
+        _ask_again(tail, error.sentence)
         return
     except MirrorError as error:
-        _end(tail, TailEvent.FAIL, str(error))
+        _end(tail, TailEvent.FAIL, error.sentence)
         return
-    _end(tail, TailEvent.FINISH, "")
+    _end(tail, TailEvent.FINISH, NOTHING)
 
 
 def reported(tail: Tail) -> dict[Partition, int]:
@@ -238,7 +238,7 @@ def perhaps_mirrored(tail: Tail) -> int:
     )
 
 
-def _ask_again(tail: Tail, fault: str) -> None:
+def _ask_again(tail: Tail, fault: Sentence) -> None:
     """Ask the lost side again, because more would be deleted than was decided on; a person then decides again."""
     with transaction.atomic():
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
@@ -257,7 +257,7 @@ def _ask_again(tail: Tail, fault: str) -> None:
                 fault=fault,
             ),
         )
-        record(None, "rebuild refused", switch.subject, fault=fault)
+        record(None, "rebuild refused", switch.subject, fault=str(fault))
 
 
 def _mirrors_of(switch: Switch) -> list[Mirror]:
@@ -265,7 +265,7 @@ def _mirrors_of(switch: Switch) -> list[Mirror]:
     return list(found.select_related("source", "pair__first", "pair__second"))
 
 
-def _end(tail: Tail, event: TailEvent, fault: str) -> None:
+def _end(tail: Tail, event: TailEvent, fault: Sentence) -> None:
     with transaction.atomic():
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
         if held.status != Tail.Status.REBUILDING:
@@ -278,7 +278,7 @@ def _end(tail: Tail, event: TailEvent, fault: str) -> None:
             log_event(switch, say("%(source)s could not be rebuilt: %(fault)s", source=name, fault=fault))
         else:
             log_event(switch, say("%(source)s is rebuilt and mirrored again.", source=name))
-        record(None, "rebuilt" if not fault else "rebuild failed", switch.subject, fault=fault)
+        record(None, "rebuilt" if not fault else "rebuild failed", switch.subject, fault=str(fault))
 
 
 def loss_of(switch: Switch) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ class MirrorState:
 
     name: str
     state: str
-    fault: str
+    fault: Sentence
     source: str
     topics: frozenset[str]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hadash.kafka.values import Acl, Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
-from hadash.sentences import Sentence
+from hadash.sentences import NOTHING, Sentence
 
 
 class MirrorFound(NamedTuple):
@@ -16,7 +16,7 @@ class MirrorFound(NamedTuple):
 
     mirror: str
     state: str
-    fault: str
+    fault: Sentence
     lag: int | None
 
 
@@ -86,7 +86,7 @@ class QuotaCheck:
     has, and the target, because quotas hold for each broker.
     """
 
-    unknown: str = ""
+    unknown: Sentence = NOTHING
     missing: tuple[str, ...] = ()
     less: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class QuotasFound:
     known.
     """
 
-    unknown: str = ""
+    unknown: Sentence = NOTHING
     found: tuple[str, ...] = ()
 
 

@@ -45,7 +45,7 @@ def check_mirrors_read_from(plan: Plan, limits: Limits) -> Step[None]:
         check_mirror(mirror, state, fault, lag, limits)
 
 
-def check_mirror(mirror: str, state: str, fault: str, lag: int | None, limits: Limits) -> None:
+def check_mirror(mirror: str, state: str, fault: Sentence, lag: int | None, limits: Limits) -> None:
     """:raises StageFailed: a mirror does not run, or is too far behind to begin."""
     if state != "running":
         raise StageFailed(

@@ -81,8 +81,8 @@ class ReadExpectedBack(Command[Sequence[ExpectedBack]]):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckCluster(Command[str | None]):
-    """→ ``None``, or why the cluster does not answer (a text)."""
+class CheckCluster(Command[Sentence | None]):
+    """→ ``None``, or why the cluster does not answer."""
 
     cluster: str
 

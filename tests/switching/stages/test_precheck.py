@@ -12,7 +12,7 @@ import pytest
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
-from hadash.sentences import say
+from hadash.sentences import Sentence, say
 from hadash.switching.machines.switches import Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import QuotaCheck
@@ -132,7 +132,7 @@ def _change(*things: Any, **values: Any) -> None:
             "Gateway gw-2 does not answer, so nobody knows what it lets through. Start it again.",
         ),
         (
-            lambda w: _change(w.mirror, state="failed", fault="Task 0 is out of memory."),
+            lambda w: _change(w.mirror, state="failed", fault=Sentence.from_json("Task 0 is out of memory.")),
             "Mirror shop is not running (failed). Task 0 is out of memory.",
         ),
         (
@@ -362,7 +362,9 @@ class TestQuotas:
     """A client that had 50 MB/s and finds 1 MB/s stands still."""
 
     LESS = QuotaCheck(less=("shop: producer_byte_rate 52428800 (user) → 1048576 (user)",))
-    UNKNOWN = QuotaCheck(unknown="Cluster west could not read the quotas of its clients: no right.")
+    UNKNOWN = QuotaCheck(
+        unknown=Sentence.from_json("Cluster west could not read the quotas of its clients: no right.")
+    )
     NARROWED = QuotaCheck(
         missing=("user shop: producer_byte_rate 5",),
         narrowed=("shop › web-2: producer_byte_rate ∞ → 5 (user)",),

@@ -17,6 +17,7 @@ from hadash.mirroring import acls as acl_rules
 from hadash.mirroring import standby
 from hadash.mirroring.acls import Denied
 from hadash.mirroring.offsets import to_try
+from hadash.sentences import Sentence
 from hadash.switching.execution import quotas
 from hadash.switching.execution.connections import ask_about
 from hadash.switching.execution.handlers.registry import handles
@@ -42,11 +43,11 @@ STABLE = "Stable"
 
 
 @handles(do.CheckCluster)
-def check_cluster(hand: CommandHandler, command: do.CheckCluster) -> str | None:
+def check_cluster(hand: CommandHandler, command: do.CheckCluster) -> Sentence | None:
     try:
         hand.client(command.cluster).brokers()
     except KafkaError as error:
-        return str(error)
+        return error.sentence
     return None
 
 
