@@ -21,9 +21,11 @@ from confluent_kafka.admin import (
 )
 
 from hadash.kafka.acls import Which
+from hadash.kafka.asking import AGAIN_SECONDS, nobody_else
 from hadash.kafka.configs import ConfigsClient
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
-from hadash.kafka.groups import AGAIN_SECONDS, REQUEST_SECONDS, GroupsClient, nobody_else
+from hadash.kafka.group_admin import REQUEST_SECONDS
+from hadash.kafka.groups import GroupsClient
 from hadash.kafka.quotas import with_static_defaults
 from hadash.kafka.tail import TAIL_SECONDS, TailReader
 from hadash.kafka.values import (

@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
-from hadash.kafka.groups import REQUEST_SECONDS
+from hadash.kafka.group_admin import REQUEST_SECONDS
 from hadash.sentences import say
 
 #: Topics whose configs are requested at once, at most: the answer has some hundred KiB.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hadash.kafka.groups import REQUEST_SECONDS
+from hadash.kafka.group_admin import REQUEST_SECONDS
 from hadash_sandbox.kafka import KafkaCluster
 from hadash_sandbox.stack import Stack
 
@@ -87,7 +87,7 @@ def test_it_is_answered_again_when_the_cluster_is_back(
     lose: Callable[[KafkaCluster], None],
     bring_back: Callable[[KafkaCluster], None],
 ) -> None:
-    """librdkafka's admin client ended the process here, nearly every time (see ``hadash/kafka/groups.py``)."""
+    """librdkafka's admin client ended the process here, nearly every time (see ``hadash/kafka/asking.py``)."""
     west = cluster.client_config()
     access = {
         "name": "west",

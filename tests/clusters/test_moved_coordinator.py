@@ -13,10 +13,11 @@ from confluent_kafka.admin import AdminClient
 from kafka import errors
 from kafka.structs import TopicPartition
 
-from hadash.kafka import cluster, groups
+from hadash.kafka import asking, cluster, groups
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
-from hadash.kafka.groups import Admin, GroupsClient
+from hadash.kafka.group_admin import Admin
+from hadash.kafka.groups import GroupsClient
 from hadash.kafka.values import ClusterAccess, Committed, Partition
 
 ORDERS = Partition("orders", 0)
@@ -103,8 +104,8 @@ class FakeAdmin:
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     found = Brokers()
-    monkeypatch.setattr(groups, "_connect", found.connect)
-    monkeypatch.setattr(groups, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(asking, "_connect", found.connect)
+    monkeypatch.setattr(asking, "AGAIN_SECONDS", 0)
     return found
 
 
@@ -140,7 +141,7 @@ def test_a_cluster_that_does_not_answer_is_said_in_time(
 ) -> None:
     """However its client may hang; the next one who asks gets another."""
     answer = threading.Event()
-    monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.2)
     monkeypatch.setattr(groups, "KEPT_SECONDS", 0)
     with monkeypatch.context() as hanging:
         hanging.setattr(FakeAdmin, "list_group_offsets", lambda self, names: answer.wait())
@@ -152,7 +153,7 @@ def test_a_cluster_that_does_not_answer_is_said_in_time(
                 client.offsets(["billing"])
         finally:
             answer.set()
-    monkeypatch.setattr(groups, "REQUEST_SECONDS", 10)
+    monkeypatch.setattr(asking, "REQUEST_SECONDS", 10)
     assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
     assert len(brokers.made) == 2
     assert brokers.made[0].closed.wait(timeout=10)
@@ -168,16 +169,16 @@ def test_whoever_waits_for_another_that_connects_waits_no_longer_than_his_own_ti
         go.wait()
         return brokers.connect(config)
 
-    monkeypatch.setattr(groups, "_connect", connect)
+    monkeypatch.setattr(asking, "_connect", connect)
     first = threading.Thread(target=lambda: client.offsets(["billing"]))
     first.start()
     try:
         assert connecting.wait(timeout=10)
-        monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.1)
+        monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.1)
         with pytest.raises(ClusterUnavailable):
             client.offsets(["billing"])
     finally:
-        monkeypatch.setattr(groups, "REQUEST_SECONDS", 10)
+        monkeypatch.setattr(asking, "REQUEST_SECONDS", 10)
         go.set()
         first.join(timeout=20)
     assert len(brokers.made) == 1
@@ -190,7 +191,7 @@ def test_what_could_not_be_connected_to_is_tried_again_by_the_next_one(
         raise errors.KafkaTimeoutError("Unable to bootstrap")
 
     with monkeypatch.context() as away:
-        away.setattr(groups, "_connect", refuse)
+        away.setattr(asking, "_connect", refuse)
         with pytest.raises(ClusterUnavailable):
             client.offsets(["billing"])
     assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
@@ -212,7 +213,7 @@ def test_nothing_is_written_after_it_was_given_up(
     def hang(self: FakeAdmin, group: str, offsets: Any) -> Any:
         return hanging.wait() if group.startswith("hangs") else write(self, group, offsets)
 
-    monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.2)
     monkeypatch.setattr(FakeAdmin, "alter_group_offsets", hang)
     several = [f"hangs {number}" for number in range(groups.PARALLEL_REQUESTS)]
     try:
@@ -220,7 +221,7 @@ def test_nothing_is_written_after_it_was_given_up(
             client.set_offsets({name: {ORDERS: Committed(1)} for name in [*several, "queued"]})
     finally:
         hanging.set()
-    monkeypatch.setattr(groups, "REQUEST_SECONDS", 10)
+    monkeypatch.setattr(asking, "REQUEST_SECONDS", 10)
     client.set_offsets({"later": {ORDERS: Committed(2)}})
     assert brokers.committed == {"later": 2}
 
@@ -273,7 +274,7 @@ def test_a_group_that_is_gone_because_the_first_answer_was_lost_is_deleted(
 def test_one_that_does_not_come_is_named(
     brokers: Brokers, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.3)
     brokers.loading = 10**9
     with pytest.raises(CoordinatorMoved, match="east could not read the offsets of group billing"):
         client.offsets(["billing"])

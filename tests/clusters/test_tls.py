@@ -184,7 +184,9 @@ class TestFault:
     def test_an_authority_that_nobody_has_named(self, authority: Authority) -> None:
         with broker(authority.issue("broker")) as port:
             said = tls_fault(access(port))
-        assert f"of cluster east at 127.0.0.1:{port} is issued by nobody that this machine trusts" in str(said)
+        assert f"of cluster east at 127.0.0.1:{port} is issued by nobody that this machine trusts" in str(
+            said
+        )
         assert "Register the cluster with tls_ca, the PEM of who issued it." in str(said)
 
     def test_another_authority(self, authority: Authority, tmp_path: Path) -> None:
