@@ -12,8 +12,9 @@ from hadash.accounts.roles import ensure_user
 from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
 from hadash.inventory.services import register_cluster, register_pair
 from hadash.kafka.values import Acl
+from hadash.mirroring.creating import await_topics, create_mirror
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import await_topics, cluster_client, create_mirror
+from hadash.mirroring.services import cluster_client
 from hadash.mirroring.standby import copy_acls
 from hadash.switching.models.retirements import Retirement
 from hadash_sandbox.world import World, acls

@@ -18,8 +18,9 @@ from support.waiting import eventually
 
 from hadash.bindings import catalogue
 from hadash.inventory.models import Cluster
+from hadash.mirroring.creating import await_topics
 from hadash.mirroring.models import Mirror, WriteDenial
-from hadash.mirroring.services import await_topics, cluster_client, connect_client, connector_of
+from hadash.mirroring.services import cluster_client, connect_client, connector_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

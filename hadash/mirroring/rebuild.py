@@ -20,18 +20,17 @@ from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring import comparing
+from hadash.mirroring.creating import await_topics, new_topics
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync, ending_at, written_up_to
 from hadash.mirroring.services import (
     Fence,
     MirrorError,
     await_stopped,
-    await_topics,
     cluster_client,
     connect_client,
     connector_of,
     copied_by,
-    new_topics,
     nobody_else,
     offset_syncs_of,
     save_offset_syncs,

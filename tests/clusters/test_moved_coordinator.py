@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import errors
 from kafka.structs import TopicPartition
 
-from hadash.kafka import asking, cluster, groups
+from hadash.kafka import asking, cluster, group_admin, groups
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
 from hadash.kafka.group_admin import Admin
@@ -142,7 +142,7 @@ def test_a_cluster_that_does_not_answer_is_said_in_time(
     """However its client may hang; the next one who asks gets another."""
     answer = threading.Event()
     monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.2)
-    monkeypatch.setattr(groups, "KEPT_SECONDS", 0)
+    monkeypatch.setattr(asking, "KEPT_SECONDS", 0)
     with monkeypatch.context() as hanging:
         hanging.setattr(FakeAdmin, "list_group_offsets", lambda self, names: answer.wait())
         try:
@@ -215,7 +215,7 @@ def test_nothing_is_written_after_it_was_given_up(
 
     monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.2)
     monkeypatch.setattr(FakeAdmin, "alter_group_offsets", hang)
-    several = [f"hangs {number}" for number in range(groups.PARALLEL_REQUESTS)]
+    several = [f"hangs {number}" for number in range(group_admin.PARALLEL_REQUESTS)]
     try:
         with pytest.raises(ClusterUnavailable):
             client.set_offsets({name: {ORDERS: Committed(1)} for name in [*several, "queued"]})

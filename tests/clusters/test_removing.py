@@ -28,7 +28,7 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
-from hadash.mirroring import ending, standby
+from hadash.mirroring import creating, ending, standby, turning
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror, WriteDenial
 from hadash.mirroring.offsets import OffsetSync
@@ -115,9 +115,9 @@ def migrated(pair: Pair, app: App, kafka: Clusters, zookeeper: KazooClient) -> I
     produce(app.config(east.bootstrap_servers), topic, *(b"%d" % n for n in range(BEFORE)))
     consume(app.config(east.bootstrap_servers), topic, group, BEFORE)
     AppID.objects.create(pair=pair, name=app.appid)
-    mirror = mirroring.create_mirror(pair, name, [topic], east)
+    mirror = creating.create_mirror(pair, name, [topic], east)
     eventually(lambda: records(west, topic) == BEFORE, "the mirror has copied", patience=MIRROR_PATIENCE)
-    mirroring.reverse(mirror, {Partition(topic, 0): OffsetSync(BEFORE, BEFORE)})
+    turning.reverse(mirror, {Partition(topic, 0): OffsetSync(BEFORE, BEFORE)})
     standby.allow_writes(west, [topic])
     standby.deny_writes(pair, east, [topic])
     identity = Identity(app.appid)
@@ -226,7 +226,7 @@ def test_a_mirror_of_the_same_name_begins_anew(migrated: Migrated) -> None:
     migrated.retire()
     eventually(lambda: exists_anew(migrated), "the cluster has deleted the Topic, and takes a new one")
     west = migrated.switch.target
-    mirroring.create_mirror(migrated.switch.pair, migrated.mirror, [migrated.topic], west)
+    creating.create_mirror(migrated.switch.pair, migrated.mirror, [migrated.topic], west)
     eventually(
         lambda: records(migrated.switch.source, migrated.topic) == BEFORE + AFTER,
         "all of it is copied once more",

@@ -29,8 +29,9 @@ from hadash.inventory.models import Cluster
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.kafka.values import Acl, Committed, Partition
+from hadash.mirroring.creating import await_topics
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import await_topics, cluster_client, connect_client, connector_of
+from hadash.mirroring.services import cluster_client, connect_client, connector_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -15,6 +15,7 @@ from support.waiting import eventually
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
+from hadash.mirroring import creating, turning
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
@@ -79,13 +80,13 @@ def test_what_was_copied_twice_hides_no_loss_and_nothing_unreported_is_deleted(
     partition, name = Partition(topic, 0), topic.replace(".", "-")
     values = [b"%d" % number for number in range(COPIED + LOST)]
     produce(app.config(east.bootstrap_servers), topic, *values[:COPIED])
-    mirror = mirroring.create_mirror(pair, name, [topic], east)
+    mirror = creating.create_mirror(pair, name, [topic], east)
     eventually(
         lambda: end_of(west, partition) == COPIED, "the mirror has copied all", patience=MIRROR_PATIENCE
     )
     # As a Connect worker that dies does; before hadash has looked at the mirror again.
     produce(kafka.described["west"].client_config(), topic, *values[COPIED - TWICE : COPIED])
-    mirroring.hold([mirror], west)
+    turning.hold([mirror], west)
     produce(app.config(east.bootstrap_servers), topic, *values[COPIED:])
     Mirror.objects.update(known_ends=[[topic, 0, COPIED + LOST]], known_ends_at=timezone.now())
 

@@ -29,6 +29,7 @@ from hadash.inventory import services as inventory
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Committed, Partition
+from hadash.mirroring import creating
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.radius.scope import Scope
@@ -180,10 +181,10 @@ class Estate:
         }
         self.app.topics += topics
         client.create_topics(topics)
-        mirroring.await_topics(client, list(topics))
+        creating.await_topics(client, list(topics))
         world = World()
         self.write_and_forget({p: world.logs["east"][p].start for p in PARTITIONS})
-        mirroring.create_mirror(self.pair, self.app.appid, list(topics), east)
+        creating.create_mirror(self.pair, self.app.appid, list(topics), east)
         dialect_of(self.pair).change(
             [Edit(Identity(self.app.appid, "web-1"), Binding("east", BindingState.FORWARD))], None
         )

@@ -11,7 +11,7 @@ import pytest
 
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition, TopicInfo
-from hadash.mirroring import services
+from hadash.mirroring import creating
 
 
 class Hearing:
@@ -37,17 +37,17 @@ class Hearing:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(services, "POLL_SECONDS", 0)
+    monkeypatch.setattr(creating, "POLL_SECONDS", 0)
     settings.MIRROR_TOPICS_SECONDS = 60
 
 
 def test_they_are_awaited_and_their_ends_are_asked_for_no_more() -> None:
     cluster = Hearing([None, (1, -1), (1, 2), (1, 2)], ends=[False, True, False])
-    assert services.await_topics(cluster, ["carts"]) == {Partition("carts", 0): 0, Partition("carts", 1): 0}  # type: ignore[arg-type]
+    assert creating.await_topics(cluster, ["carts"]) == {Partition("carts", 0): 0, Partition("carts", 1): 0}  # type: ignore[arg-type]
     assert cluster.ends == [False], "another broker, which has not heard of them, was not asked"
 
 
 def test_those_that_nobody_leads_are_given_up(settings: Any) -> None:
     settings.MIRROR_TOPICS_SECONDS = -1
-    with pytest.raises(services.MirrorError, match="The Topics on cluster west have no leaders"):
-        services.await_topics(Hearing([(-1,)], ends=[]), ["carts"])  # type: ignore[arg-type]
+    with pytest.raises(creating.MirrorError, match="The Topics on cluster west have no leaders"):
+        creating.await_topics(Hearing([(-1,)], ends=[]), ["carts"])  # type: ignore[arg-type]

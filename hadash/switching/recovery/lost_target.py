@@ -17,7 +17,8 @@ from hadash.accounts.roles import FORCE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import cluster_client, turn_on_record
+from hadash.mirroring.services import cluster_client
+from hadash.mirroring.turning import turn_on_record
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.execution.lost_source import is_lost

@@ -9,7 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import ConnectError, KafkaError
-from hadash.mirroring.services import MirrorError, create_mirror
+from hadash.mirroring.creating import create_mirror
+from hadash.mirroring.services import MirrorError
 
 
 class Command(BaseCommand):

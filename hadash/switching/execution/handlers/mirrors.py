@@ -15,7 +15,7 @@ from hadash.inventory.gateways import ask_every
 from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring import looking, proof
+from hadash.mirroring import looking, proof, turning
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
@@ -177,13 +177,13 @@ def compare_next(hand: CommandHandler, command: do.CompareNext) -> dict[Partitio
 
 @handles(do.PauseMirrors)
 def pause_mirrors(hand: CommandHandler, command: do.PauseMirrors) -> None:
-    mirroring.pause_before_turning(hand.mirrors(), hand.fence)
+    turning.pause_before_turning(hand.mirrors(), hand.fence)
 
 
 @handles(do.ResumeMirrors)
 def resume_mirrors(hand: CommandHandler, command: do.ResumeMirrors) -> None:
     for mirror in hand.mirrors():
-        mirroring.resume_unturned(mirror, hand.fence)
+        turning.resume_unturned(mirror, hand.fence)
 
 
 @handles(do.ReverseMirrors)
@@ -193,12 +193,12 @@ def reverse_mirrors(hand: CommandHandler, command: do.ReverseMirrors) -> None:
         if mirror.source_id == target.pk:
             continue  # an earlier attempt has turned it round
         ends = {p: point for p, point in command.ends.items() if p.topic in mirror.topics}
-        mirroring.reverse(mirror, ends, hand.fence)
+        turning.reverse(mirror, ends, hand.fence)
 
 
 @handles(do.HoldMirrors)
 def hold_mirrors(hand: CommandHandler, command: do.HoldMirrors) -> None:
-    mirroring.hold(hand.mirrors(), hand.clusters[hand.plan.target], hand.fence)
+    turning.hold(hand.mirrors(), hand.clusters[hand.plan.target], hand.fence)
 
 
 @handles(do.ReadCopied)
