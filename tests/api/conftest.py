@@ -96,12 +96,12 @@ def program(people: SimpleNamespace) -> Callable[..., Program]:
 def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
     from hadash.api.views import switches
-    from hadash.dashboard.views import requests
+    from hadash.dashboard.views import request_previews
     from hadash.dashboard.views import switches as pages
 
     for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
-    for view in (switches, requests, pages):
+    for view in (switches, request_previews, pages):
         monkeypatch.setattr(view, "proposal_for", lambda *_: PlanProposal(plan))
     monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
     # A batch is planned from a fleet in which five AppIDs share nothing.

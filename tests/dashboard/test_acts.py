@@ -22,7 +22,7 @@ from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
-from hadash.dashboard.views import requests
+from hadash.dashboard.views import request_previews
 from hadash.inventory.models import InstanceID
 from hadash.presentation.engines import Engines
 from hadash.refusals import Refused
@@ -44,7 +44,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
     for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
-    monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(plan))
+    monkeypatch.setattr(request_previews, "proposal_for", lambda *_: PlanProposal(plan))
     monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
 
 
@@ -153,7 +153,7 @@ def test_a_refused_request_keeps_what_was_typed(
 
     for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", refuse)
-    monkeypatch.setattr(requests, "proposal_for", refuse)
+    monkeypatch.setattr(request_previews, "proposal_for", refuse)
     response = as_olga.post(
         reverse("request-switch"),
         {"appid": fleet.shop.pk, "scope": "instance", "instance": "购物车", "reason": "Because"},
@@ -219,7 +219,7 @@ class TestWhatWasShown:
         before["shown"] = before["shown"].replace("\n", "\r\n")  # as browsers send it
         other = replace(plan, topics=(*plan.topics[1:], "payments"))
         monkeypatch.setattr(switch_requests, "plan_for", lambda *_: other)
-        monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(other))
+        monkeypatch.setattr(request_previews, "proposal_for", lambda *_: PlanProposal(other))
         answer = asker.post(reverse("request-switch"), {**asked, **before})
         text = answer.content.decode()
         assert answer.status_code == 409
@@ -265,7 +265,7 @@ class TestWhatWasShown:
         def refuse(*_: Any) -> PlanProposal:
             raise EnginesAway(say("The source does not answer."))
 
-        monkeypatch.setattr(requests, "proposal_for", refuse)
+        monkeypatch.setattr(request_previews, "proposal_for", refuse)
         asked = {**fields, "kind_of_switch": "emergency", "confirmed": "west"}
         answer = asker.post(reverse("request-switch"), asked)
         assert (answer.status_code, Switch.objects.count()) == (409, 0)
@@ -302,7 +302,7 @@ def test_the_form_is_there_though_a_cluster_is_away(
     as_olga: Client, fleet: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forced switch is asked for when a cluster is lost: the page loads the plan after it is shown."""
-    monkeypatch.setattr(requests, "proposal_for", never)
+    monkeypatch.setattr(request_previews, "proposal_for", never)
     text = as_olga.get(reverse("request-switch"), {"appid": fleet.shop.pk}).content.decode()
     assert f'hx-get="{reverse("request-preview")}" hx-trigger="load, ' in squeezed(text)
     assert "It is being worked out" in text
@@ -325,7 +325,7 @@ class TestChecks:
     def test_the_preview_does_not_wait_for_them(
         self, as_olga: Client, fields: dict[str, Any], engines: Any, planned: None, monkeypatch: Any
     ) -> None:
-        monkeypatch.setattr(requests, "preview_of", never)
+        monkeypatch.setattr(request_previews, "preview_of", never)
         text = as_olga.get(reverse("request-preview"), fields).content.decode()
         assert f'hx-get="{reverse("request-checks")}" hx-trigger="load"' in text
         assert "are being asked whether it can move now" in text
@@ -345,7 +345,7 @@ class TestChecks:
     def test_without_a_scope_nothing_is_asked(
         self, as_olga: Client, fields: dict[str, Any], engines: Any, monkeypatch: Any
     ) -> None:
-        monkeypatch.setattr(requests, "preview_of", None)
+        monkeypatch.setattr(request_previews, "preview_of", None)
         assert "notice" not in self.found(as_olga, {**fields, "scope": "instance"})
         assert as_olga.get(reverse("request-checks")).status_code == 404
 
@@ -356,7 +356,7 @@ class TestChecks:
         def away(*_: Any) -> None:
             raise EnginesAway(say("%(error)s", error="east does not answer"))
 
-        monkeypatch.setattr(requests, "proposal_for", away)
+        monkeypatch.setattr(request_previews, "proposal_for", away)
         text = as_olga.get(reverse(page), fields).content.decode()
         assert "Whether this can move is not known:" in text
         assert "east does not answer" in text
@@ -806,7 +806,7 @@ class TestGoingBack:
         from hadash.switching.recovery import restoring
 
         back = PlanProposal(replace(plan, kind=Kind.RESTORE, source="west", target="east"))
-        monkeypatch.setattr(requests, "proposal_for", lambda *_: back)
+        monkeypatch.setattr(request_previews, "proposal_for", lambda *_: back)
         page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
         [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', squeezed(page))
         fields = dict(parse_qsl(unescape(query)))

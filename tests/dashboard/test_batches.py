@@ -283,7 +283,7 @@ def test_a_switch_of_several_things_can_be_asked_back(
     """No field of the form says what it moved: the request carries it."""
     from dataclasses import replace
 
-    from hadash.dashboard.views import requests
+    from hadash.dashboard.views import request_previews
     from hadash.radius.scope import Scope, ScopeKind
     from hadash.switching.planning.radius import PlanProposal
 
@@ -295,7 +295,9 @@ def test_a_switch_of_several_things_can_be_asked_back(
     back = as_olga.get(f"/switches/{switch.key}/").context["back"]
     asked: list[Scope] = []
     monkeypatch.setattr(
-        requests, "proposal_for", lambda pair, scope, target, kind: asked.append(scope) or PlanProposal(moved)
+        request_previews,
+        "proposal_for",
+        lambda pair, scope, target, kind: asked.append(scope) or PlanProposal(moved),
     )
     form = as_olga.get(f"/switches/request/?{back}").content.decode()
     assert 'name="roots" value="appid:audit\nappid:shop"' in form

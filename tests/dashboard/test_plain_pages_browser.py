@@ -20,7 +20,7 @@ from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
 from dashboard.test_browser import STREAM
 from hadash.audit.models import record
-from hadash.dashboard.views import requests, switches
+from hadash.dashboard.views import request_previews, switches
 from hadash.governance.models import Coverage, Finding, Run
 from hadash.sentences import say
 from hadash.switching import requests as switch_requests
@@ -45,7 +45,7 @@ def pages(
     make_change: Callable[..., Any],
 ) -> dict[str, str]:
     """The address of each, by name, with something on it; Olga may do everything there."""
-    monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(plan))
+    monkeypatch.setattr(request_previews, "proposal_for", lambda *_: PlanProposal(plan))
     changed = replace(plan, topics=(*plan.topics, "payments"))
     broken = say(
         "%(error)s", error=f"Cluster west could not be asked: {'w' * 200}.example:9092 is not known."

@@ -67,9 +67,9 @@ class TestPages:
     def test_the_preview_can_be_taken_along(
         self, as_olga: Client, fleet: SimpleNamespace, engines: Any, shop: Plan, monkeypatch: Any
     ) -> None:
-        from hadash.dashboard.views import requests
+        from hadash.dashboard.views import request_previews
 
-        monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(shop))
+        monkeypatch.setattr(request_previews, "proposal_for", lambda *_: PlanProposal(shop))
         asked = {"appid": fleet.shop.pk, "scope": "appid"}
         page = as_olga.get(reverse("request-preview"), asked).content.decode()
         assert "1 of 3 was asked for" in page

@@ -47,7 +47,7 @@ def home(split: Plan) -> Plan:
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
     """Planning without ZooKeeper and Kafka; the kinds for which it was done."""
-    from hadash.dashboard.views import requests
+    from hadash.dashboard.views import request_previews
     from hadash.switching import requests as switch_requests
     from hadash.switching.planning.radius import PlanProposal
 
@@ -57,7 +57,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
         kinds.append(kind)
         return PlanProposal(replace(split, kind=kind))
 
-    monkeypatch.setattr(requests, "proposal_for", draw)
+    monkeypatch.setattr(request_previews, "proposal_for", draw)
     monkeypatch.setattr(switch_requests, "plan_for", lambda *asked: draw(*asked).plan)
     monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
     return kinds
