@@ -1,0 +1,71 @@
+"""Why a cluster, a mirror or a tail is not well, as workers stored it: in the language of who reads it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from dashboard.parts import signed_in
+from hadash.inventory.models import Cluster
+from hadash.mirroring.comparing import fault_of
+from hadash.mirroring.models import Mirror
+from hadash.presentation.localized import sentence
+from hadash.sentences import NOTHING, Sentence, joined, say
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+NO_CONNECTOR = {"en": "Connect knows no connector for it.", "zh-hans": "Connect 中没有它的连接器。"}
+AWAY = say("Cluster %(cluster)s does not answer.", cluster="east")
+LATER = say("This mirror is looked at as soon as that is over.")
+
+
+class TestTheField:
+    def test_a_sentence_comes_back_as_it_was(self, fleet: Any) -> None:
+        said = joined(AWAY, LATER)
+        Mirror.objects.update(fault=said)
+        mirror = Mirror.objects.first()
+        assert mirror is not None and mirror.fault == said
+        assert [*Mirror.objects.values_list("fault", flat=True)] == [said]
+
+    def test_none_is_nothing_and_can_be_asked_for(self, fleet: Any) -> None:
+        Mirror.objects.update(fault=NOTHING)
+        mirror = Mirror.objects.get(fault=NOTHING)
+        assert mirror.fault == NOTHING and not mirror.fault
+
+    def test_a_servers_own_words_are_kept(self, fleet: Any) -> None:
+        trace = "org.apache.kafka: no such topic %s\n\tat …"
+        Mirror.objects.update(fault=trace)
+        assert str(Mirror.objects.get().fault) == trace
+        assert sentence(Mirror.objects.get().fault) == trace
+
+
+@pytest.mark.parametrize("language", NO_CONNECTOR)
+def test_pages_of_mirrors(people: SimpleNamespace, engines: Any, fleet: Any, language: str) -> None:
+    Mirror.objects.update(fault=say(NO_CONNECTOR["en"]), state="stopped")
+    client = signed_in(people.olga, language)
+    for address in (reverse("mirrors"), reverse("mirror", args=["main", Mirror.objects.get().name])):
+        assert NO_CONNECTOR[language] in client.get(address).content.decode(), address
+
+
+def test_pages_of_clusters(people: SimpleNamespace, engines: Any, fleet: Any) -> None:
+    why = say("Cluster %(cluster)s %(what)s", cluster="east", what=say("could not list its groups"))
+    Cluster.objects.filter(name="east").update(fault=why)
+    page = signed_in(people.olga, "zh-hans").get(reverse("clusters")).content.decode()
+    assert "could not list its groups" not in page
+    with_english = signed_in(people.olga).get(reverse("clusters")).content.decode()
+    assert "Cluster east could not list its groups" in with_english
+
+
+def test_parts_that_differ_are_named_in_the_language_too(fleet: Any) -> None:
+    from django.utils.translation import override
+
+    mirror = Mirror.objects.get()
+    differs = {"topic": "orders", "partition": 0, "first": 3, "last": 9, "count": 2, "since": "2026-11-28"}
+    mirror.comparison = {"differences": [{**differs, "kind": "headers"}, {**differs, "kind": "time"}]}
+    fault = Sentence.from_json(fault_of(mirror).to_json())
+    assert "differ from those on east in headers, times, between offsets 3 and 9 of east." in str(fault)
+    with override("zh-hans"):
+        assert "消息头" in sentence(fault) and "headers" not in sentence(fault)
