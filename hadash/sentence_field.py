@@ -21,6 +21,7 @@ class SentenceField(models.JSONField):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("default", nothing)
+        kwargs.setdefault("blank", True)
         super().__init__(*args, **kwargs)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
@@ -28,6 +29,12 @@ class SentenceField(models.JSONField):
 
     def to_python(self, value: Any) -> Any:
         return value if isinstance(value, Sentence) else Sentence.from_json(value)
+
+    def validate(self, value: Any, model_instance: Any) -> None:
+        super().validate(self.to_python(value).to_json(), model_instance)
+
+    def value_to_string(self, obj: models.Model) -> Any:
+        return self.value_from_object(obj).to_json()
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(self.to_python(value).to_json())

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core import serializers
 from django.urls import reverse
 
 from dashboard.parts import signed_in
@@ -34,6 +35,17 @@ class TestTheField:
         Mirror.objects.update(fault=NOTHING)
         mirror = Mirror.objects.get(fault=NOTHING)
         assert mirror.fault == NOTHING and not mirror.fault
+
+    @pytest.mark.parametrize("said", [NOTHING, AWAY, ""])
+    def test_a_row_with_it_is_valid_and_can_be_written_to_a_file(self, fleet: Any, said: Any) -> None:
+        cluster = Cluster.objects.get(name="east")
+        cluster.fault = said
+        cluster.full_clean()
+        cluster.save()
+        cluster.refresh_from_db()
+        written = serializers.serialize("json", [cluster])
+        (read,) = serializers.deserialize("json", written)
+        assert read.object.fault == cluster.fault == Sentence.from_json(said.to_json() if said else "")
 
     def test_a_servers_own_words_are_kept(self, fleet: Any) -> None:
         trace = "org.apache.kafka: no such topic %s\n\tat …"

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ('zookeeper_hosts', models.CharField(blank=True, max_length=500)),
                 ('kafka_cluster_id', models.CharField(blank=True, max_length=100)),
                 ('brokers', models.JSONField(default=list)),
-                ('fault', hadash.sentence_field.SentenceField(default=hadash.sentence_field.nothing)),
+                ('fault', hadash.sentence_field.SentenceField(blank=True, default=hadash.sentence_field.nothing)),
                 ('looked_at', models.DateTimeField(null=True)),
                 ('generated', models.BooleanField(default=False, editable=False)),
             ],

@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                 ('topics', models.JSONField(default=list)),
                 ('turning', models.BooleanField(default=False)),
                 ('state', models.CharField(choices=[('running', 'running'), ('stopped', 'stopped'), ('failed', 'failed'), ('unknown', 'unknown'), ('turning', 'turning round')], default='unknown', max_length=10)),
-                ('fault', hadash.sentence_field.SentenceField(default=hadash.sentence_field.nothing)),
+                ('fault', hadash.sentence_field.SentenceField(blank=True, default=hadash.sentence_field.nothing)),
                 ('lag_records', models.BigIntegerField(null=True)),
                 ('lag_seconds', models.FloatField(null=True)),
                 ('partition_seconds', models.JSONField(default=dict)),

@@ -334,7 +334,7 @@ class Migration(migrations.Migration):
                 ('points', models.JSONField()),
                 ('found', models.JSONField(default=list)),
                 ('reported_at', models.DateTimeField(null=True)),
-                ('fault', hadash.sentence_field.SentenceField(default=hadash.sentence_field.nothing)),
+                ('fault', hadash.sentence_field.SentenceField(blank=True, default=hadash.sentence_field.nothing)),
                 ('unknown_since', models.DateTimeField(null=True)),
                 ('decided_at', models.DateTimeField(null=True)),
                 ('note', models.TextField(blank=True)),
