@@ -367,7 +367,6 @@ def _content(
         return joined(
             resync.said_of(lost[0]),
             say("%(cluster)s holds older records before them.", cluster=mirror.target.name),
-            comparing.rebuild_advice(mirror),
             resync.advice(mirror, lost[0]),
         )
     return comparing.fault_of(mirror)

@@ -21,12 +21,13 @@ from django.utils import timezone
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.tail import TAIL_SECONDS
 from hadash.kafka.values import Partition
+from hadash.mirroring.comparing import rebuild_advice, rebuild_command
 from hadash.mirroring.gaps import Gap, Read, find_gap
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.recount import PROOF, recount
 from hadash.mirroring.services import cluster_client
-from hadash.sentences import NOTHING, Sentence, say
+from hadash.sentences import Sentence, say
 
 log = logging.getLogger(__name__)
 
@@ -272,12 +273,14 @@ def losses(mirror: Mirror, target_starts: Mapping[Partition, int]) -> list[dict[
 
 
 def advice(mirror: Mirror, entry: Mapping[str, Any]) -> Sentence:
-    """Return an alternative to rebuilding the standby after a loss; ``NOTHING`` if there is none."""
+    """Return what to do about a loss: the standby is rebuilt or, if its older records can be told, accepts it."""
     if entry["resumes_at"] is None:
-        return NOTHING
+        return rebuild_advice(mirror)
     return say(
-        "Or accept it: delete the older records of %(partition)s on %(cluster)s, before offset %(offset)s "
-        "(kafka-delete-records.sh), so that both sides begin with the same record.",
+        "Rebuild the mirror's standby (%(command)s), or accept it: delete the older records of %(partition)s on "
+        "%(cluster)s, before offset %(offset)s (kafka-delete-records.sh), so that both sides begin with the same "
+        "record.",
+        command=rebuild_command(mirror),
         partition=Partition(entry["topic"], entry["partition"]),
         cluster=mirror.target.name,
         offset=entry["resumes_at"],

@@ -23,7 +23,7 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
-from hadash.mirroring import looking, rebuild, topic_settings, upkeep
+from hadash.mirroring import creating, looking, rebuild, topic_settings, turning, upkeep
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import compare_tails
@@ -55,8 +55,8 @@ class Mirrored:
         self.partition = Partition(self.topic, 0)
         east = pair.first
         self.client(east).create_topics({self.topic: (1, 1, configs)})
-        mirroring.await_topics(self.client(east), [self.topic])
-        self.mirror = mirroring.create_mirror(pair, app.appid, [self.topic], east)
+        creating.await_topics(self.client(east), [self.topic])
+        self.mirror = creating.create_mirror(pair, app.appid, [self.topic], east)
 
     def client(self, cluster: Cluster) -> ClusterClient:
         return mirroring.cluster_client(cluster)
@@ -332,7 +332,7 @@ def test_times_that_the_broker_sets_are_kept_and_follow_the_active_side(
     assert compare_tails(*tails) is None
     assert topic.look() == ("running", "", 0)
 
-    mirroring.reverse(topic.mirror, {topic.partition: OffsetSync(3, 3)})
+    turning.reverse(topic.mirror, {topic.partition: OffsetSync(3, 3)})
     assert topic.settings("west")[TIMESTAMP_TYPE] == "LogAppendTime"
     assert (
         topic.settings("west")[MAX_MESSAGE_BYTES]
@@ -383,7 +383,7 @@ def test_records_older_than_their_topic_takes_by_now_are_copied(mirrored: Callab
     assert topic.records("west") == topic.records("east")
     assert topic.look() == ("running", "", 0)
 
-    mirroring.reverse(topic.mirror, {topic.partition: OffsetSync(1, 1)})
+    turning.reverse(topic.mirror, {topic.partition: OffsetSync(1, 1)})
     assert [topic.settings("west")[key] for key in limits] == [hour] * 2
     assert [topic.settings("east")[key] for key in limits] == [topic_settings.NO_LIMIT_MS] * 2
 

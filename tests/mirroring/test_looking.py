@@ -58,7 +58,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
 
 
 def found(pair: Pair) -> dict[str, tuple[str, str, int | None]]:
-    return {m.name: (m.state, m.fault, m.lag_records) for m in Mirror.objects.filter(pair=pair)}
+    return {m.name: (m.state, str(m.fault), m.lag_records) for m in Mirror.objects.filter(pair=pair)}
 
 
 WELL = ("running", "", 0)

@@ -49,12 +49,14 @@ def test_a_mirror_is_unfit_until_tasks_with_its_old_settings_are_gone(
     mirror: Mirror, held: dict[str, str], monkeypatch: pytest.MonkeyPatch, mended_by: str
 ) -> None:
     """Connect says RUNNING of the old tasks, too."""
-    assert "the next look mends them" in upkeep.keep(mirror, mend=False, thorough=True).unfit
+    assert "the next look mends them" in str(upkeep.keep(mirror, mend=False, thorough=True).unfit)
     if mended_by == "hadash":
         upkeep.keep(mirror)
     else:
         held.update(WANTED)
-    assert "tasks with the old ones may still copy" in upkeep.keep(mirror, mend=False, thorough=True).unfit
+    assert "tasks with the old ones may still copy" in str(
+        upkeep.keep(mirror, mend=False, thorough=True).unfit
+    )
     monkeypatch.setattr(upkeep, "SETTLED_SECONDS", 0.0)
     assert upkeep.keep(mirror, mend=False, thorough=True) == upkeep.Kept()
 
