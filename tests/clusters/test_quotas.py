@@ -195,7 +195,7 @@ class TestASwitch:
         found = switching_quotas.check(switch.pair, switch.plan(), able, unable)
         assert re.fullmatch(
             r"Cluster west could not read the quotas of its clients: ClusterAuthorizationFailed.*\.",
-            found.unknown,
+            str(found.unknown),
         )
         read = switching_quotas.read(switch.pair, switch.plan(), unable)
         assert (read.unknown, read.found) == (found.unknown, ())
