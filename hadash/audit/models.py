@@ -92,10 +92,10 @@ def record(actor: Any, verb: str, subject: str, address: str | None = None, **de
 def stored(value: Any) -> Any:
     """Return ``value`` as PostgreSQL gives it back: the digest must fit the entry that is read later.
 
-    PostgreSQL has no NUL, and writes numbers without an exponent.
+    PostgreSQL has no NUL and no negative zero, and writes numbers without an exponent.
 
-    >>> stored({"at": 1e30, "text": "a\\0b", "list": (1, 2.5)})
-    {'at': '1e+30', 'text': 'a\ufffdb', 'list': [1, 2.5]}
+    >>> stored({"at": 1e30, "text": "a\\0b", "list": (1, 2.5, -0.0)})
+    {'at': '1e+30', 'text': 'a\ufffdb', 'list': [1, 2.5, 0.0]}
     """
     if isinstance(value, str):
         return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
@@ -104,7 +104,9 @@ def stored(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [stored(entry) for entry in value]
     if isinstance(value, float):
-        return value if "e" not in repr(value) and math.isfinite(value) else repr(value)
+        return (
+            value + 0.0 if "e" not in repr(value) and math.isfinite(value) else repr(value)
+        )  # (-0.0 + 0.0 is 0.0)
     return value if value is None or isinstance(value, bool | int) else stored(str(value))
 
 

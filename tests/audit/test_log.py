@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hadash.audit.models import Entry, exported, head, record
@@ -139,6 +139,7 @@ json_values = st.recursive(
 )  # threads of ZooKeeper clients use random meanwhile
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(json_values, st.text(max_size=400))
+@example(-0.0, "")
 def test_whatever_is_recorded_is_read_again_as_it_was_chained(olga: User, details: Any, subject: str) -> None:
     """PostgreSQL knows no NUL, no infinity, and writes numbers in its own way."""
     record(olga, "request", subject, "not an address", value=details)
