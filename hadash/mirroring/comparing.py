@@ -180,7 +180,7 @@ def fault_of(mirror: Mirror) -> Sentence:
     of_it = [entry for entry in known if (entry["topic"], entry["partition"]) == (p.topic, p.partition)]
     others = len({(e["topic"], e["partition"]) for e in known}) - 1
     differ = say(
-        "Records of %(partition)s on %(target)s differ from those on %(source)s in %(parts)s, between offsets "
+        "Records of %(partition)s on %(target)s differ from those on %(source)s: %(parts)s, between offsets "
         "%(first)s and %(last)s of %(source)s.",
         partition=p,
         target=mirror.target.name,

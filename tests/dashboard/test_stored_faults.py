@@ -78,6 +78,6 @@ def test_parts_that_differ_are_named_in_the_language_too(fleet: Any) -> None:
     differs = {"topic": "orders", "partition": 0, "first": 3, "last": 9, "count": 2, "since": "2026-11-28"}
     mirror.comparison = {"differences": [{**differs, "kind": "headers"}, {**differs, "kind": "time"}]}
     fault = Sentence.from_json(fault_of(mirror).to_json())
-    assert "differ from those on east in headers, times, between offsets 3 and 9 of east." in str(fault)
+    assert "differ from those on east: headers, times, between offsets 3 and 9 of east." in str(fault)
     with override("zh-hans"):
         assert "消息头" in sentence(fault) and "headers" not in sentence(fault)

@@ -366,7 +366,7 @@ def test_times_that_the_broker_sets_are_kept_and_follow_the_active_side(
     state, fault, _ = topic.look()
     assert state == "failed"
     last = written - 1
-    assert f"-0 on east differ from those on west: time, between offsets {last} and {last} of west." in fault
+    assert f"-0 on east differ from those on west: times, between offsets {last} and {last} of west." in fault
 
 
 def test_records_older_than_their_topic_takes_by_now_are_copied(mirrored: Callable[..., Mirrored]) -> None:
