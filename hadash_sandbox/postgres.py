@@ -17,7 +17,7 @@ from hadash_sandbox import processes
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
-from hadash_sandbox.service import Log, Service
+from hadash_sandbox.service import Log, Service, waits_for_disk
 from hadash_sandbox.unprivileged import give, open_way, ordinary_user
 
 _VERSION = 18  # a data folder belongs to one major version, so this is not read from the package
@@ -33,6 +33,8 @@ _SETTINGS = {
     "log_line_prefix": "%m [%p] ",
     "jit": "off",  # costs more than it gives on small data
 }
+# A killed server still loses nothing: the kernel has what it wrote.
+_NO_FSYNC = {"fsync": "off", "full_page_writes": "off"}
 
 
 class Postgres(Service):
@@ -50,7 +52,8 @@ class Postgres(Service):
         self._bin = _binaries()
         self._account = ordinary_user()
         self._run_as = (self._account.pw_uid, self._account.pw_gid) if self._account else None
-        settings = [f"--{key}={value}" for key, value in {**_SETTINGS, "port": str(port)}.items()]
+        flush = {} if waits_for_disk() else _NO_FSYNC
+        settings = [f"--{key}={value}" for key, value in {**_SETTINGS, **flush, "port": str(port)}.items()]
         self.process = Process(
             self.name,
             [self._bin / "postgres", "-D", self.dir, *settings],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,15 @@ from pathlib import Path
 from hadash_sandbox.processes import Process
 
 Log = Callable[[str], None]
+
+#: ``no``: servers do not wait until the disk has what they wrote. Data then survives a killed server, but not a power
+#: cut. For stacks that are thrown away: every test that commits would wait for the disk, for long on a shared one.
+WAIT_FOR_DISK = "HADASH_SANDBOX_WAIT_FOR_DISK"
+
+
+def waits_for_disk() -> bool:
+    """Whether servers wait for the disk (:data:`WAIT_FOR_DISK`; by default they do)."""
+    return os.environ.get(WAIT_FOR_DISK, "yes") != "no"
 
 
 class Service:

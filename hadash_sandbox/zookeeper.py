@@ -14,7 +14,7 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.java import LEAN_ENV, Java, pyspark_jars
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
-from hadash_sandbox.service import Service
+from hadash_sandbox.service import Service, waits_for_disk
 
 #: The user that owns hadash's nodes.
 _USER = "hadash"
@@ -106,6 +106,7 @@ class ZooKeeper(Service):
                     "log4j2.configurationFile": str(self._log4j),
                     "zookeeper.jmx.log4j.disable": "true",
                     "zookeeper.preAllocSize": "4096",  # kB per log file; the default is 64 MB
+                    "zookeeper.forceSync": "yes" if waits_for_disk() else "no",
                 },
                 arguments=[self._config],
             ),

@@ -23,6 +23,9 @@ unset PYTHONDONTWRITEBYTECODE
 # machine of one's own.
 export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-4}"
 
+# Each test commits some dozen times, into stacks that are thrown away: on a busy disk that alone can take an hour.
+export HADASH_SANDBOX_WAIT_FOR_DISK="${HADASH_SANDBOX_WAIT_FOR_DISK:-no}"
+
 # run LANE SERVERS WHICH FOLDERS…: pytest beside a stack of its own. LANE names its notes of what failed: lanes would
 # overwrite each other's. SERVERS: empty for all, or --without-kafka. WHICH: the marks of the tests.
 run() {

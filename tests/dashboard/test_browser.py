@@ -48,6 +48,16 @@ HEAR = """([state, parts]) => {
 ABORT = "form[action$='/abort/'] button"
 
 
+@pytest.fixture(autouse=True)
+def facts_stay_known(settings: Any) -> None:
+    """What was found at the beginning of a test still counts at its end, also on a slow machine.
+
+    Otherwise pages change by themselves, when the worker has said nothing for a while.
+    """
+    for every in ("WORKER_SILENT_SECONDS", "LAG_SAMPLE_SECONDS", "CLUSTER_LOOK_SECONDS"):
+        setattr(settings, every, 3600)
+
+
 @pytest.fixture
 def olga(
     browser: Browser, live_server: Any, people: SimpleNamespace, engines: SimpleNamespace
