@@ -1,8 +1,8 @@
 """Draws the charts of reports as SVG. Mails contain them as PNG (no mail program shows SVG), pages and PDFs as
 SVG.
 
-Pure. The colours are those of the pages in light mode: hues are reserved for clusters, all else is grey, and
-bad values are marked as well as coloured.
+Pure. The colours are those of the pages in light mode (:func:`for_page` takes the page's own, for dark mode): hues are
+reserved for clusters, all else is grey, and bad values are marked as well as coloured.
 """
 
 from __future__ import annotations
@@ -19,6 +19,21 @@ INK, QUIET, LINE, SURFACE = "#1f2328", "#5b6570", "#d5d9de", "#ffffff"
 BAD, WAITING, FINE = "#a4232b", "#8a5a00", "#1d6b43"
 #: Greys from strong to faint.
 GREYS = ("#3b4450", "#8b95a1", "#c3c9d0")
+#: What the pages call these colours (``static/hadash.css``).
+PAGE_COLOURS = {
+    INK: "--ink",
+    QUIET: "--ink-3",
+    LINE: "--line",
+    SURFACE: "--surface",
+    BAD: "--bad",
+    WAITING: "--waiting",
+    FINE: "--fine",
+    GREYS[0]: "--ink-2",
+    GREYS[1]: "--line-strong",
+    GREYS[2]: "--line",
+}
+_TAG = re.compile("<[^>]*>")
+_COLOUR = re.compile('(fill|stroke)="(#[0-9a-f]{6})"')
 #: Pixels from one bar to the next.
 _BAR_STEP = 24
 #: The largest width of a bold letter in pixels, except for the widest letters.
@@ -36,6 +51,19 @@ class Series:
     name: str
     values: Sequence[float | None]
     colour: str = GREYS[0]
+
+
+def for_page(svg: str) -> str:
+    """Return a chart with the colours of the page that it stands on, which are others in dark mode.
+
+    :raises KeyError: a colour is not among :data:`PAGE_COLOURS`.
+    """
+
+    def named(tag: re.Match[str]) -> str:
+        return _COLOUR.sub(lambda found: f'{found[1]}="var({PAGE_COLOURS[found[2]]})"', tag[0])
+
+    # (In tags only: a client.id may read like a colour.)
+    return _TAG.sub(named, svg)
 
 
 def lines(

@@ -1,0 +1,41 @@
+"""The charts of reports take the colours of the page that they stand on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hadash.reports import charts
+
+DRAWN = {
+    "lines": charts.lines(
+        [
+            charts.Series("high", [3.0, None, 5.0], charts.BAD),
+            charts.Series("medium", [1.0, 2.0, 3.0], charts.GREYS[0]),
+            charts.Series("low", [1.0, 2.0, 2.0], charts.GREYS[1]),
+        ],
+        ("11-01", "11-03"),
+        limit=(4.0, "RPO"),
+    ),
+    "bars": charts.bars([("shop", 3.0, ""), ("购物车", 1.0, "")]),
+}
+
+
+@pytest.mark.parametrize("chart", DRAWN.values(), ids=DRAWN.keys())
+def test_no_colour_of_light_mode_is_left(chart: str) -> None:
+    shown = charts.for_page(chart)
+    assert re.search("#[0-9a-f]{6}", chart)
+    assert not re.search("#[0-9a-f]{6}", shown)
+    assert 'fill="var(--surface)"' in shown
+
+
+def test_pages_have_these_colours() -> None:
+    style = (Path(__file__).parents[2] / "static" / "hadash.css").read_text()
+    assert [name for name in charts.PAGE_COLOURS.values() if f"  {name}: light-dark(" not in style] == []
+
+
+def test_a_name_that_reads_like_a_colour_stays() -> None:
+    name = 'fill="#1f2328"'
+    assert f">{name}<" in charts.for_page(charts.bars([(name, 3.0, "")]))
