@@ -250,6 +250,21 @@ class TestFetched:
         counts = {"orders": (5, 2 * len(TWO) + len(ONE)), "订单": (3, len(IDEMPOTENT))}
         assert counter.counts == counts
 
+    @every_fetch
+    @pytest.mark.parametrize(
+        "cut",
+        [TWO + IDEMPOTENT[:20], TWO + IDEMPOTENT[:-1], TWO + bytes(61) + ONE],
+        ids=["header", "body", "old"],
+    )
+    def test_nor_do_they_when_a_batch_is_cut_off(self, version: int, cut: bytes) -> None:
+        """What follows it is another partition's: it is counted again."""
+        payload = fetched(version, {"orders": [cut, ONE], "订单": [IDEMPOTENT]})
+        for size in (1, 7, 61, len(payload)):
+            counter = FetchedCounter(version)
+            for start in range(0, len(payload), size):
+                counter.feed(payload[start : start + size])
+            assert counter.counts == {"orders": (3, len(TWO) + len(ONE)), "订单": (3, len(IDEMPOTENT))}, size
+
 
 @given(st.lists(st.binary(max_size=5), min_size=1, max_size=20), st.sampled_from(PRODUCE_VERSIONS))
 def test_the_count_does_not_depend_on_what_the_records_hold(values: list[bytes], version: int) -> None:

@@ -21,6 +21,8 @@ _BATCH_HEADER = 61
 _PRODUCER = struct.Struct(">qhii")  # producer id, epoch, base sequence, record count
 _PRODUCER_AT = 43
 _MAGIC_AT = 16
+#: Of a batch's header: its length (without base offset and itself), magic, and record count.
+_BATCH = struct.Struct(">8xi4xb40xi")
 
 
 class ProducedPartition(NamedTuple):
@@ -171,13 +173,18 @@ class FetchedCounter:
     Counting stops where the answer is malformed; the client handles such an answer.
     """
 
-    __slots__ = ("_held", "_skip", "_steps", "_want", "counts")
+    __slots__ = ("_held", "_next", "_rest", "_skip", "_steps", "_topic", "_want", "counts")
 
     def __init__(self, version: int) -> None:
         #: By Topic, the records so far and the bytes of their batches.
         self.counts: dict[str, tuple[int, int]] = {}
-        self._steps: Generator[int, bytes, None] | None = _fetched(version, self.counts)
+        self._steps: Generator[int, bytes, None] | None = self._fetched(version)
+        #: The beginning of what is wanted next, when a piece has ended within it.
         self._held = b""
+        #: Bytes that remain of a partition's records, and how many of them come before the next batch.
+        self._rest = self._next = 0
+        self._topic = ""
+        #: Bytes to skip after these records, and bytes that are wanted after that.
         self._skip = 0
         self._want = next(self._steps)
         self._note_want()
@@ -187,8 +194,14 @@ class FetchedCounter:
         if self._held:
             data, self._held = self._held + data, b""
         at, end = 0, len(data)
-        while at < end and self._steps is not None:
-            if self._skip:
+        while at < end:
+            if self._rest:
+                at = self._count(data, at)
+                if self._held:
+                    return
+            elif self._steps is None:
+                return
+            elif self._skip:
                 step = min(self._skip, end - at)
                 self._skip -= step
                 at += step
@@ -198,6 +211,38 @@ class FetchedCounter:
             else:
                 at += self._want
                 self._step(data[at - self._want : at])
+
+    def _count(self, data: bytes, at: int) -> int:
+        """Count the batches from ``at`` on; return where their partition, or ``data``, ends.
+
+        (Batches may be small: this loop decides how much a Gateway can pass on.)
+        """
+        stop, following, end = at + self._rest, at + self._next, len(data)
+        records = size = 0
+        while following + _BATCH_HEADER <= stop:
+            if following + _BATCH_HEADER > end:
+                break
+            length, magic, count = _BATCH.unpack_from(data, following)
+            length += _BATCH_OVERHEAD
+            if magic != 2 or not _BATCH_HEADER <= length <= stop - following:
+                following = stop
+                break
+            if count > 0:
+                records += count
+            size += length
+            following += length
+        else:
+            following = stop  # what is left is shorter than a header
+        if size:
+            before = self.counts.get(self._topic, (0, 0))
+            self.counts[self._topic] = before[0] + records, before[1] + size
+        if following < min(stop, end):
+            self._held = data[following:]
+            self._rest, self._next = stop - following, 0
+            return end
+        at = min(stop, end)
+        self._rest, self._next = stop - at, following - at
+        return at
 
     def _step(self, piece: bytes) -> None:
         assert self._steps is not None
@@ -214,34 +259,21 @@ class FetchedCounter:
             self._skip -= self._want
             self._want = self._steps.send(b"")
 
-
-def _fetched(version: int, counts: dict[str, tuple[int, int]]) -> Generator[int, bytes, None]:
-    """Yield how many bytes are needed next or, as a negative number, how many to skip."""
-    yield -(
-        4 + 4 + (6 if version >= Fetch.SESSION else 0)
-    )  # correlation id, throttle time, error and session
-    before_records = 4 + 2 + 8 + 8 + (8 if version >= Fetch.LOG_START else 0)
-    for _ in range(_size(_INT32, (yield 4))):
-        name = yield _size(_INT16, (yield 2))
-        topic = name.decode()
+    def _fetched(self, version: int) -> Generator[int, bytes, None]:
+        """Yield how many bytes are needed next or, as a negative number, how many to skip; say where records are."""
+        yield -(
+            4 + 4 + (6 if version >= Fetch.SESSION else 0)
+        )  # correlation id, throttle time, error and session
+        before_records = 4 + 2 + 8 + 8 + (8 if version >= Fetch.LOG_START else 0)
         for _ in range(_size(_INT32, (yield 4))):
-            yield -before_records
-            yield -16 * _size(_INT32, (yield 4))
-            if version >= Fetch.RACK:
-                yield -4  # the replica to read from
-            rest = _size(_INT32, (yield 4))
-            while rest >= _BATCH_HEADER:
-                header = yield _BATCH_HEADER
-                rest -= _BATCH_HEADER
-                beyond = _INT32.unpack_from(header, _BATCH_LENGTH_AT)[0] + _BATCH_OVERHEAD - _BATCH_HEADER
-                if header[_MAGIC_AT] != 2 or not 0 <= beyond <= rest:
-                    break
-                records, size = counts.get(topic, (0, 0))
-                records += max(_PRODUCER.unpack_from(header, _PRODUCER_AT)[3], 0)
-                counts[topic] = records, size + _BATCH_HEADER + beyond
-                rest -= beyond
-                yield -beyond
-            yield -rest
+            name = yield _size(_INT16, (yield 2))
+            topic = name.decode()
+            for _ in range(_size(_INT32, (yield 4))):
+                yield -before_records
+                yield -16 * _size(_INT32, (yield 4))
+                if version >= Fetch.RACK:
+                    yield -4  # the replica to read from
+                self._topic, self._rest = topic, _size(_INT32, (yield 4))
 
 
 def _size(kind: struct.Struct, data: bytes) -> int:
