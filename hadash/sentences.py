@@ -6,6 +6,7 @@ worker wrote reads in the language of its reader.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,6 +90,28 @@ class Explained(Exception):
     def sentence(self) -> Sentence:
         (said,) = self.args
         return said if isinstance(said, Sentence) else Sentence.from_json(said)
+
+
+def written(said: Sentence) -> str:
+    """``said`` as a text, for tables that hold only texts; :data:`NOTHING` is empty. :func:`read_back` reads it.
+
+    >>> read_back(written(say("Epoch %(epoch)s is in effect.", epoch=7)))
+    Sentence(text='Epoch %(epoch)s is in effect.', values={'epoch': 7})
+    """
+    return json.dumps(said.to_json(), ensure_ascii=False) if said else ""
+
+
+def read_back(text: str) -> Sentence:
+    """The sentence that :func:`written` wrote; another text becomes a sentence without a translation.
+
+    >>> str(read_back("Broker 3 does not answer."))
+    'Broker 3 does not answer.'
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    return Sentence.from_json(value if isinstance(value, dict) else text)
 
 
 def fill(text: str, values: Mapping[str, Any], inner: Callable[[Sentence], str] = str) -> str:

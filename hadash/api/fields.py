@@ -7,6 +7,8 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers as s
 
+from hadash.presentation.localized import sentence
+
 
 class Text(s.CharField):
     """A text. Numbers and other values are refused, not converted: a number that became a name would be a name
@@ -19,3 +21,10 @@ class Text(s.CharField):
         if not isinstance(data, str):
             self.fail("invalid")
         return str(super().to_internal_value(data))
+
+
+class SaidText(Text):
+    """A stored sentence, in the language of who asks."""
+
+    def to_representation(self, value: Any) -> str:
+        return sentence(value)

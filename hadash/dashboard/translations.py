@@ -70,7 +70,7 @@ def in_templates() -> dict[Message, str]:
 
 
 def _python_files() -> Iterator[Path]:
-    for folder in ("hadash", "hadash_sandbox", "tasks"):
+    for folder in ("hadash", "hadash_sandbox", "spark", "tasks"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "migrations" not in path.parts and path != Path(__file__).resolve():
                 yield path

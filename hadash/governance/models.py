@@ -16,6 +16,7 @@ from django.utils.translation import pgettext_lazy
 
 from hadash.governance.catalogue import CATALOGUE, Code, Entry
 from hadash.identity.names import MAX_NAME_LENGTH, MAX_RESOURCE_LENGTH
+from hadash.sentence_field import SentenceField
 from hadash.shown import Look, Shown
 
 
@@ -69,7 +70,7 @@ class Run(models.Model):
     #: ``step``, ``done`` and ``total`` of its current step.
     progress = models.JSONField(default=dict)
     #: The reason of its failure.
-    fault = models.TextField(blank=True)
+    fault = SentenceField()
 
     class Meta:
         ordering = ("-pk",)

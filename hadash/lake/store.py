@@ -19,9 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from hadash.sentences import Explained, say
 
-class LakeError(Exception):
-    """The lake cannot be used; the message has its address and the reason."""
+
+class LakeError(Explained):
+    """The lake cannot be used; its sentence has the address and the reason."""
 
 
 class Store:
@@ -51,7 +53,11 @@ class Store:
                 self.filesystem, self._root = fs.LocalFileSystem(), str(Path(self.address).absolute())
         except (pa.ArrowException, OSError, ValueError) as error:
             raise LakeError(
-                f"The lake {address!r} cannot be reached ({error}). A folder, s3a://… and hdfs://… can."
+                say(
+                    "The lake %(address)s cannot be reached (%(error)s). A folder, s3a://… and hdfs://… can.",
+                    address=repr(address),
+                    error=str(error),
+                )
             ) from error
         #: Whether files appear only when they are complete: an object store does that (and cannot rename); in
         #: others a file is visible while it grows.

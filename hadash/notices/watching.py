@@ -186,9 +186,7 @@ def _jobs(now: datetime) -> int:
         announce(
             NoticeKind.JOB_FAILED,
             str(run.pk),
-            say(
-                "Job %(job)s of the pipeline has failed: %(fault)s", job=run.job, fault=_first_line(run.fault)
-            ),
+            say("Job %(job)s of the pipeline has failed: %(fault)s", job=run.job, fault=_short(run.fault)),
             reverse("run", args=[run.pk]),
         )
         for run in failed

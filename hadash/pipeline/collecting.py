@@ -24,6 +24,7 @@ from hadash.lake import generated, snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror, WriteDenial
 from hadash.mirroring.services import cluster_client
+from hadash.sentences import written
 from hadash.switching import policy
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done
         except KafkaError as error:
             log.warning("the snapshot lacks cluster %s: %s", cluster, error)
             away.append(cluster.name)
-            tables["clusters"].append({"cluster": cluster.name, "fault": str(error)})
+            tables["clusters"].append({"cluster": cluster.name, "fault": written(error.sentence)})
         else:
             lacking += found.lacking
             _add(tables, of_cluster(cluster.name, found, _own_denials(cluster)))
@@ -260,7 +261,7 @@ def _known() -> Tables:
                 "topics": mirror.topics,
                 # (While a switch turns it round it is stopped for a moment, which is not a fault.)
                 "state": Mirror.State.TURNING.value if mirror.turning else mirror.state,
-                "fault": str(mirror.fault),
+                "fault": written(mirror.fault),
             }
             for mirror in mirrors
         ],

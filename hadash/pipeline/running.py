@@ -25,9 +25,10 @@ from hadash.lake.store import Store
 from hadash.pipeline import claims, collecting
 from hadash.pipeline.applications import APPLICATIONS, Ended, TookTooLong
 from hadash.pipeline.jobs import JOBS
+from hadash.sentences import Sentence, joined, say
 from hadash.telemetry import ids
 from spark.codes import FAILED, TAKEN, UNUSABLE
-from spark.publishing import runs
+from spark.publishing import faults, runs
 from spark.publishing.runs import Kept, Made
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def _carry_out(number: int) -> Outcome:
     Run.objects.filter(pk=number, state=Run.State.WAITING).update(progress={"step": "starting"})
     job = Run.Job(run.job)
     if not settings.LAKE:
-        _fail(number, "No lake is set (HADASH_LAKE).")
+        _fail(number, say("No lake is set (HADASH_LAKE)."))
         return Outcome.REFUSED
     log.info("run %d: %s begins", number, job)
     outcome = _with_spark(run) if JOBS[job].with_spark else _here(run, HERE[job])
@@ -83,11 +84,11 @@ def _carry_out(number: int) -> Outcome:
     return outcome
 
 
-def _fail(number: int, why: str) -> None:
+def _fail(number: int, why: Sentence) -> None:
     """Mark a run as failed, unless it has already recorded its end."""
     now = timezone.now()
     Run.objects.filter(pk=number, state__in=(Run.State.WAITING, Run.State.RUNNING)).update(
-        state=Run.State.FAILED, ended_at=now, fault=why[: runs.MAX_FAULT]
+        state=Run.State.FAILED, ended_at=now, fault=why
     )
 
 
@@ -133,7 +134,7 @@ def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
         return Outcome.NOT_MINE
     except Exception as error:  # any error is stored in the run, and the worker continues
         log.exception("run %d of %s has failed", run.pk, run.job)
-        _fail(run.pk, str(error) or type(error).__name__)
+        _fail(run.pk, faults.said_by(error))
         return Outcome.FAILED
     return Outcome.PUBLISHED
 
@@ -182,7 +183,11 @@ def _with_spark(run: Run) -> Outcome:
                 application.end()  # the next try begins with a new process
     except TookTooLong:
         _fail(
-            run.pk, f"It was ended after {settings.PIPELINE_JOB_SECONDS:.0f} s (HADASH_PIPELINE_JOB_SECONDS)."
+            run.pk,
+            say(
+                "It was ended after %(seconds)s s (HADASH_PIPELINE_JOB_SECONDS).",
+                seconds=round(settings.PIPELINE_JOB_SECONDS),
+            ),
         )
         return Outcome.FAILED
     if ended.code == 0:
@@ -193,10 +198,13 @@ def _with_spark(run: Run) -> Outcome:
     if Run.objects.filter(pk=run.pk, state=Run.State.PUBLISHED).exists():
         return Outcome.PUBLISHED  # it failed only after publishing
     # (A message that the run itself has stored is kept.)
-    _fail(run.pk, _died(ended) if ended.died else ended.said)
+    _fail(run.pk, _died(ended) if ended.died else faults.in_its_words(ended.said))
     return Outcome.REFUSED if ended.code == UNUSABLE else Outcome.FAILED
 
 
-def _died(ended: Ended) -> str:
-    how = f"by signal {-ended.code}" if ended.code < 0 else f"with {ended.code}"
-    return f"Its process has ended {how}. {ended.said}".strip()
+def _died(ended: Ended) -> Sentence:
+    if ended.code < 0:
+        how = say("Its process has ended by signal %(signal)s.", signal=-ended.code)
+    else:
+        how = say("Its process has ended with %(code)s.", code=ended.code)
+    return joined(how, faults.in_its_words(ended.said))

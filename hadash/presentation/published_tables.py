@@ -19,8 +19,9 @@ from hadash.governance.catalogue import WEIGHTS, Code, Severity
 from hadash.governance.models import Finding, Run
 from hadash.pipeline.schedules import Scheduled
 from hadash.presentation.labels import CLIENT_KIND_WORDS, RUN_WORDS
+from hadash.presentation.localized import sentence
 from hadash.presentation.tables import Table
-from hadash.sentences import Sentence, say
+from hadash.sentences import Sentence, read_back, say
 
 #: Most counts of published tables that a process caches.
 REMEMBERED = 256
@@ -136,7 +137,7 @@ def _without_names(run: Run, own: Container[str]) -> Run:
     if "away" in seen.quality:
         seen.quality["away"] = [name for name in seen.quality["away"] if name in own]
     if run.fault:
-        seen.fault = _("Why is shown to those who may see every pair.")
+        seen.fault = say("Why is shown to those who may see every pair.")
     if run.progress.get("step", "").removeprefix("publishing ") not in RUN_WORDS:
         seen.progress = {}
     return seen
@@ -189,6 +190,18 @@ def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
     return (before, now) if before.pk < now.pk else (now, before)
 
 
+def _why(finding: Finding) -> Sentence:
+    """Return why a mirror is stopped: the snapshot holds that as a sentence."""
+    return read_back(str(finding.evidence["why"]))
+
+
+def evidence_of(finding: Finding) -> dict[str, Any]:
+    """Return a finding's evidence as texts; a sentence among them in the viewer's language."""
+    if finding.code == Code.STALLED and "why" in finding.evidence:
+        return {**finding.evidence, "why": sentence(_why(finding))}
+    return dict(finding.evidence)
+
+
 def sentence_of(finding: Finding) -> Sentence:
     """Return a finding's sentence, with its evidence in the viewer's language."""
     text = finding.entry.evidence.text if finding.entry else "%(code)s"
@@ -196,4 +209,6 @@ def sentence_of(finding: Finding) -> Sentence:
     if finding.code == Code.SEVERAL_KINDS and "kinds" in values:
         kinds = str(values["kinds"]).split(", ")
         values["kinds"] = [str(CLIENT_KIND_WORDS.get(kind, kind)) for kind in kinds]
+    if finding.code == Code.STALLED and "why" in values:
+        values["why"] = _why(finding)
     return say(text, **{"code": finding.code, **values})

@@ -14,6 +14,7 @@ from hadash.identity.names import printable
 from hadash.lake import snapshots
 from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import Store
+from hadash.sentences import Explained, say
 from spark import manifest
 from spark.jobs import facts
 from spark.manifest import Manifest
@@ -28,8 +29,8 @@ from spark.session import fit
 SHOWN_CLUSTERS = 10
 
 
-class NothingYet(Exception):
-    """The lake lacks the input; the message says what is missing."""
+class NothingYet(Explained):
+    """The lake lacks the input; its sentence says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,13 @@ class Reader:
         known = manifest.read(self._store)
         if not known.newest:
             raise NothingYet(
-                "There are no facts in the lake yet: no Gateway has written there, or the job facts has not run."
+                say(
+                    "There are no facts in the lake yet: no Gateway has written there, or the job facts has not run."
+                )
             )
         snapshot = snapshots.newest(self._store)
         if snapshot is None:
-            raise NothingYet("There is no snapshot in the lake yet: hadash takes one on its schedule.")
+            raise NothingYet(say("There is no snapshot in the lake yet: hadash takes one on its schedule."))
         size = sum(self._store.files(known.facts).values())
         fit(self._spark, size)
         if self._last is not None:

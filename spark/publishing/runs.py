@@ -12,19 +12,16 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from hadash.lake.store import Store
+from hadash.sentences import Sentence
 from spark.publishing import findings, posture
 from spark.publishing.copying import copy_rows
+from spark.publishing.faults import DIED, said_by
 from spark.transform.packing import Before, Circle, Named
 
 log = logging.getLogger(__name__)
-
-#: Characters of a fault, at most: a Spark exception has pages of stack traces.
-MAX_FAULT = 2000
-
-#: The fault of a run whose process has died. It no longer holds the lock, so no other run waits for it.
-DIED = "The process that ran it has ended without saying so."
 
 #: The database's table for each table of a job's output.
 TABLES: Mapping[str, str] = {
@@ -157,12 +154,12 @@ class Run:
             [gone, self.job, oldest],
         )
 
-    def fail(self, why: str) -> None:
+    def fail(self, why: Sentence) -> None:
         """Mark the run as failed, unless it is already published. Readers still see the last published run."""
         self._teller.execute(
             "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE id = %s AND state "
             "= 'running'",
-            [why[:MAX_FAULT], self.number],
+            [Jsonb(why.to_json()), self.number],
         )
 
 
@@ -196,7 +193,7 @@ def begun(database: str, job: str, asked_by: str = "", number: int | None = None
         try:
             yield run
         except BaseException as error:
-            run.fail(_said(error))
+            run.fail(said_by(error))
             raise
         finally:
             _unlock(holder, job)
@@ -234,7 +231,7 @@ def _fail_dead(connection: psycopg.Connection[Any], job: str) -> int:
     """Mark running runs of a job as failed. (The caller has the lock, so their process has died.)"""
     return connection.execute(
         "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE job = %s AND state = 'running'",
-        [DIED, job],
+        [Jsonb(DIED.to_json()), job],
     ).rowcount
 
 
@@ -252,15 +249,9 @@ def _announced(teller: psycopg.Connection[Any], number: int) -> int:
 def _new(teller: psycopg.Connection[Any], job: str, asked_by: str) -> int:
     row = teller.execute(
         "INSERT INTO governance_run (job, state, asked_by, due_at, attempt, began_at, watermark, rows, "
-        "seconds, quality,"
-        " progress, fault) VALUES (%s, 'running', %s, now(), 1, now(), '{}', '{}', '{}', '{}', '{}', '') RETURNING id",
+        "seconds, quality, progress, fault) "
+        "VALUES (%s, 'running', %s, now(), 1, now(), '{}', '{}', '{}', '{}', '{}', '{}') RETURNING id",
         [job, asked_by],
     ).fetchone()
     assert row is not None
     return int(row[0])
-
-
-def _said(error: BaseException) -> str:
-    """Return the first lines of an error, without the Java stack trace of a Spark exception."""
-    text = str(error).strip() or type(error).__name__
-    return text.split("\n\tat ")[0].split("\nJVM stacktrace")[0]

@@ -99,6 +99,13 @@ def test_what_nobody_can_mean_is_no_fault(things: dict[str, Any], bad: str) -> N
     assert answer.status_code == 400
 
 
+@pytest.mark.parametrize("page", ["", "last", "0", "-1", "²", "１", "1.0", "0" * 30])
+def test_a_page_that_is_no_number_is_refused(things: dict[str, Any], page: str) -> None:
+    client = signed_in(User.objects.create_superuser("root"))
+    answer = client.get("/api/v1/appids/", {"page": page})
+    assert (answer.status_code, answer.json()["errors"]) == (400, {"page": ["Pages are numbered from 1."]})
+
+
 @pytest.mark.parametrize("bad", ["a\0b", "²", "9" * 30])
 def test_a_form_that_nobody_can_mean_is_no_fault(things: dict[str, Any], bad: str) -> None:
     client = signed_in(User.objects.create_superuser("root"))

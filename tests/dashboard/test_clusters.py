@@ -183,7 +183,7 @@ class TestTheSnapshot:
         assert survey_of("east", "west") is found
 
     def test_a_cluster_that_was_away_says_why(self, lake: Store) -> None:
-        assert survey_of("west", "east").fault == "Cluster west did not answer within 10 s."
+        assert str(survey_of("west", "east").fault) == "Cluster west did not answer within 10 s."
 
     def test_one_that_it_does_not_know_is_not_known(self, lake: Store) -> None:
         assert survey_of("north", "south") == survey.ClusterSurvey()

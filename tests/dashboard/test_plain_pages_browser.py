@@ -64,9 +64,7 @@ def pages(
             result=result,
             started_at=now,
             ended_at=now if result == "done" else None,
-            sentence=say(
-                "Waiting for mirror %(mirror)s: %(count)s records are missing.", mirror="shop", count=12
-            ).to_json(),
+            sentence=say("Waiting for the mirror: %(records)s records to go.", records=12).to_json(),
         )
     before, run = (
         Run.objects.create(

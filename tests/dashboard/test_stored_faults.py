@@ -10,11 +10,14 @@ from django.core import serializers
 from django.urls import reverse
 
 from dashboard.parts import signed_in
+from hadash.governance.catalogue import Code
+from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Cluster
 from hadash.mirroring.comparing import fault_of
 from hadash.mirroring.models import Mirror
 from hadash.presentation.localized import sentence
-from hadash.sentences import NOTHING, Sentence, joined, say
+from hadash.sentences import NOTHING, Sentence, joined, read_back, say, written
+from spark.publishing.faults import DIED, said_by
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -81,3 +84,44 @@ def test_parts_that_differ_are_named_in_the_language_too(fleet: Any) -> None:
     assert "differ from those on east: headers, times, between offsets 3 and 9 of east." in str(fault)
     with override("zh-hans"):
         assert "消息头" in sentence(fault) and "headers" not in sentence(fault)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_the_page_of_a_job_that_has_failed(people: SimpleNamespace, engines: Any, language: str) -> None:
+    run = Run.objects.create(job="risk", state="failed", fault=DIED)
+    client = signed_in(people.olga, language)
+    says = {"en": DIED.text, "zh-hans": "执行它的进程已退出，且没有留下说明。"}[language]
+    assert says in client.get(reverse("run", args=[run.pk])).content.decode()
+    assert client.get(f"/api/v1/runs/{run.pk}/").json()["fault"] == says
+
+
+def test_another_programs_account_has_no_stack_of_java() -> None:
+    spark = RuntimeError("Path does not exist: file:/lake\n\tat org.apache.spark.sql.…\nJVM stacktrace …")
+    assert str(said_by(spark)) == "Path does not exist: file:/lake"
+    assert str(said_by(KeyError())) == "KeyError"
+
+
+class TestWithinTheLake:
+    """Its tables hold texts."""
+
+    @pytest.mark.parametrize("said", [NOTHING, AWAY, joined(AWAY, LATER)])
+    def test_a_sentence_comes_back(self, said: Sentence) -> None:
+        assert read_back(written(said)) == said
+
+    @pytest.mark.parametrize("text", ["It does not answer.", "12", "{", '["a"]'])
+    def test_what_an_earlier_snapshot_says_is_kept(self, text: str) -> None:
+        assert str(read_back(text)) == text
+
+    def test_why_a_mirror_is_stopped(self, people: SimpleNamespace, engines: Any, fleet: Any) -> None:
+        run = Run.objects.create(job="risk", state="published")
+        found = Finding.objects.create(
+            pair="main", code=Code.STALLED, weight=9, name="shop", last_run=run.pk, first_at=run.due_at,
+            opened_at=run.due_at,
+            evidence={"mirror": "shop", "state": "stopped", "later": "9", "minutes": "5",
+                      "why": written(say(NO_CONNECTOR["en"]))},
+        )  # fmt: skip
+        for language, says in NO_CONNECTOR.items():
+            client = signed_in(people.olga, language)
+            assert says in client.get(reverse("finding", args=[found.pk])).content.decode()
+            shown = client.get(f"/api/v1/findings/{found.pk}/").json()
+            assert shown["evidence"]["why"] == says and says in shown["sentence"]

@@ -24,7 +24,8 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.lake.store import Store
 from hadash.pipeline.running import conninfo
 from spark import schemas
-from spark.publishing.runs import DIED, TABLES, Busy, Kept, Made, begun
+from spark.publishing.faults import DIED
+from spark.publishing.runs import TABLES, Busy, Kept, Made, begun
 
 SCHEMAS: dict[str, StructType] = {
     "edges": schemas.EDGES,
@@ -184,7 +185,7 @@ def test_one_that_fails_says_why_and_leaves_what_was_published(store: Store, dat
         )
         run.publish(store, Made({"findings": bad}), Kept())
     failed = Run.objects.get(pk=run.number)
-    assert failed.state == "failed" and "too long" in failed.fault
+    assert failed.state == "failed" and "too long" in str(failed.fault)
     assert set(Found.objects.values_list("run", flat=True)) == {first}
     assert states() == {(LOST_ACKS[1], LOST_ACKS[3]): "open"}
 

@@ -96,13 +96,13 @@ def test_one_that_ends_with_a_failure_says_its_last_word(run: Run, monkeypatch: 
     )
     outcome, run = carried_out(run)
     assert (outcome, run.state) == (Outcome.FAILED, Run.State.FAILED)
-    assert run.fault == "Its process has ended with 9. No space left on device"
+    assert str(run.fault) == "Its process has ended with 9. No space left on device"
 
 
 def test_what_is_no_answer_is_a_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     instead(monkeypatch, "import sys; sys.stdin.readline(); print('hello', flush=True); sys.stdin.read()")
     outcome, run = carried_out(run)
-    assert (outcome, run.fault) == (Outcome.FAILED, "Its process has answered: hello")
+    assert (outcome, str(run.fault)) == (Outcome.FAILED, "Its process has answered: hello")
 
 
 def test_one_that_is_killed_has_failed_and_is_tried_again(
@@ -112,7 +112,7 @@ def test_one_that_is_killed_has_failed_and_is_tried_again(
     instead(monkeypatch, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     tasks.run(run.pk)
     run.refresh_from_db()
-    assert (run.state, run.fault) == (Run.State.FAILED, "Its process has ended by signal 9.")
+    assert (run.state, str(run.fault)) == (Run.State.FAILED, "Its process has ended by signal 9.")
     again = Run.objects.get(state=Run.State.WAITING)
     assert (again.job, again.attempt) == (Job.RISK, 2)
 
@@ -140,7 +140,7 @@ def test_one_that_cannot_reach_something_is_tried_again(
     instead(monkeypatch, answering(Answer(FAILED, "OSError: 503 Slow Down")))
     tasks.run(run.pk)
     run.refresh_from_db()
-    assert (run.state, run.fault) == (Run.State.FAILED, "OSError: 503 Slow Down")
+    assert (run.state, str(run.fault)) == (Run.State.FAILED, "OSError: 503 Slow Down")
     assert Run.objects.get(state=Run.State.WAITING).attempt == 2
 
 
@@ -181,7 +181,7 @@ def test_one_that_takes_too_long_is_ended(
     instead(monkeypatch, "import sys; sys.stdin.read()")  # ends as Spark's does, when nobody listens any more
     outcome, run = carried_out(run)
     assert outcome is Outcome.FAILED
-    assert "HADASH_PIPELINE_JOB_SECONDS" in run.fault
+    assert "HADASH_PIPELINE_JOB_SECONDS" in str(run.fault)
 
 
 class TestApplications:
@@ -194,7 +194,7 @@ class TestApplications:
         instead(monkeypatch, busy)
         assert carried_out(run)[0] is Outcome.NOT_MINE
         outcome, run = carried_out(run)
-        assert (outcome, run.fault) == (Outcome.REFUSED, "second")
+        assert (outcome, str(run.fault)) == (Outcome.REFUSED, "second")
 
     def test_one_that_has_failed_is_not_used_again(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         instead(
@@ -202,7 +202,7 @@ class TestApplications:
         )
         assert carried_out(run)[0] is Outcome.FAILED
         again = Run.objects.create(job=Job.RISK, state=Run.State.WAITING)
-        assert carried_out(again)[1].fault == "The JVM has gone."
+        assert str(carried_out(again)[1].fault) == "The JVM has gone."
 
     def test_one_that_has_died_while_it_waited_is_not_used_again(
         self, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -232,7 +232,7 @@ class TestApplications:
         running.warm_up()
         running.warm_up()
         instead(monkeypatch, answering(Answer(UNUSABLE, "of another one")))
-        assert carried_out(run)[1].fault == "of the first process"
+        assert str(carried_out(run)[1].fault) == "of the first process"
 
     def test_one_for_a_topic_is_another_one(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         instead(monkeypatch, answering(Answer(TAKEN, "")))
@@ -265,4 +265,4 @@ def test_how_the_database_is_reached_is_not_on_the_command_line(run: Run) -> Non
 def test_without_a_lake_it_says_so(run: Run, settings: Any) -> None:
     settings.LAKE = ""
     outcome, run = carried_out(run)
-    assert (outcome, run.fault) == (Outcome.REFUSED, "No lake is set (HADASH_LAKE).")
+    assert (outcome, str(run.fault)) == (Outcome.REFUSED, "No lake is set (HADASH_LAKE).")

@@ -19,8 +19,9 @@ from hadash.pipeline import claims, running, schedules
 from hadash.pipeline.jobs import JOBS, Job
 from hadash.pipeline.models import Schedule
 from hadash.refusals import Refused
+from hadash.sentences import NOTHING
 from spark.publishing import runs
-from spark.publishing.runs import DIED
+from spark.publishing.faults import DIED
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
@@ -250,7 +251,7 @@ def test_one_that_is_published_has_not_failed(lake: Store, handed: list[Run]) ->
         current.publish(lake, runs.Made(), runs.Kept())
         raise OSError("No space left on device")
     run = Run.objects.get(pk=current.number)
-    assert (run.state, run.fault) == (Run.State.PUBLISHED, "")
+    assert (run.state, run.fault) == (Run.State.PUBLISHED, NOTHING)
     assert schedules.try_again(run) is None
     assert not Run.objects.filter(state=W).exists()
 

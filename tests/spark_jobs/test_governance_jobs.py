@@ -31,7 +31,7 @@ from spark.fleet.seeded import generate
 from spark.jobs import facts, governance
 from spark.jobs.given import Reader
 from spark.jobs.governance import NothingYet, Settings
-from spark.publishing.runs import DIED
+from spark.publishing.faults import DIED
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
@@ -69,7 +69,7 @@ def test_without_facts_or_a_snapshot_it_says_what_is_missing(
     with pytest.raises(NothingYet, match="There are no facts"):
         governance.run(Reader(spark, store), store, "coverage", database, Settings())
     failed = Run.objects.get()
-    assert (failed.state, failed.fault[:18]) == ("failed", "There are no facts")
+    assert (failed.state, str(failed.fault)[:18]) == ("failed", "There are no facts")
 
 
 def test_topology(spark: SparkSession, lake: Store, fleet: Fleet, database: str) -> None:

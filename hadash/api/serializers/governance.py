@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers as s
 
-from hadash.api.fields import Text
+from hadash.api.fields import SaidText, Text
 from hadash.api.serializers.common import MAX_TEXT, words
 from hadash.governance.catalogue import About, Code, Severity
 from hadash.governance.models import Run
@@ -151,7 +151,7 @@ class RunSerializer(s.Serializer):
     seconds = s.DictField(child=s.FloatField())
     quality = s.DictField(child=s.JSONField())
     progress = s.DictField(child=s.JSONField())
-    fault = Text(allow_blank=True)
+    fault = SaidText(allow_blank=True)
 
 
 class JobSerializer(s.Serializer):

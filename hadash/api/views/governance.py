@@ -20,16 +20,17 @@ from hadash.governance.catalogue import CATALOGUE
 from hadash.governance.models import Finding
 from hadash.presentation import published_tables
 from hadash.presentation.localized import sentence
-from hadash.presentation.published_tables import filtered_findings, sentence_of, the_finding
+from hadash.presentation.published_tables import evidence_of, filtered_findings, sentence_of, the_finding
 from hadash.presentation.tables import TABLES
 
 
 def _finding(found: Finding) -> dict[str, Any]:
-    names = ("pair", "code", "weight", "appid", "name", "evidence", "state")
+    names = ("pair", "code", "weight", "appid", "name", "state")
     times = ("first_at", "opened_at", "worse_at", "resolved_at", "reopened")
     return {
         "id": found.pk,
         **{name: getattr(found, name) for name in (*names, *times)},
+        "evidence": evidence_of(found),
         "severity": found.entry.severity.value if found.entry else "",
         "sentence": sentence(sentence_of(found)),
         "accepted_until": getattr(found, "accepted_until", None),

@@ -21,6 +21,7 @@ from hadash.kafka.values import Quotas
 from hadash.lake import snapshots
 from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import LakeError, Store
+from hadash.sentences import NOTHING, Explained, Sentence, read_back
 
 Row = Mapping[str, Any]
 
@@ -77,7 +78,7 @@ class ClusterSurvey:
     """
 
     at: datetime | None = None
-    fault: str = ""
+    fault: Sentence = NOTHING
     mode: str = ""
     version: str = ""
     controller: int | None = None
@@ -100,7 +101,9 @@ def survey_of(cluster: str, twin: str) -> ClusterSurvey:
         newest = snapshots.newest(Store(settings.LAKE))
         return _read(settings.LAKE, newest, cluster, twin) if newest else ClusterSurvey()
     except (LakeError, OSError) as error:
-        return ClusterSurvey(fault=str(error))
+        return ClusterSurvey(
+            fault=error.sentence if isinstance(error, Explained) else Sentence.from_json(str(error))
+        )
 
 
 @lru_cache(maxsize=8)
@@ -115,14 +118,14 @@ def _read(lake: str, snapshot: Snapshot, cluster: str, twin: str) -> ClusterSurv
 
     [own] = rows("clusters", cluster) or [{"fault": "", "mode": None}]
     if own["mode"] is None:
-        return ClusterSurvey(fault=own["fault"])
+        return ClusterSurvey(fault=read_back(own["fault"]))
     partitions = rows("partitions", cluster)
     brokers, topics = rows("brokers", cluster, twin), rows("topics", cluster, twin)
     here = [row for row in brokers if row["cluster"] == cluster]
     asked = min_isr_of(cluster, topics, here)
     return ClusterSurvey(
         snapshot.at,
-        "",
+        NOTHING,
         own["mode"],
         own["version"] or "",
         own["controller"],

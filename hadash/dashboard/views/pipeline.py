@@ -24,6 +24,7 @@ from hadash.governance.models import Run
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import JOBS, Job
 from hadash.presentation import badges
+from hadash.presentation.localized import sentence
 from hadash.presentation.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
 from hadash.refusals import Refused
 from hadash.sentences import Sentence
@@ -92,7 +93,7 @@ def _csv_row(run: Run) -> tuple[Any, ...]:
         run.began_at,
         run.ended_at,
         sum(run.rows.values()),
-        run.fault,
+        sentence(run.fault),
     )
 
 

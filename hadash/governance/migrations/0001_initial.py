@@ -5,6 +5,8 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+import hadash.sentence_field
+
 
 class Migration(migrations.Migration):
 
@@ -80,7 +82,7 @@ class Migration(migrations.Migration):
                 ('seconds', models.JSONField(default=dict)),
                 ('quality', models.JSONField(default=dict)),
                 ('progress', models.JSONField(default=dict)),
-                ('fault', models.TextField(blank=True)),
+                ('fault', hadash.sentence_field.SentenceField(blank=True, default=hadash.sentence_field.nothing)),
             ],
             options={
                 'ordering': ('-pk',),
