@@ -91,7 +91,7 @@ class TestOne:
     def test_it_says_what_its_mail_said(self, as_vera: Client) -> None:
         edition, _delivery = sent()
         page = as_vera.get(reverse("report", args=[edition.pk])).content.decode()
-        for said in ("It can be switched.", "81 %", "购物车", "2 more", "<svg", "risks.csv"):
+        for said in ("It can be switched.", "81 %", "购物车", "2 more", "var(--surface)", "risks.csv"):
             assert said in page
 
     def test_on_paper_and_its_files(self, as_vera: Client) -> None:
