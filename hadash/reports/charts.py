@@ -56,11 +56,15 @@ class Series:
 def for_page(svg: str) -> str:
     """Return a chart with the colours of the page that it stands on, which are others in dark mode.
 
-    :raises KeyError: a colour is not among :data:`PAGE_COLOURS`.
+    A colour that is not among :data:`PAGE_COLOURS` stays: the chart may be one of a report of an earlier version.
     """
 
+    def of_page(found: re.Match[str]) -> str:
+        name = PAGE_COLOURS.get(found[2])
+        return f'{found[1]}="var({name})"' if name else found[0]
+
     def named(tag: re.Match[str]) -> str:
-        return _COLOUR.sub(lambda found: f'{found[1]}="var({PAGE_COLOURS[found[2]]})"', tag[0])
+        return _COLOUR.sub(of_page, tag[0])
 
     # (In tags only: a client.id may read like a colour.)
     return _TAG.sub(named, svg)

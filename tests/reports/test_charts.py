@@ -39,3 +39,7 @@ def test_pages_have_these_colours() -> None:
 def test_a_name_that_reads_like_a_colour_stays() -> None:
     name = 'fill="#1f2328"'
     assert f">{name}<" in charts.for_page(charts.bars([(name, 3.0, "")]))
+
+
+def test_a_colour_of_an_earlier_version_stays() -> None:
+    assert charts.for_page('<rect fill="#123456"/>') == '<rect fill="#123456"/>'
