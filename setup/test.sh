@@ -21,7 +21,7 @@ export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1 -XX:Reser
 unset PYTHONDONTWRITEBYTECODE
 # Nothing comes soon where three stacks share two cores: what tests wait for may take this many times as long as on a
 # machine of one's own.
-export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-4}"
+export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-8}"
 
 # Each test commits some dozen times, into stacks that are thrown away: on a busy disk that alone can take an hour.
 export HADASH_SANDBOX_WAIT_FOR_DISK="${HADASH_SANDBOX_WAIT_FOR_DISK:-no}"
