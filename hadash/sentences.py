@@ -92,6 +92,20 @@ class Explained(Exception):
         return said if isinstance(said, Sentence) else Sentence.from_json(said)
 
 
+def said_by(error: BaseException) -> Sentence:
+    """What an error says: its sentence; of an error that does not explain itself its text or else its kind, without a
+    translation.
+
+    >>> str(said_by(Explained(say("Cluster %(cluster)s does not answer.", cluster="east"))))
+    'Cluster east does not answer.'
+    >>> str(said_by(TimeoutError())), str(said_by(OSError("No space left on device")))
+    ('TimeoutError', 'No space left on device')
+    """
+    if isinstance(error, Explained):
+        return error.sentence
+    return Sentence.from_json(str(error).strip() or type(error).__name__)
+
+
 def written(said: Sentence) -> str:
     """``said`` as a text, for tables that hold only texts; :data:`NOTHING` is empty. :func:`read_back` reads it.
 

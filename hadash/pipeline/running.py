@@ -134,7 +134,7 @@ def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
         return Outcome.NOT_MINE
     except Exception as error:  # any error is stored in the run, and the worker continues
         log.exception("run %d of %s has failed", run.pk, run.job)
-        _fail(run.pk, faults.said_by(error))
+        _fail(run.pk, faults.fault_of_run(error))
         return Outcome.FAILED
     return Outcome.PUBLISHED
 

@@ -104,7 +104,7 @@ def all_of(shown: Mapping[Any, Shown]) -> dict[str, State]:
 def of_waiting(switch: Switch) -> State:
     """Return why a switch waits for a person: a migration that has succeeded waits because of its old Topics."""
     if switch.the_kind.spec.removes_old_topics and switch.current is Status.SUCCEEDED:
-        return State("bad", "bad", _("old Topics not removed"))
+        return State(Look.BAD, "bad", _("old Topics not removed"))
     return of_row(switch)
 
 
@@ -129,16 +129,16 @@ def mirror_holds(state: str, is_seen: bool) -> bool | None:
 
     :param is_seen: whether it was looked at since :func:`mirrors_seen_since`.
     """
-    look = MIRRORS[state].look if is_seen else "unknown"
-    return None if look == "unknown" else look == "fine"
+    look = MIRRORS[state].look if is_seen else Look.UNKNOWN
+    return None if look == Look.UNKNOWN else look == Look.FINE
 
 
 def of_mirror(mirror: Mirror) -> State:
     """Return the badge of a mirror: unknown when the last look was too long ago, whatever it found."""
     if mirror.looked_at is None:
-        return State("unknown", "unknown", _("not looked at yet"))
+        return State(Look.UNKNOWN, "unknown", _("not looked at yet"))
     if looks.is_old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
-        return State("unknown", "unknown", _("not looked at lately"))
+        return State(Look.UNKNOWN, "unknown", _("not looked at lately"))
     return of(MIRRORS[mirror.state])
 
 
@@ -149,21 +149,21 @@ def of_task(value: str) -> State:
 
 def of_worker(worker: Worker, now: datetime) -> State:
     if workers.is_there(worker, now):
-        return State("fine", "fine", _("is there"))
-    return State("bad", "bad", _("says nothing any more"))
+        return State(Look.FINE, "fine", _("is there"))
+    return State(Look.BAD, "bad", _("says nothing any more"))
 
 
 def of_cluster(cluster: Cluster) -> State:
     """Return the badge of a cluster: unknown when the last look was too long ago."""
     if cluster.generated:
-        return State("unknown", "unknown", _("generated"))
+        return State(Look.UNKNOWN, "unknown", _("generated"))
     if cluster.looked_at is None:
-        return State("unknown", "unknown", _("not looked at yet"))
+        return State(Look.UNKNOWN, "unknown", _("not looked at yet"))
     if looks.is_old(cluster.looked_at, settings.CLUSTER_LOOK_SECONDS):
-        return State("unknown", "unknown", _("not looked at lately"))
+        return State(Look.UNKNOWN, "unknown", _("not looked at lately"))
     if cluster.fault:
-        return State("bad", "bad", _("does not answer"))
-    return State("fine", "fine", _("answers"))
+        return State(Look.BAD, "bad", _("does not answer"))
+    return State(Look.FINE, "fine", _("answers"))
 
 
 def of_gateway(member: GatewayMember, epoch: int | None) -> State:
@@ -172,14 +172,14 @@ def of_gateway(member: GatewayMember, epoch: int | None) -> State:
     :param epoch: the newest epoch; ``None`` when it is not known.
     """
     if member.excluded:
-        return State("off", "off", _("excluded"))
+        return State(Look.OFF, "off", _("excluded"))
     if not member.live:
-        return State("bad", "bad", _("does not answer"))
+        return State(Look.BAD, "bad", _("does not answer"))
     if epoch is not None and member.report.is_ahead_of(epoch):
-        return State("bad", "bad", _("knows changes that ZooKeeper has lost"))
+        return State(Look.BAD, "bad", _("knows changes that ZooKeeper has lost"))
     if epoch is not None and not member.report.has(epoch):
-        return State("waiting", "waiting", _("applying"))
-    return State("fine", "fine", _("in effect"))
+        return State(Look.WAITING, "waiting", _("applying"))
+    return State(Look.FINE, "fine", _("in effect"))
 
 
 def of_binding(state: BindingState) -> State:
@@ -202,7 +202,7 @@ def of_severity(severity: Severity) -> State:
 def of_finding(finding: Finding, accepted: bool) -> State:
     """Return the badge of a finding: open, accepted, or resolved."""
     if finding.state == Finding.State.RESOLVED:
-        return State("fine", "fine", str(Finding.State.RESOLVED.label))
+        return State(Look.FINE, "fine", str(Finding.State.RESOLVED.label))
     if accepted:
-        return State("off", "fine", pgettext("finding", "accepted"))
-    return State("bad", "bad", str(Finding.State.OPEN.label))
+        return State(Look.OFF, "fine", pgettext("finding", "accepted"))
+    return State(Look.BAD, "bad", str(Finding.State.OPEN.label))

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from hadash.presentation import labels
-from hadash.sentences import Explained, Sentence, fill
+from hadash.sentences import Sentence, fill, said_by
 
 
 def sentence(value: Any) -> str:
@@ -21,8 +21,8 @@ def sentence(value: Any) -> str:
 
 
 def explained(error: Exception) -> str:
-    """Return what an error says, in the viewer's language if it explains itself; else its text, or its kind."""
-    return sentence(error.sentence) if isinstance(error, Explained) else str(error) or type(error).__name__
+    """Return what an error says, in the viewer's language if it explains itself."""
+    return sentence(said_by(error))
 
 
 def stage_name(value: Any) -> str:

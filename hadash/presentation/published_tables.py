@@ -18,6 +18,7 @@ from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Code, Severity
 from hadash.governance.models import Finding, Run
 from hadash.pipeline.schedules import Scheduled
+from hadash.presentation.badges import MIRRORS
 from hadash.presentation.labels import CLIENT_KIND_WORDS, RUN_WORDS
 from hadash.presentation.localized import sentence
 from hadash.presentation.tables import Table
@@ -190,25 +191,21 @@ def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
     return (before, now) if before.pk < now.pk else (now, before)
 
 
-def _why(finding: Finding) -> Sentence:
-    """Return why a mirror is stopped: the snapshot holds that as a sentence."""
-    return read_back(str(finding.evidence["why"]))
-
-
 def evidence_of(finding: Finding) -> dict[str, Any]:
-    """Return a finding's evidence as texts; a sentence among them in the viewer's language."""
-    if finding.code == Code.STALLED and "why" in finding.evidence:
-        return {**finding.evidence, "why": sentence(_why(finding))}
-    return dict(finding.evidence)
+    """Return a finding's evidence, with its codes; a sentence among it in the viewer's language."""
+    evidence = dict(finding.evidence)
+    if "why" in evidence:
+        evidence["why"] = sentence(read_back(str(evidence["why"])))
+    return evidence
 
 
 def sentence_of(finding: Finding) -> Sentence:
-    """Return a finding's sentence, with its evidence in the viewer's language."""
+    """Return a finding's sentence, with its evidence in the viewer's language and words for its codes."""
     text = finding.entry.evidence.text if finding.entry else "%(code)s"
-    values = dict(finding.evidence)
+    values = evidence_of(finding)
     if finding.code == Code.SEVERAL_KINDS and "kinds" in values:
         kinds = str(values["kinds"]).split(", ")
         values["kinds"] = [str(CLIENT_KIND_WORDS.get(kind, kind)) for kind in kinds]
-    if finding.code == Code.STALLED and "why" in values:
-        values["why"] = _why(finding)
+    if finding.code == Code.STALLED and values.get("state") in MIRRORS:
+        values["state"] = str(MIRRORS[values["state"]].label)
     return say(text, **{"code": finding.code, **values})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hadash.sentences import Explained, Sentence, say
+from hadash.sentences import Explained, Sentence, said_by, say
 
 #: Characters of another program's own account, at most: a Spark exception has pages of stack traces.
 MAX_FAULT = 2000
@@ -11,12 +11,11 @@ MAX_FAULT = 2000
 DIED = say("The process that ran it has ended without saying so.")
 
 
-def said_by(error: BaseException) -> Sentence:
+def fault_of_run(error: BaseException) -> Sentence:
     """Return what an error says; of another program's, the first lines, without the Java stack trace of Spark."""
     if isinstance(error, Explained):
         return error.sentence
-    text = str(error).strip() or type(error).__name__
-    return in_its_words(text.split("\n\tat ")[0].split("\nJVM stacktrace")[0])
+    return in_its_words(str(said_by(error)).split("\n\tat ")[0].split("\nJVM stacktrace")[0])
 
 
 def in_its_words(account: str) -> Sentence:

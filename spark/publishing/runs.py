@@ -18,7 +18,7 @@ from hadash.lake.store import Store
 from hadash.sentences import Sentence
 from spark.publishing import findings, posture
 from spark.publishing.copying import copy_rows
-from spark.publishing.faults import DIED, said_by
+from spark.publishing.faults import DIED, fault_of_run
 from spark.transform.packing import Before, Circle, Named
 
 log = logging.getLogger(__name__)
@@ -193,7 +193,7 @@ def begun(database: str, job: str, asked_by: str = "", number: int | None = None
         try:
             yield run
         except BaseException as error:
-            run.fail(said_by(error))
+            run.fail(fault_of_run(error))
             raise
         finally:
             _unlock(holder, job)

@@ -17,7 +17,7 @@ from hadash.mirroring.comparing import fault_of
 from hadash.mirroring.models import Mirror
 from hadash.presentation.localized import sentence
 from hadash.sentences import NOTHING, Sentence, joined, read_back, say, written
-from spark.publishing.faults import DIED, said_by
+from spark.publishing.faults import DIED, fault_of_run
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -97,8 +97,8 @@ def test_the_page_of_a_job_that_has_failed(people: SimpleNamespace, engines: Any
 
 def test_another_programs_account_has_no_stack_of_java() -> None:
     spark = RuntimeError("Path does not exist: file:/lake\n\tat org.apache.spark.sql.…\nJVM stacktrace …")
-    assert str(said_by(spark)) == "Path does not exist: file:/lake"
-    assert str(said_by(KeyError())) == "KeyError"
+    assert str(fault_of_run(spark)) == "Path does not exist: file:/lake"
+    assert str(fault_of_run(KeyError())) == "KeyError"
 
 
 class TestWithinTheLake:
@@ -125,3 +125,5 @@ class TestWithinTheLake:
             assert says in client.get(reverse("finding", args=[found.pk])).content.decode()
             shown = client.get(f"/api/v1/findings/{found.pk}/").json()
             assert shown["evidence"]["why"] == says and says in shown["sentence"]
+            state = {"en": "is stopped", "zh-hans": "已停止"}[language]
+            assert shown["evidence"]["state"] == "stopped" and state in shown["sentence"], shown["sentence"]

@@ -21,7 +21,7 @@ from hadash.kafka.values import Quotas
 from hadash.lake import snapshots
 from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import LakeError, Store
-from hadash.sentences import NOTHING, Explained, Sentence, read_back
+from hadash.sentences import NOTHING, Sentence, read_back, said_by
 
 Row = Mapping[str, Any]
 
@@ -101,9 +101,7 @@ def survey_of(cluster: str, twin: str) -> ClusterSurvey:
         newest = snapshots.newest(Store(settings.LAKE))
         return _read(settings.LAKE, newest, cluster, twin) if newest else ClusterSurvey()
     except (LakeError, OSError) as error:
-        return ClusterSurvey(
-            fault=error.sentence if isinstance(error, Explained) else Sentence.from_json(str(error))
-        )
+        return ClusterSurvey(fault=said_by(error))
 
 
 @lru_cache(maxsize=8)
