@@ -9,7 +9,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_ready
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.pipeline import running, schedules
 from hadash.pipeline.running import Outcome
 from hadash.switching.handovers.handing_over import start_run

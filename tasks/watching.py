@@ -11,7 +11,7 @@ from kazoo.exceptions import KazooException
 from hadash.audit import anchors
 from hadash.bindings.errors import BindingError, StoreUnavailable
 from hadash.governance import selectors
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory import daily, installation, sampling, workers
 from hadash.inventory import services as inventory
 from hadash.inventory.gateways import zookeeper

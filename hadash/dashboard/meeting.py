@@ -20,7 +20,9 @@ from hadash.dashboard.graph.surroundings import surroundings_of
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import look_at
 from hadash.governance import selectors
-from hadash.governance.models import Finding, Node, Run, SharedBy
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.published import Node, SharedBy
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Access, AppID
 from hadash.inventory.selectors import access_since
 from hadash.kafka.errors import KafkaError

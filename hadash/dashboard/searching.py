@@ -17,7 +17,8 @@ from hadash.accounts.roles import VIEW, may, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.nodes import Focus
 from hadash.governance import selectors as governance
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
 from hadash.pipeline.jobs import offered

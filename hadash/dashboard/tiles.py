@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from hadash.dashboard.figures import whole_percent
 from hadash.governance.catalogue import Severity
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import DailyFigure
 from hadash.pipeline import schedules
 from hadash.presentation import selectors

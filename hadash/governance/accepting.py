@@ -12,7 +12,7 @@ from django.utils import timezone
 from hadash.accounts.roles import ACCEPT, may
 from hadash.audit import reasons
 from hadash.audit.models import record
-from hadash.governance.models import Acceptance, Finding
+from hadash.governance.models.findings import Acceptance, Finding
 from hadash.inventory.models import Pair
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say

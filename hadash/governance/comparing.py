@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection
 from psycopg import sql
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.governance.selectors import TABLES
 
 #: By table: the columns that identify a row in both runs, and the columns that are compared. (Counts of

@@ -13,22 +13,21 @@ from django.utils import timezone
 
 from hadash.accounts.roles import pairs_where
 from hadash.governance.catalogue import WEIGHTS, Severity
-from hadash.governance.models import (
-    Acceptance,
+from hadash.governance.models.findings import Acceptance, Finding
+from hadash.governance.models.published import (
     AdviceStep,
     Coverage,
     CoverageCell,
     Edge,
-    Finding,
     Found,
     Island,
     LagDay,
     Mark,
     Node,
-    Run,
     SharedBy,
     Sharing,
 )
+from hadash.governance.models.runs import Run
 
 #: The tables of each job, by name.
 TABLES: dict[Run.Job, dict[str, Any]] = {

@@ -19,7 +19,8 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from hadash.governance.models import Posture, Run
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.runs import Run
 from hadash.inventory import workers
 from hadash.inventory.gateways import gateway_members
 from hadash.inventory.models import Cluster, Pair

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Severity
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory.gateways import gateway_members
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror

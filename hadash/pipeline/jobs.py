@@ -7,7 +7,7 @@ from enum import Enum
 
 from django.conf import settings
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.sentences import Sentence, say
 
 Job = Run.Job

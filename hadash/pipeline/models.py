@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.pipeline.cron import MAX_LENGTH
 
 

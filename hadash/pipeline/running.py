@@ -18,7 +18,7 @@ from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import Conninfo
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.lake import retention, snapshots
 from hadash.lake.store import Store

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB, may
 from hadash.audit.models import record
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.lake import access, snapshots
 from hadash.lake.store import LakeError, Store
 from hadash.pipeline import applications, claims, cron, running

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from hadash.bindings.model import BindingState, GatewayMember
 from hadash.governance.catalogue import Severity
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory import differences, looks, workers
 from hadash.inventory.models import Cluster, Worker
 from hadash.mirroring.models import Mirror

@@ -13,7 +13,9 @@ from django.db.models import Max, Sum
 from django.utils import timezone
 
 from hadash.governance import selectors
-from hadash.governance.models import LagDay, Posture, Run
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.published import LagDay
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import DailyFigure
 
 #: Days of a trend.

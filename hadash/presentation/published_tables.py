@@ -16,7 +16,8 @@ from django.utils.translation import gettext as _
 from hadash.accounts.roles import VIEW, may, may_somewhere, pairs_where
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Code, Severity
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.pipeline.schedules import Scheduled
 from hadash.presentation.badges import MIRRORS
 from hadash.presentation.labels import CLIENT_KIND_WORDS, RUN_WORDS

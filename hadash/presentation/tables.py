@@ -12,7 +12,17 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from hadash.governance.models import AdviceStep, Coverage, Edge, Island, LagDay, Node, Run, SharedBy, Sharing
+from hadash.governance.models.published import (
+    AdviceStep,
+    Coverage,
+    Edge,
+    Island,
+    LagDay,
+    Node,
+    SharedBy,
+    Sharing,
+)
+from hadash.governance.models.runs import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.governance import selectors
-from hadash.governance.models import AdviceStep, Coverage, Edge, Run
+from hadash.governance.models.published import AdviceStep, Coverage, Edge
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, InstanceID
 
 #: Most names of clients in a text; of the others it has the number.

@@ -14,7 +14,7 @@ import pyarrow.csv
 from django.db import connection, transaction
 
 from hadash.bindings.store import BindingStore, Edit
-from hadash.governance.models import Posture
+from hadash.governance.models.posture import Posture
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, ClusterSample, ClusterState, Pair
 from hadash.mirroring.models import Mirror

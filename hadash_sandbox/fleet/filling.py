@@ -17,7 +17,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from hadash.bindings.store import BindingStore
-from hadash.governance.models import Finding, Posture, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.runs import Run
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed
 from hadash.inventory.models import Pair

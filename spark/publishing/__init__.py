@@ -1,3 +1,3 @@
 """Publishes runs with their rows to PostgreSQL, without Django, into the tables of
-:mod:`hadash.governance.models`.
+:mod:`hadash.governance.models.published`.
 """

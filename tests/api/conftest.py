@@ -31,7 +31,8 @@ from switching.batches.parts import World
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES, ensure_user
 from hadash.dashboard.groups.looking import Look
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
 from hadash.switching import requests as switch_requests

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ON_ALL_PAIRS, REQUEST, SCOPES
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, Pair
 from hadash.presentation.engines import Engines
 

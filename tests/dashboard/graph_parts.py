@@ -9,7 +9,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from hadash.governance.models import Edge, Island, Mark, Node, Run
+from hadash.governance.models.published import Edge, Island, Mark, Node
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.radius.fleet import Fleet
 from hadash.radius.nodes import GROUP, TOPIC, AccessEdge

@@ -20,7 +20,7 @@ from support.browser import PAGE_MS, Window
 
 from dashboard.parts import PASSWORD, gateway
 from hadash.dashboard.views.stream import Parts, SwitchViewer
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.pipeline import schedules
 from hadash.pipeline.models import Schedule
 from hadash.presentation import live

@@ -26,7 +26,9 @@ from dashboard.test_clusters import TABLES
 from dashboard.test_gateways import STATUS
 from hadash.dashboard.groups.looking import Lag, Look
 from hadash.dashboard.views import clusters, groups
-from hadash.governance.models import AdviceStep, Coverage, CoverageCell, LagDay, Posture, Run, Sharing
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.published import AdviceStep, Coverage, CoverageCell, LagDay, Sharing
+from hadash.governance.models.runs import Run
 from hadash.inventory import sampling
 from hadash.inventory.models import Access, AppID, Cluster, ClusterSample, ClusterState, Pair
 from hadash.kafka.values import GroupInfo, GroupMember, Partition, QuotaEntity

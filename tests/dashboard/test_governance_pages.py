@@ -18,18 +18,9 @@ from hadash.dashboard.charts.coverage_map import APPIDS as APPIDS_DRAWN
 from hadash.dashboard.charts.of_tables import charts_of
 from hadash.governance import selectors
 from hadash.governance.catalogue import CATALOGUE, About, Code
-from hadash.governance.models import (
-    Acceptance,
-    AdviceStep,
-    Coverage,
-    CoverageCell,
-    Edge,
-    Finding,
-    LagDay,
-    Node,
-    Run,
-    Sharing,
-)
+from hadash.governance.models.findings import Acceptance, Finding
+from hadash.governance.models.published import AdviceStep, Coverage, CoverageCell, Edge, LagDay, Node, Sharing
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Access, Pair
 
 from .parts import cluster, signed_in

@@ -18,7 +18,8 @@ from hadash.dashboard.charts.island_map import Turn
 from hadash.dashboard.graph import maps, surroundings
 from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of
-from hadash.governance.models import Island, Mark, Run
+from hadash.governance.models.published import Island, Mark
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

@@ -20,7 +20,7 @@ from dashboard.graph_parts import publish_graph, uses_of
 from hadash.dashboard import appid_csv, meeting
 from hadash.dashboard.meeting import GroupLag, Right, TopicUse, compared
 from hadash.dashboard.views.appids import PARTS, ROWS_SHOWN
-from hadash.governance.models import Finding
+from hadash.governance.models.findings import Finding
 from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.lake import snapshots

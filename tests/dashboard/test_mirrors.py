@@ -21,7 +21,8 @@ from hadash.dashboard.mirrors.incidents import Bucket, Incident, Kind, incidents
 from hadash.dashboard.mirrors.looking import over_time_of, partitions_of, rows_of, shown_of
 from hadash.dashboard.views import mirrors as views
 from hadash.dashboard.views import streaming
-from hadash.governance.models import LagDay, Run
+from hadash.governance.models.published import LagDay
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import LagSample, Mirror, PairLag
 from hadash.switching.models.switches import Switch

@@ -13,7 +13,7 @@ from hadash.bindings.model import BindingState
 from hadash.dashboard import figures
 from hadash.dashboard.templatetags import hadash as tags
 from hadash.governance.catalogue import Severity
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory import differences
 from hadash.mirroring.models import Mirror
 from hadash.outbox.models import STATES

@@ -16,7 +16,8 @@ from support.html import squeezed
 
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ensure_user
-from hadash.governance.models import Coverage, Edge, Node, Run
+from hadash.governance.models.published import Coverage, Edge, Node
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import Job, offered

@@ -21,7 +21,9 @@ from dashboard.pictures import SCREENS, Screen, look_at
 from dashboard.test_browser import STREAM
 from hadash.audit.models import record
 from hadash.dashboard.views import request_previews, switches
-from hadash.governance.models import Coverage, Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.published import Coverage
+from hadash.governance.models.runs import Run
 from hadash.sentences import say
 from hadash.switching import requests as switch_requests
 from hadash.switching.machines.switches import Stage

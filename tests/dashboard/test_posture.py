@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from hadash.dashboard import tiles
-from hadash.governance.models import Posture
+from hadash.governance.models.posture import Posture
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation.engines import Engines

@@ -15,7 +15,7 @@ from dashboard.parts import NASTY, PASSWORD, cluster
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard import searching
 from hadash.dashboard.searching import search
-from hadash.governance.models import Finding
+from hadash.governance.models.findings import Finding
 from hadash.inventory.models import AppID, InstanceID, Pair
 from hadash.switching.models.switches import Switch
 

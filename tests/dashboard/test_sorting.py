@@ -16,7 +16,8 @@ from django.utils import timezone
 from dashboard.parts import gateway
 from hadash.audit.models import record
 from hadash.dashboard.sorting import order_of, part_order
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Access, AppID
 from hadash.presentation.engines import Engines
 from hadash.switching.models.switches import Switch

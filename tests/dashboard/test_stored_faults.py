@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from dashboard.parts import signed_in
 from hadash.governance.catalogue import Code
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Cluster
 from hadash.mirroring.comparing import fault_of
 from hadash.mirroring.models import Mirror

@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.graph_parts import publish_graph
-from hadash.governance.models import AdviceStep, Coverage, Run
+from hadash.governance.models.published import AdviceStep, Coverage
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID
 from hadash.presentation import uncovered
 from hadash.presentation.uncovered import Client, Uncovered

@@ -19,7 +19,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hadash.governance.catalogue import CATALOGUE, Code
-from hadash.governance.models import Acceptance, Edge, Finding, Found, Posture, Run
+from hadash.governance.models.findings import Acceptance, Finding
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.published import Edge, Found
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Cluster, Pair
 from hadash.lake.store import Store
 from hadash.pipeline.running import conninfo

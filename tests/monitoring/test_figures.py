@@ -13,7 +13,8 @@ import pytest
 from django.utils import timezone
 from prometheus_client.core import Metric
 
-from hadash.governance.models import Posture, Run
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Worker
 from hadash.monitoring import fleet as figures
 from hadash.monitoring import metrics

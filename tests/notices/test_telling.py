@@ -11,7 +11,8 @@ from dashboard.parts import gateway
 from django.contrib.auth.models import User
 from django.utils import timezone, translation
 
-from hadash.governance.models import Acceptance, Finding, Run
+from hadash.governance.models.findings import Acceptance, Finding
+from hadash.governance.models.runs import Run
 from hadash.mirroring.models import Mirror
 from hadash.notices import channels, gathering, routing, watching
 from hadash.notices.channels import ChannelRefused, WantedChannel, WantedWish

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hadash.accounts.roles import ensure_roles, ensure_user
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.lake.store import Store
 
 

@@ -18,7 +18,7 @@ from hadash.accounts.roles import ensure_user
 from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.bindings.store import BindingStore, Edit
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
 from hadash.kafka.acls import Which

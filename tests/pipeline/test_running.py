@@ -16,7 +16,7 @@ from django.conf import settings as settings_of_project
 from django.db import connection
 from support.waiting import eventually
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.lake.access import write_batch
 from hadash.lake.store import Store

@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.utils import timezone
 
 from hadash.audit.models import Entry
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.lake import snapshots
 from hadash.lake.access import write_batch
 from hadash.lake.store import Store

@@ -21,7 +21,10 @@ from playwright.sync_api import Browser
 from support.browser import Window
 from support.smtp import mail_server
 
-from hadash.governance.models import Coverage, Finding, LagDay, Posture, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.published import Coverage, LagDay
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.notices import announcing, gathering, routing
 from hadash.notices.kinds import NoticeKind

@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from hadash.accounts.people import grant
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.outbox.models import Delivery, Unsubscription
 from hadash.reports import charts, reading, schedules

@@ -18,7 +18,10 @@ from django.utils import timezone
 
 from hadash.accounts.people import grant
 from hadash.audit.models import Entry
-from hadash.governance.models import Acceptance, Coverage, Finding, LagDay, Posture, Run
+from hadash.governance.models.findings import Acceptance, Finding
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.published import Coverage, LagDay
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, Declaration, Pair
 from hadash.outbox import services as outbox
 from hadash.outbox.models import Delivery

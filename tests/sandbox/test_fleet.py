@@ -16,7 +16,7 @@ from django.utils import timezone
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hadash.governance.models import Posture
+from hadash.governance.models.posture import Posture
 from hadash.inventory.models import Access, AppID, InstanceID, Pair
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.lake import snapshots

@@ -14,7 +14,7 @@ import pytest
 from support.environment import Cluster
 from support.kafka import App, Clusters, produce
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.lake import quarantine
 from hadash.lake.access import hours
 from hadash.lake.batches import look_at

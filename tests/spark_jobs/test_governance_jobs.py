@@ -19,7 +19,9 @@ from pyspark.sql import SparkSession
 from support.waiting import eventually
 
 from hadash.governance.catalogue import Code
-from hadash.governance.models import AdviceStep, Coverage, Edge, Finding, LagDay, Node, Run, Sharing
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.published import AdviceStep, Coverage, Edge, LagDay, Node, Sharing
+from hadash.governance.models.runs import Run
 from hadash.lake import snapshots
 from hadash.lake.access import put_batch
 from hadash.lake.store import Store

@@ -15,7 +15,8 @@ from support.kafka import App, Clusters
 
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
-from hadash.governance.models import Node, Run
+from hadash.governance.models.published import Node
+from hadash.governance.models.runs import Run
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Declaration, InstanceID, Pair
 from hadash.lake.access import write_batch

@@ -9,7 +9,7 @@ from rest_framework import serializers as s
 from hadash.api.fields import SaidText, Text
 from hadash.api.serializers.common import MAX_TEXT, words
 from hadash.governance.catalogue import About, Code, Severity
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.pipeline.cron import MAX_LENGTH
 from hadash.presentation.tables import TABLES
 

@@ -17,7 +17,7 @@ from hadash.api.serializers import governance as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE
-from hadash.governance.models import Finding
+from hadash.governance.models.findings import Finding
 from hadash.presentation import published_tables
 from hadash.presentation.localized import sentence
 from hadash.presentation.published_tables import evidence_of, filtered_findings, sentence_of, the_finding

@@ -15,7 +15,7 @@ from hadash.api.idempotency import idempotent
 from hadash.api.serializers import governance as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
 from hadash.governance import comparing, selectors
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import Job
 from hadash.pipeline.schedules import Scheduled

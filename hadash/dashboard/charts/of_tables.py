@@ -18,7 +18,9 @@ from django.utils.translation import get_language
 from hadash.dashboard.charts import coverage_map, over_time, sharing, work_list
 from hadash.dashboard.charts.chart import Chart
 from hadash.governance import selectors
-from hadash.governance.models import AdviceStep, CoverageCell, LagDay, Posture, Run, Sharing
+from hadash.governance.models.posture import Posture
+from hadash.governance.models.published import AdviceStep, CoverageCell, LagDay, Sharing
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, Pair
 from hadash.presentation.posture import TREND_DAYS
 from hadash.switching import policy

@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from hadash.dashboard.charts.island_map import IslandSpot, Rest, Spot, Turn, spread
 from hadash.dashboard.graph.nodes import SYMBOLS, Focus, focus_of, word_of
-from hadash.governance.models import Island, Mark, Node, Run
+from hadash.governance.models.published import Island, Mark, Node
+from hadash.governance.models.runs import Run
 from hadash.governance.selectors import published_runs
 from hadash.inventory.models import Pair
 from hadash.radius.nodes import APPID, INSTANCE

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
-from hadash.governance.models import Node
+from hadash.governance.models.published import Node
 
 #: Runs and kinds that are cached: both kinds of the last run and of the one before.
 REMEMBERED = 4

@@ -11,7 +11,8 @@ from django.db.models import Count, Max, Q
 from hadash.dashboard.charts.flows import Flow
 from hadash.dashboard.graph.maps import node_of
 from hadash.dashboard.graph.nodes import Focus
-from hadash.governance.models import Edge, Node, Run
+from hadash.governance.models.published import Edge, Node
+from hadash.governance.models.runs import Run
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
 #: Most uses of the thing itself and of its surroundings that are read, and most other AppIDs whose uses are read.

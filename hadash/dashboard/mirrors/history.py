@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from hadash.dashboard.charts.mirror_lag import PairsLag
 from hadash.dashboard.mirrors.incidents import Bucket
 from hadash.governance import selectors
-from hadash.governance.models import LagDay, Run
+from hadash.governance.models.published import LagDay
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror

@@ -33,7 +33,7 @@ from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
 from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
 from hadash.governance import critical
 from hadash.governance import selectors as governance
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID

@@ -26,7 +26,8 @@ from hadash.dashboard.views.common import address_of, denied, paged, searched, t
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE, WEIGHTS, About, Code, Entry, Severity
 from hadash.governance.catalogue.figures import WORSE_BY, WORSE_TIMES
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges, labels

@@ -22,7 +22,8 @@ from hadash.dashboard.graph.nodes import Focus, word_of
 from hadash.dashboard.graph.surroundings import Surroundings, surroundings_of
 from hadash.dashboard.views.common import address_with, searched, user_of
 from hadash.governance import selectors
-from hadash.governance.models import Island, Run
+from hadash.governance.models.published import Island
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, Pair
 from hadash.presentation.tables import THING_WORDS
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC

@@ -20,7 +20,7 @@ from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import comparing, selectors
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import JOBS, Job
 from hadash.presentation import badges

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.views.common import paged, searched, user_of
 from hadash.governance import selectors
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.presentation.uncovered import COLUMNS, csv_rows, rows_of, with_clients
 
 

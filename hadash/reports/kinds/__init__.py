@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.reports.kinds import coverage, due, lag, posture, risks, switch
 from hadash.reports.models import Kind
 from hadash.reports.recipients import View

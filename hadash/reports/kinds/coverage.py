@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.governance import selectors
-from hadash.governance.models import Coverage, Run
+from hadash.governance.models.published import Coverage
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID
 from hadash.presentation.uncovered import COLUMNS, Uncovered, csv_rows, rows_of, with_clients
 from hadash.reports import charts

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.governance import selectors
-from hadash.governance.models import Run
+from hadash.governance.models.runs import Run
 from hadash.inventory.compared import Compared
 from hadash.inventory.differences import State
 from hadash.inventory.models import Pair

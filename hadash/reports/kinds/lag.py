@@ -10,7 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from django.utils.translation import gettext as _
 
 from hadash.governance import selectors
-from hadash.governance.models import LagDay, Run
+from hadash.governance.models.published import LagDay
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Severity
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.presentation.posture import Trend
 from hadash.reports.report import Figure, Tone

@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.governance import selectors
-from hadash.governance.models import Finding, Run
+from hadash.governance.models.findings import Finding
+from hadash.governance.models.runs import Run
 from hadash.presentation.localized import sentence
 from hadash.presentation.posture import standing, total
 from hadash.reports import charts

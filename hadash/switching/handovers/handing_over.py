@@ -17,7 +17,7 @@ from hadash.switching.handovers.counting import count
 from hadash.switching.models.handovers import Way, Work
 
 if TYPE_CHECKING:
-    from hadash.governance.models import Run
+    from hadash.governance.models.runs import Run
     from hadash.switching.models.batches import Batch
     from hadash.switching.models.binding_changes import BindingChange
     from hadash.switching.models.retirements import Retirement

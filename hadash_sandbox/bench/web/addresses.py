@@ -59,7 +59,9 @@ def main() -> int:
 
 def _addresses() -> dict[str, str]:
     from hadash.dashboard.views.tables import TABLES
-    from hadash.governance.models import Edge, Finding, Island, Run
+    from hadash.governance.models.findings import Finding
+    from hadash.governance.models.published import Edge, Island
+    from hadash.governance.models.runs import Run
     from hadash.inventory.models import AppID, Pair
     from hadash.mirroring.models import Mirror
     from hadash_sandbox.fleet.model import Side
@@ -117,7 +119,7 @@ def _addresses() -> dict[str, str]:
 
 
 def _busiest(run: Any, pair: str) -> str:
-    from hadash.governance.models import Sharing
+    from hadash.governance.models.published import Sharing
 
     return str(
         Sharing.objects.filter(run=run, pair=pair).order_by("-clients").values_list("appid", flat=True)[0]
