@@ -23,7 +23,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from hadash_sandbox.bench import batch, fresh, gateway, health, mail, pipeline, plan
+from hadash_sandbox.bench import batch, fresh, health, mail, pipeline, plan
+from hadash_sandbox.bench.gateway import run as gateway
 from hadash_sandbox.bench.web import run as web
 from hadash_sandbox.check import bench_switch, demo_check
 from hadash_sandbox.clients.check import clients_check

@@ -11,9 +11,9 @@ import pytest
 
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, encode_response, response_module
-from hadash_sandbox.bench import gateway, stranger
+from hadash_sandbox.bench.gateway import latency, run, stranger
+from hadash_sandbox.bench.gateway.stranger import LEAST_ROUND_TRIPS, Latencies, Steady, judge
 from hadash_sandbox.bench.report import Report
-from hadash_sandbox.bench.stranger import LEAST_ROUND_TRIPS, Latencies, Steady, judge
 from hadash_sandbox.errors import SandboxError
 
 
@@ -44,7 +44,7 @@ def paced(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Both ways in which PRODUCE is measured, for as long as ten requests take."""
     monkeypatch.setattr(stranger, "REQUESTS_A_SECOND", 1000)
     return {
-        "latency": lambda connection: gateway._paced(connection, b"", 0.01),
+        "latency": lambda connection: latency._paced(connection, b"", 0.01),
         "stranger": lambda connection: Steady(connection, b"").run(0.01),
     }
 
@@ -102,14 +102,14 @@ class TestRuns:
 
         nothing = SimpleNamespace(stop=lambda: None, close=lambda: None)
         bench = SimpleNamespace(stop=lambda: None, zookeeper=nothing)
-        monkeypatch.setattr(gateway, "Stack", Stack)
-        monkeypatch.setattr(gateway, "Bench", lambda *_: bench)
-        monkeypatch.setattr(gateway, "ROOT", tmp_path)
+        monkeypatch.setattr(run, "Stack", Stack)
+        monkeypatch.setattr(run, "Bench", lambda *_: bench)
+        monkeypatch.setattr(run, "ROOT", tmp_path)
 
     @pytest.mark.usefixtures("stack")
     def test_one_that_measures_nothing_ends_with_1(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(gateway, "PARTS", {"nothing": lambda bench, report: None})
-        assert gateway.bench_gateway() == 1
+        monkeypatch.setattr(run, "PARTS", {"nothing": lambda bench, report: None})
+        assert run.bench_gateway() == 1
 
     @pytest.mark.usefixtures("stack")
     def test_one_without_a_gateway_ends_with_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ class TestRuns:
             report.at_most("met before", 1, 0, "s")
             raise SandboxError("bench gateway is not ready")
 
-        monkeypatch.setattr(gateway, "PARTS", {"gone": no_gateway})
+        monkeypatch.setattr(run, "PARTS", {"gone": no_gateway})
         with pytest.raises(SandboxError, match="not ready"):
-            gateway.bench_gateway()
-        assert not (gateway.ROOT / "var" / "bench" / "gateway.json").exists()
+            run.bench_gateway()
+        assert not (run.ROOT / "var" / "bench" / "gateway.json").exists()

@@ -16,8 +16,8 @@ from hadash.bindings.epochs import Report as Applied
 from hadash.bindings.member import Member
 from hadash_sandbox import check
 from hadash_sandbox.__main__ import main
-from hadash_sandbox.bench import presence
 from hadash_sandbox.bench.batch import judge_batch
+from hadash_sandbox.bench.gateway import presence
 from hadash_sandbox.bench.records import explain, judge_records
 from hadash_sandbox.bench.report import Report, begin
 from hadash_sandbox.check import bench_switch, judge_bench, judge_check

@@ -16,18 +16,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import psutil
 
-from hadash_sandbox.bench.flood import KINDS
+from hadash_sandbox.bench.gateway.fixture import Bench
+from hadash_sandbox.bench.gateway.flood import KINDS
 from hadash_sandbox.bench.raw import RawConnection, check_written, produce_request
 from hadash_sandbox.bench.report import Report, quantile
 from hadash_sandbox.bench.tools import load_average
 from hadash_sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from hadash_sandbox.bench.gateway import Bench
 
 #: Prefix of the names of this part's goals.
 GOALS = "stranger"
@@ -200,7 +197,7 @@ async def _flood(address: tuple[str, int], kind: str) -> dict[str, float]:
     :raises SandboxError: it failed.
     """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "hadash_sandbox.bench.flood"),
+        *(sys.executable, "-m", "hadash_sandbox.bench.gateway.flood"),
         *(address[0], str(address[1]), "--kind", kind),
         *("--connections", str(CONNECTIONS), "--seconds", str(SECONDS), "--core", str(OTHERS_CORE)),
         stdout=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""``python -m hadash_sandbox.bench.flood``: a stranger that never signs in, as a process of its own.
+"""``python -m hadash_sandbox.bench.gateway.flood``: a stranger that never signs in, as a process of its own.
 
 It opens connections, sends useless requests, hangs up, and begins again. At its end it prints, as JSON, how many
 connections it opened and how many bytes it sent.
