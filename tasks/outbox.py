@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from hadash.notices import carrying, routing
 from hadash.outbox import bounces, configured, sending, services
-from hadash.reports import schedules
+from hadash.reports import issues
 from tasks.single import single
 
 
@@ -48,5 +48,5 @@ def trim() -> None:
         if won:
             now = timezone.now()
             services.trim(now)
-            schedules.trim(now)
+            issues.trim(now)
             routing.trim(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from hadash.reports import schedules
+from hadash.reports import issues
 from tasks.single import single
 
 
@@ -15,5 +15,5 @@ def look() -> None:
     with single("reports look") as won:
         if won:
             now = timezone.now()
-            schedules.announce_due(now)
-            schedules.make_waiting(now)
+            issues.announce_due(now)
+            issues.make_waiting(now)

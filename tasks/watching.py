@@ -12,7 +12,7 @@ from hadash.audit import anchors
 from hadash.bindings.errors import BindingError, StoreUnavailable
 from hadash.governance import selectors
 from hadash.governance.models.runs import Run
-from hadash.inventory import daily, installation, sampling, workers
+from hadash.inventory import access, daily, installation, sampling, workers
 from hadash.inventory import services as inventory
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster, Pair
@@ -78,7 +78,7 @@ def sample_gateways() -> None:
 def collect_access() -> None:
     with single("collect access") as won:
         if won:
-            inventory.collect_access()
+            access.collect()
 
 
 @shared_task(name="watching.note_positions", ignore_result=True)

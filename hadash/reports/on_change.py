@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models.signals import post_save
 
-from hadash.reports import schedules
+from hadash.reports import issues
 from hadash.switching.machines.switches import ENDED
 from hadash.switching.models.switches import Switch
 
@@ -23,4 +23,4 @@ def _switch_saved(
         return
     # (A switch that needs an operator has only stopped: it ends when it was continued or closed.)
     if instance.current in ENDED and instance.ended_at is not None and instance.started_at is not None:
-        schedules.announce_switch(instance)
+        issues.announce_switch(instance)

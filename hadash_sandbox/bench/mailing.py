@@ -23,7 +23,7 @@ def main(readers: int) -> None:
     from hadash.outbox.models import Delivery, Transport
     from hadash.outbox.smtp import Connection
     from hadash.outbox.states import State
-    from hadash.reports import schedules
+    from hadash.reports import issues
     from hadash.reports.models import Kind, ReportIssue, ReportRecipient, ReportSchedule
     from hadash_sandbox.bench.mail import measured, memory_mib
 
@@ -43,7 +43,7 @@ def main(readers: int) -> None:
     before = memory_mib()
 
     began = time.perf_counter()
-    schedules.make_waiting(timezone.now())
+    issues.make_waiting(timezone.now())
     made = measured(began)
     server = configured.mail_server()
     assert server is not None

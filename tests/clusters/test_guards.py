@@ -17,7 +17,7 @@ from support.running import Reader
 from support.waiting import eventually
 
 from hadash.identity.identity import Identity
-from hadash.inventory import services as inventory
+from hadash.inventory import access
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.kafka.values import Acl, Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
@@ -203,7 +203,7 @@ class TestSelfAssigned:
 
     def test_it_is_named_and_no_member(self, moving: Moving, flink: Consumer) -> None:
         assert moving.ask(do.CheckSelfAssigned()) == {"flink": frozenset({moving.topic})}
-        inventory.collect_access(every=True)
+        access.collect(every=True)
         row = Access.objects.get(kind=Access.Kind.GROUP, client_id="flink")
         assert row.details == {"member": False}
 

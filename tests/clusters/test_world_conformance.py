@@ -25,7 +25,7 @@ from support.waiting import eventually
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
-from hadash.inventory import services as inventory
+from hadash.inventory import access
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Committed, Partition
@@ -250,7 +250,7 @@ class Estate:
 
     def plan(self) -> Plan:
         """Everything of shop to west, by what its Gateway has seen."""
-        inventory.collect_access(every=True)
+        access.collect(every=True)
         return plan_for(self.pair, Scope.of(Identity(self.app.appid)), self.pair.second)
 
     def begin(self, plan: Plan) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hadash.inventory.access import store
 from hadash.inventory.models import Access, Cluster, Pair
-from hadash.inventory.services import store_access
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -43,7 +43,7 @@ def test_rows_are_locked_in_one_order_whatever_the_order_in_which_gateways_tell_
     """Else two who store the same facts at once, told by Gateways in different orders, wait for each other."""
     named = itertools.product(("crm", "shop"), ("consume", "produce"), ("carts", "orders"))
     facts = [fact(*names) for names in named]
-    assert store_access(reversed(facts), pairs) == len(facts)
+    assert store(reversed(facts), pairs) == len(facts)
     stored = Access.objects.order_by("pk").values_list("appid", "kind", "resource")
     assert list(stored) == [(f["appid"], f["kind"], f["resource"]) for f in facts]
 
@@ -60,16 +60,16 @@ def test_a_commit_does_not_make_a_member_forgotten(pairs: dict[str, Pair], at_on
     joined = fact("shop", "group", "billing", details=JOINED)
     committed = fact("shop", "group", "billing", details=COMMITTED, last_seen=3.0)
     for facts in [[committed, joined]] if at_once else [[joined], [committed]]:
-        store_access(facts, pairs)
+        store(facts, pairs)
     row = Access.objects.get()
     assert row.details == JOINED
     assert row.last_seen.timestamp() == 3.0
 
 
 def test_a_later_join_says_how_a_client_is_set_up_now(pairs: dict[str, Pair]) -> None:
-    store_access([fact("shop", "group", "billing", details=JOINED)], pairs)
+    store([fact("shop", "group", "billing", details=JOINED)], pairs)
     eager = JOINED | {"assignors": ["range"]}
-    store_access([fact("shop", "group", "billing", details=eager, last_seen=3.0)], pairs)
+    store([fact("shop", "group", "billing", details=eager, last_seen=3.0)], pairs)
     assert Access.objects.get().details == eager
 
 
@@ -81,12 +81,12 @@ def test_a_member_that_does_not_say_its_library_again_keeps_it(pairs: dict[str, 
     """Some say it over their first connection only, and have others when a Gateway was started again."""
     told, silent = fact("shop", "group", "billing"), fact("shop", "group", "billing", **NAMELESS)
     for facts in [[silent, told]] if at_once else [[told], [silent]]:
-        store_access(facts, pairs)
+        store(facts, pairs)
     row = Access.objects.get()
     assert (row.library, row.version) == ("librdkafka", "2.0")
 
 
 def test_one_on_another_host_is_another_one(pairs: dict[str, Pair]) -> None:
-    store_access([fact("shop", "group", "billing")], pairs)
-    store_access([fact("shop", "group", "billing", host="10.0.0.2", **NAMELESS)], pairs)
+    store([fact("shop", "group", "billing")], pairs)
+    store([fact("shop", "group", "billing", host="10.0.0.2", **NAMELESS)], pairs)
     assert Access.objects.get().library == ""

@@ -19,7 +19,7 @@ from hadash.outbox import services as outbox
 from hadash.outbox.models import Delivery
 from hadash.outbox.services import Recipient
 from hadash.outbox.states import State
-from hadash.reports import schedules
+from hadash.reports import issues, schedules
 from hadash.reports.models import ReportIssue
 from hadash.sentences import say
 
@@ -56,7 +56,7 @@ def test_what_may_have_been_sent_is_not_sent_by_itself(
     assert outbox.claim_due(now + timedelta(days=1), 10) == []
     (issue,) = ReportIssue.objects.all()
     assert issue.state == "skipped" and "put back from a dump" in said(issue)[0]
-    assert schedules.announce_due(now) == []
+    assert issues.announce_due(now) == []
     assert not Pending.objects.exists() and Notice.objects.get().routed_at is not None
     assert "3 messages" in capsys.readouterr().out
     assert Entry.objects.latest("number").verb == "mail set aside"

@@ -16,7 +16,7 @@ from support.environment import database_url
 from support.waiting import eventually
 
 from hadash.outbox.models import Delivery
-from hadash.reports import schedules
+from hadash.reports import issues, schedules
 from hadash.reports.models import Kind, MailPreference, ReportEdition, ReportIssue
 from hadash.reports.schedules import Wanted, WantedRecipient, Way
 
@@ -29,13 +29,13 @@ import django
 django.setup()
 from django.utils import timezone
 from hadash.outbox import services
-from hadash.reports import schedules
+from hadash.reports import issues, schedules
 queue = services.queue
 def queue_and_die(*arguments, **named):
     queue(*arguments, **named)
     os.kill(os.getpid(), signal.SIGKILL)
 services.queue = queue_and_die
-schedules.make_waiting(timezone.now())
+issues.make_waiting(timezone.now())
 """
 
 
@@ -58,7 +58,7 @@ def test_none_is_left_out_and_none_comes_twice(people: SimpleNamespace, fleet: S
     assert (issue.state, ReportEdition.objects.count(), Delivery.objects.count()) == ("waiting", 0, 0)
 
     # (What the killed one has locked is free when the database has noticed its end.)
-    eventually(lambda: schedules.make_waiting(timezone.now()) == 1, "the second try")
+    eventually(lambda: issues.make_waiting(timezone.now()) == 1, "the second try")
     assert sorted(edition.language for edition in ReportEdition.objects.all()) == ["en", "zh-hans"]
     assert Counter(Delivery.objects.values_list("address", flat=True)) == {
         "arne@example.org": 1,

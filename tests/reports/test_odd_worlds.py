@@ -15,7 +15,7 @@ from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.outbox.models import Delivery, Unsubscription
-from hadash.reports import charts, reading, schedules
+from hadash.reports import charts, issues, reading, schedules
 from hadash.reports.kinds import parts
 from hadash.reports.models import Kind, ReportEdition, ReportIssue
 from hadash.reports.png import png_of
@@ -34,7 +34,7 @@ class TestAfterAnOutage:
         schedule = schedules.save(people.ada, wanted())
         saturday = schedule.next_at
         assert saturday is not None
-        schedules.announce_due(saturday + timedelta(days=2, hours=1))
+        issues.announce_due(saturday + timedelta(days=2, hours=1))
         oldest, last = ReportIssue.objects.order_by("due_at")
         assert (oldest.due_at, oldest.state) == (saturday, "skipped")
         assert said(oldest) == ["Nothing ran at its time, and it was too late afterwards."]
@@ -46,7 +46,7 @@ class TestAfterAnOutage:
         schedule = schedules.save(people.ada, wanted(cron="* * * * *"))
         assert schedule.next_at is not None
         now = schedule.next_at + timedelta(days=300)
-        schedules.announce_due(now)
+        issues.announce_due(now)
         assert ReportIssue.objects.order_by("due_at").last().due_at == now  # type: ignore[union-attr]
         assert ReportIssue.objects.count() == 2
 
@@ -116,12 +116,12 @@ def test_a_large_batch_is_no_storm_of_records(
     switch = make_switch("running", started_at=now - timedelta(minutes=5))
     for number in range(6):
         switch.key, switch.ended_at = f"batch-{number}", now + timedelta(seconds=number)
-        schedules.announce_switch(switch)
+        issues.announce_switch(switch)
     states = list(ReportIssue.objects.order_by("due_at").values_list("state", flat=True))
     assert states == ["waiting"] * 3 + ["skipped"] * 3
     assert "More than 3 switches" in said(ReportIssue.objects.latest("due_at"))[0]
     switch.key, switch.ended_at = "later", now + timedelta(hours=2)
-    schedules.announce_switch(switch)
+    issues.announce_switch(switch)
     assert ReportIssue.objects.get(about="later").state == "waiting"
 
 
@@ -140,7 +140,7 @@ class TestAddressesThatDifferInCapitals:
         )
         Unsubscription.objects.create(address="arne@example.org", topic=schedule.topic)
         ReportIssue.objects.create(schedule=schedule, due_at=timezone.now(), asked_by=people.ada)
-        schedules.make_waiting(timezone.now())
+        issues.make_waiting(timezone.now())
         assert not Delivery.objects.exists()
 
 

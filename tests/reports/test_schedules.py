@@ -25,7 +25,7 @@ from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, Declaration, Pair
 from hadash.outbox import services as outbox
 from hadash.outbox.models import Delivery
-from hadash.reports import editions, reading, schedules
+from hadash.reports import editions, issues, reading, schedules
 from hadash.reports.models import (
     Kind,
     MailPreference,
@@ -110,7 +110,7 @@ def made(kind: Kind, people: SimpleNamespace, about: str = "", **more: Any) -> l
     now = timezone.now()
     # (One that a person asks for waits for no figures.)
     ReportIssue.objects.create(schedule=schedule, due_at=now, about=about, asked_by=people.ada)
-    assert schedules.make_waiting(now) == 1, ReportIssue.objects.get(schedule=schedule).fault
+    assert issues.make_waiting(now) == 1, ReportIssue.objects.get(schedule=schedule).fault
     return list(ReportEdition.objects.filter(issue__schedule=schedule))
 
 
@@ -153,16 +153,16 @@ class TestItsTime:
         schedule = schedules.save(people.ada, wanted())
         due = schedule.next_at
         assert due is not None
-        assert schedules.announce_due(due - timedelta(seconds=1)) == []
-        assert len(schedules.announce_due(due)) == 1
-        assert schedules.announce_due(due) == []
+        assert issues.announce_due(due - timedelta(seconds=1)) == []
+        assert len(issues.announce_due(due)) == 1
+        assert issues.announce_due(due) == []
         schedule.refresh_from_db()
         assert schedule.next_at == due + timedelta(days=1)
 
     def test_one_that_was_missed_for_long_is_left_out_and_says_so(self, people: SimpleNamespace) -> None:
         schedule = schedules.save(people.ada, wanted())
         assert schedule.next_at is not None
-        schedules.announce_due(schedule.next_at + timedelta(hours=21))
+        issues.announce_due(schedule.next_at + timedelta(hours=21))
         issue = ReportIssue.objects.get()
         assert (issue.state, said(issue)) == (
             "skipped",
@@ -172,7 +172,7 @@ class TestItsTime:
     def test_paused_it_is_not_due(self, people: SimpleNamespace) -> None:
         schedule = schedules.save(people.ada, wanted())
         schedules.pause(people.ada, schedule, enabled=False)
-        assert schedules.announce_due(datetime(2100, 1, 1, tzinfo=UTC)) == []
+        assert issues.announce_due(datetime(2100, 1, 1, tzinfo=UTC)) == []
 
     def test_send_now_waits_no_longer_for_figures(self, people: SimpleNamespace, fleet: Any) -> None:
         schedule = schedules.save(people.ada, wanted())
@@ -218,7 +218,7 @@ class TestReaders:
         schedule = schedules.save(people.ada, wanted(recipients=[WantedRecipient(Way.PERSON, "arne")]))
         now = timezone.now()
         ReportIssue.objects.create(schedule=schedule, due_at=now)
-        schedules.make_waiting(now)
+        issues.make_waiting(now)
         issue = ReportIssue.objects.get()
         assert (issue.state, said(issue)) == ("skipped", ["Arne Approver may not see what it tells of."])
         assert not Delivery.objects.exists()
@@ -235,7 +235,7 @@ class TestReaders:
             people.ada, wanted(Kind.COVERAGE, recipients=[WantedRecipient(Way.OWNER, "Chekout")])
         )
         ReportIssue.objects.create(schedule=schedule, due_at=timezone.now())
-        schedules.make_waiting(timezone.now())
+        issues.make_waiting(timezone.now())
         assert said(ReportIssue.objects.get()) == ["No AppID that it tells of belongs to Chekout."]
 
     def test_what_waits_when_it_is_paused_is_left_out(self, people: SimpleNamespace, fleet: Any) -> None:
@@ -246,7 +246,7 @@ class TestReaders:
             schedule=schedule, due_at=now - timedelta(minutes=1), asked_by=people.ada
         )
         schedules.pause(people.ada, schedule, enabled=False)
-        assert schedules.make_waiting(now + timedelta(hours=1)) == 1
+        assert issues.make_waiting(now + timedelta(hours=1)) == 1
         left_out, made_now = ReportIssue.objects.order_by("-due_at")
         assert (left_out.state, said(left_out)) == (
             "skipped",
@@ -261,7 +261,7 @@ class TestReaders:
         issue = ReportIssue.objects.create(
             schedule=schedules.save(people.ada, wanted(Kind.RISKS)), due_at=timezone.now()
         )
-        assert not schedules.awaits_figures(issue, timezone.now())
+        assert not issues.awaits_figures(issue, timezone.now())
 
     def test_it_waits_for_figures_of_today_and_not_for_ever(
         self, people: SimpleNamespace, fleet: Any, engines: Any, settings: Any
@@ -273,15 +273,15 @@ class TestReaders:
             job="risk", state="published", began_at=now, ended_at=now - timedelta(hours=27)
         )
         issue = ReportIssue.objects.create(schedule=schedule, due_at=now)
-        assert schedules.make_waiting(now + timedelta(minutes=29)) == 0
-        assert schedules.awaits_figures(issue, now)
+        assert issues.make_waiting(now + timedelta(minutes=29)) == 0
+        assert issues.awaits_figures(issue, now)
         new = Run.objects.create(job="risk", state="published", began_at=now, ended_at=now)
-        assert schedules.make_waiting(now + timedelta(minutes=29)) == 1
+        assert issues.make_waiting(now + timedelta(minutes=29)) == 1
         assert not ReportEdition.objects.get().report["stale"]
 
         Run.objects.filter(pk__in=(old.pk, new.pk)).update(ended_at=now - timedelta(hours=27))
         ReportIssue.objects.create(schedule=schedule, due_at=now + timedelta(minutes=1))
-        assert schedules.make_waiting(now + timedelta(minutes=32)) == 1, "the figures are still old"
+        assert issues.make_waiting(now + timedelta(minutes=32)) == 1, "the figures are still old"
         assert ReportEdition.objects.latest("pk").report["subject"].startswith("[old figures]")
 
     def test_everybody_of_a_pair(self, people: SimpleNamespace, published: None, engines: Any) -> None:
@@ -309,7 +309,7 @@ class TestReaders:
         outbox.unsubscribe(Delivery.objects.get(address="bea@example.org"))
         later = timezone.now() + timedelta(minutes=2)
         ReportIssue.objects.create(schedule=schedule, due_at=later)
-        schedules.make_waiting(later)
+        issues.make_waiting(later)
         assert said(ReportIssue.objects.latest("due_at")) == ["bea@example.org has unsubscribed."]
 
     def test_an_owner_gets_nothing_of_an_appid_of_the_same_name_in_another_pair(
@@ -427,9 +427,9 @@ class TestKinds:
         (issue,) = ReportIssue.objects.all()
         assert issue.about == switch.key
         # Who asks Gateways that do not answer for the pauses of clients takes a while.
-        assert schedules.make_waiting(timezone.now()) == 0
+        assert issues.make_waiting(timezone.now()) == 0
         Switch.objects.update(recorded_at=timezone.now())
-        assert schedules.make_waiting(timezone.now()) == 1
+        assert issues.make_waiting(timezone.now()) == 1
         edition = ReportEdition.objects.get()
         assert edition.report["subject"] == "shop, east → west: succeeded"
 
@@ -448,7 +448,7 @@ class TestKinds:
         switch.status, switch.ended_at = "succeeded", now
         switch.save(update_fields=["status", "outcome", "ended_at"])
         # (Its worker died before it had asked the Gateways: that is not waited for for ever.)
-        schedules.make_waiting(now + timedelta(seconds=settings.REPORT_RECORD_SECONDS))
+        issues.make_waiting(now + timedelta(seconds=settings.REPORT_RECORD_SECONDS))
         issue = ReportIssue.objects.get()
         assert issue.state == "queued", issue.fault
         assert list(Delivery.objects.values_list("address", flat=True)) == ["arne@example.org"]
@@ -506,8 +506,8 @@ class TestKinds:
         ReportIssue.objects.create(schedule=schedule, due_at=now)
         with monkeypatch.context() as patched:
             patched.setattr(editions, "make", Mock(side_effect=OperationalError("deadlock detected")))
-            assert schedules.make_waiting(now) == 0
-        assert schedules.make_waiting(now) == 1
+            assert issues.make_waiting(now) == 0
+        assert issues.make_waiting(now) == 1
 
     @pytest.mark.parametrize("kind", [k for k in Kind if k is not Kind.SWITCH])
     def test_each_in_chinese(
@@ -536,7 +536,7 @@ class TestWhatFails:
             return readers
 
         monkeypatch.setattr(editions, "make", breaks)
-        assert schedules.make_waiting(timezone.now()) == 1
+        assert issues.make_waiting(timezone.now()) == 1
         first = ReportIssue.objects.get(schedule__name="first")
         assert (first.state, first.fault) == ("failed", "RuntimeError: no fonts")
         assert set(Delivery.objects.values_list("topic", flat=True)) == {
@@ -546,6 +546,6 @@ class TestWhatFails:
 
 def test_what_is_long_ago_is_forgotten(people: SimpleNamespace, published: None, engines: Any) -> None:
     made(Kind.POSTURE, people)
-    assert schedules.trim(timezone.now()) == 0
-    assert schedules.trim(timezone.now() + timedelta(days=401)) == 1
+    assert issues.trim(timezone.now()) == 0
+    assert issues.trim(timezone.now() + timedelta(days=401)) == 1
     assert not ReportEdition.objects.exists() and Delivery.objects.exists()

@@ -29,6 +29,7 @@ from hadash.pipeline.cron import NoSuchTime, validated
 from hadash.presentation import badges
 from hadash.presentation.localized import sentence
 from hadash.reports import addressing, reading, schedules, times
+from hadash.reports.issues import awaits_figures
 from hadash.reports.models import OwnerAddress, ReportIssue, ReportRecipient, ReportSchedule
 from hadash.reports.schedules import ScheduleRefused
 from hadash.reports.times import NoSuchZone
@@ -146,7 +147,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         "issues": [
             (issue, report_badges.of_issue(issue), _counted(counts.get(issue.pk, {}))) for issue in issues
         ],
-        "awaiting": [issue.pk for issue in issues if schedules.awaits_figures(issue, timezone.now())],
+        "awaiting": [issue.pk for issue in issues if awaits_figures(issue, timezone.now())],
         "mail_goes": bool(settings.SMTP_HOST),
         **(_times(found.cron, found.zone) if found.enabled else {"times": [], "times_zone": found.zone}),
     }

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from django.conf import settings
 
-from hadash.inventory import services as inventory
+from hadash.inventory import access
 from hadash.inventory.gateways import ask_every
 from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
@@ -36,7 +36,7 @@ def the_truth(
     :raises GatewaySilent, BindingError, KafkaError, ConnectError, EnginesAway: a server does not answer.
     """
     plan, pair = switch.the_plan(), switch.pair
-    inventory.collect_access(every=True)
+    access.collect(every=True)
     fleet = fleet_of(pair, switch.source)
     old = mirroring.cluster_client(switch.source)
     holder = overlaps.overlapping(plan)

@@ -14,7 +14,7 @@ from hadash.audit.models import record
 from hadash.inventory import workers
 from hadash.notices import routing
 from hadash.outbox import services as outbox
-from hadash.reports import schedules
+from hadash.reports import issues
 
 
 class Command(BaseCommand):
@@ -29,13 +29,13 @@ class Command(BaseCommand):
         if there:
             raise CommandError(f"Workers are running: {', '.join(there)}. Stop them first: they send it.")
         with transaction.atomic():
-            messages, issues, notices = (
+            messages, reports, notices = (
                 outbox.set_aside(now),
-                schedules.set_aside(now),
+                issues.set_aside(now),
                 routing.set_aside(now),
             )
-            record(None, "mail set aside", "restore", messages=messages, reports=issues, notices=notices)
+            record(None, "mail set aside", "restore", messages=messages, reports=reports, notices=notices)
         self.stdout.write(
-            f"{messages} messages are not known to have been sent (What was sent), {issues} reports are left out, "
+            f"{messages} messages are not known to have been sent (What was sent), {reports} reports are left out, "
             f"{notices} notices are told to nobody."
         )

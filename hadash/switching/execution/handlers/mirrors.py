@@ -10,7 +10,7 @@ from django.conf import settings
 
 from hadash.governance.client_risks import has_joined
 from hadash.governance.findings import Circumstances, acks
-from hadash.inventory import services as inventory
+from hadash.inventory import access
 from hadash.inventory.gateways import ask_every
 from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @handles(do.ComputePlan)
 def compute_plan(hand: CommandHandler, command: do.ComputePlan) -> Plan | list[Sentence]:
-    inventory.collect_access(every=True)
+    access.collect(every=True)
     try:
         return plan_for(hand.pair, hand.plan.scope, hand.clusters[hand.plan.target], hand.plan.kind)
     except Refused as refused:
