@@ -71,7 +71,7 @@ def clusters() -> dict[str, environment.Cluster]:
 
 @pytest.fixture(scope="session")
 def kafka(clusters: dict[str, environment.Cluster]) -> Clusters:
-    """Both clusters, for whoever administers them."""
+    """Both clusters, with their admin clients."""
     return Clusters(clusters)
 
 

@@ -41,7 +41,7 @@ class Claims:
 
 
 def read_claims(group: Group, generation_of: GenerationOf) -> Claims:
-    """Settle which member owns which partition: of two members that claim one, the one of the newer
+    """Decide which member owns which partition: of two members that claim one, the one of the newer
     generation keeps it; if their generations are equal, neither does.
 
     Raises NotKnown when a member claims a partition number that its Topic does not have.

@@ -78,7 +78,7 @@ def rebalance(group: Group) -> Rebalance:
         if not rounds[-1].revoked:
             return Rebalance(Protocol.COOPERATIVE, tuple(rounds))
         group = _joining_again(group, after)
-    raise NotKnown(say("The group does not settle within %(count)s rebalances.", count=_ROUNDS))
+    raise NotKnown(say("The group does not become stable within %(count)s rebalances.", count=_ROUNDS))
 
 
 def _joining_again(group: Group, owned: Assignment) -> Group:

@@ -255,7 +255,7 @@ def bounce(key: uuid.UUID, now: datetime, said: str) -> bool:
 
 
 def release_expired_claims(now: datetime) -> tuple[int, int]:
-    """Settle the claims of senders that have ended. Return the number of deliveries that are due again (nothing
+    """Release the claims of senders that have ended. Return the number of deliveries that are due again (nothing
     was handed over, or the receiver recognises duplicates), and of those that are uncertain.
     """
     left = Delivery.objects.filter(claimed_until__lte=now)

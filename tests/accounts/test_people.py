@@ -1,4 +1,4 @@
-"""Changing people: whoever changes them may do so at that very moment, and it stands in the audit log."""
+"""Changing people needs the right at the moment of the change, and is recorded in the audit log."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_local_account_is_not_taken_over(
 
 
 def test_who_is_somebody_is_decided_by_the_subject_alone(browser: Browser, provider: Provider) -> None:
-    """A name that the provider gives to somebody else does not open the account of whoever had it."""
+    """A name that the provider gives to somebody else does not open the account of the one who had it."""
     browser.sign_in(*ANNA)
     browser.post("/sign-out/")
     provider.say("olga", groups=["kafka-leads"], preferred_username="anna", email="anna@example.org")
@@ -152,7 +152,7 @@ def test_a_code_is_good_once(browser: Browser, provider: Provider) -> None:
 def test_a_code_is_of_no_use_to_another_browser(
     browser: Browser, provider: Provider, live_server: LiveServer
 ) -> None:
-    """Whoever makes somebody follow the link of a sign-in of their own would have them work under a strange name."""
+    """A person who follows the link of an attacker's sign-in would work under the attacker's name."""
     page = browser.press_button()
     browser.http.follow_redirects = False
     answer = browser.fill(page, username=ANNA[0], password=ANNA[1])

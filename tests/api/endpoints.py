@@ -86,7 +86,7 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/{switch}/keep/"): OPERATOR,
     ("POST", "switches/{switch}/retire/"): OPERATOR,
     ("POST", "switches/{switch}/comment/"): INVOLVED,
-    # One's own: whoever may not request any more still sees them, and can discard them at a browser.
+    # One's own: a person who may no longer request still sees them, and can discard them at a browser.
     ("GET", "drafts/"): EVERYBODY,
     ("POST", "drafts/"): REQUESTING,
     ("GET", "drafts/{draft}/"): EVERYBODY,

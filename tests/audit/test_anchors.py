@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 @pytest.fixture(autouse=True)
 def owner_of_the_table(db: None) -> None:
-    """Whoever owns the table can switch its trigger off."""
+    """The owner of the table can switch its trigger off."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("ALTER TABLE audit_entry DISABLE TRIGGER audit_entry_unchanged")
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def write_again(subject: str) -> None:
-    """Whoever may write to the table makes a chain that is whole by itself."""
+    """Somebody who may write to the table can make a chain that is whole by itself."""
     previous = BEGINNING
     for entry in Entry.objects.order_by("number"):
         entry.subject, entry.previous = subject, previous

@@ -101,7 +101,7 @@ class TestWrongTurns:
         ids=str,
     )
     def test_nobody_is_sent_over_but_out_of_its_own_block(self, held: Binding | None) -> None:
-        """Whoever is not blocked may have written since the mirror was drained."""
+        """A client that is not blocked may have written since the mirror was drained."""
         with pytest.raises(NotBlocked, match=r"s1 does not block shop"):
             self.turn(held, "west", "forward")
         self.turn(self.bound(BindingState.BLOCK, "block"), "west", "forward")

@@ -176,7 +176,7 @@ class TestOneName:
         noted = zookeeper.exists(path).version
         gateway.expect_everybody_back()
         assert zookeeper.exists(path).version == noted + 1, "its time begins again"
-        zookeeper.delete(path)  # as whoever looks does when the time is over
+        zookeeper.delete(path)  # as the next reader does when the time is over
         gateway.expect_everybody_back()
         assert [each.gateway for each in expected_back(zookeeper, ["anybody"], "east")] == ["gateway-1"]
 

@@ -383,7 +383,7 @@ class TestFencing:
 
 
 class TestFacts:
-    """What the stages of a switch keep for each other, for whoever takes over from a PostgreSQL that has
+    """What the stages of a switch keep for each other, for the worker that takes over from a PostgreSQL that has
     forgotten it.
     """
 

@@ -47,7 +47,7 @@ def test_removing_some_keeps_the_others(client: ClusterClient, app: App) -> None
     client.set_group_offsets(
         {kept: {first: Committed(3), second: Committed(4)}, removed: {first: Committed(5)}}
     )
-    for _ in range(2):  # (as whoever repeats a stage does)
+    for _ in range(2):  # (as a repeated stage does)
         client.remove_group_offsets({kept: [second], removed: [first]})
         assert client.group_offsets([kept, removed]) == {kept: {first: 3}, removed: {}}
 

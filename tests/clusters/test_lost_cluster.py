@@ -1,4 +1,4 @@
-"""The process of a client survives the loss of its cluster, and that of a cluster that stands still."""
+"""The process of a client survives the loss of its cluster, and a cluster that hangs."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_of_a_stranger_nobody_has_heard(client: ClusterClient) -> None:
 def test_a_cluster_that_refuses_to_tell_is_not_one_without_rules(
     clusters: dict[str, Cluster], client: ClusterClient, app: App
 ) -> None:
-    """Whoever may not DESCRIBE the cluster would see that nobody is allowed anything, on both sides alike."""
+    """An account without DESCRIBE on the cluster would see no ACLs, on both sides alike."""
     stranger = ClusterClient(
         replace(client.access, username=app.appid, password=app.password, sasl_mechanism="SCRAM-SHA-256")
     )

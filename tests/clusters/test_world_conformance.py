@@ -1,4 +1,4 @@
-"""The simulated world and real servers, each through the same switches of the same estate: the stages ask both for the
+"""The simulated world and real servers, each through the same switches of the same fleet: the stages ask both for the
 same things in the same order, are answered the same, and end with the same sentences. What tests of stages prove in
 the world then holds for Kafka, Connect, ZooKeeper and a Gateway.
 """
@@ -73,7 +73,7 @@ LOOKED_AT: dict[type[Command[Any]], Callable[[Any], Any]] = {
     do.ReadAssigned: lambda found: {group: set(given or ()) for group, given in found.items()},
     # The world has no rules, only what follows from them, which CheckRights tells.
     do.ReadRights: lambda found: None,
-    # Who leads on which broker is the estate's.
+    # Who leads on which broker is the fleet's.
     do.ReadTopics: lambda found: {topic: len(leaders) for topic, leaders in found.items()},
     # A commit's metadata is its client's.
     do.ReadCommits: lambda found: {
@@ -93,7 +93,7 @@ UNCOUNTED = (do.Pause, do.Say)
 
 
 def plain(value: Any, names: Mapping[str, str]) -> Any:
-    """A value as texts, numbers and tuples, with the world's names in place of the estate's own."""
+    """A value as texts, numbers and tuples, with the world's names in place of the fleet's own."""
     match value:
         case Enum():
             return value.value
@@ -154,10 +154,10 @@ def talk(run: Any, carry_out: Callable[[Command[Any]], Any], names: Mapping[str,
         held.note(command, answer)
 
 
-# -- the estate --------------------------------------------------------------------------------------------------------
+# -- the fleet --------------------------------------------------------------------------------------------------------
 
 
-class Estate:
+class Fleet:
     """What :class:`World` begins with, on real servers: shop with two Topics that a mirror carries from where east has
     deleted what came before, web-1 that writes and has a binding of its own, and two members of billing.
     """
@@ -279,7 +279,7 @@ class Estate:
 
 
 @pytest.fixture
-def estate(
+def fleet(
     stack_pair: Pair,
     app: App,
     kafka: Clusters,
@@ -288,10 +288,10 @@ def estate(
     zookeeper_hosts: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Estate]:
+) -> Iterator[Fleet]:
     monkeypatch.setattr(bindings, "zookeeper", lambda: zookeeper)
     with GatewayProcess(chroot, zookeeper_hosts, tmp_path) as gateway:
-        made = Estate(stack_pair, app, kafka, gateway)
+        made = Fleet(stack_pair, app, kafka, gateway)
         try:
             made.make()
             yield made
@@ -314,11 +314,11 @@ def same_world() -> World:
 # -- the tests ---------------------------------------------------------------------------------------------------------
 
 
-def test_they_are_asked_and_answer_the_same(estate: Estate) -> None:
-    """A rehearsal, a switch that returns while clients wait, and one that succeeds, on one estate."""
+def test_they_are_asked_and_answer_the_same(fleet: Fleet) -> None:
+    """A rehearsal, a switch that returns while clients wait, and one that succeeds, on one fleet."""
     world = same_world()
-    plan = estate.plan()
-    assert plain([plan.topics, plan.groups, plan.identities], estate.names) == plain(
+    plan = fleet.plan()
+    assert plain([plan.topics, plan.groups, plan.identities], fleet.names) == plain(
         [WHOLE.topics, WHOLE.groups, WHOLE.identities], {}
     )
     for kind, way in (
@@ -326,27 +326,27 @@ def test_they_are_asked_and_answer_the_same(estate: Estate) -> None:
         (Kind.PLANNED, (Stage.PRECHECK, Stage.QUIESCE, Stage.BLOCK, Stage.DRAIN, Stage.RETURN)),
         (Kind.PLANNED, WAY[:-1]),
     ):
-        estate.begin(plan)
+        fleet.begin(plan)
         world.begin_switch()
         for stage in way:
-            real, simulated = through(kind, stage, plan, estate, world)
+            real, simulated = through(kind, stage, plan, fleet, world)
             assert list(real.answers) == list(simulated.answers), (kind, stage)
             assert real.answers == simulated.answers, (kind, stage)
             assert real.outcome == simulated.outcome
-        estate.settle(world)
+        fleet.settle(world)
     # In the end clients go on, each on its own side: what they write differs, and what is asked about it does not.
     assert WAY[-1] is Stage.VERIFY
     world.traffic = True
-    with estate.goes_on_writing():
-        real, simulated = through(Kind.PLANNED, Stage.VERIFY, plan, estate, world)
+    with fleet.goes_on_writing():
+        real, simulated = through(Kind.PLANNED, Stage.VERIFY, plan, fleet, world)
     assert list(real.answers) == list(simulated.answers)
     assert real.outcome == simulated.outcome
 
 
-def through(kind: Kind, stage: Stage, plan: Plan, estate: Estate, world: World) -> tuple[Talk, Talk]:
+def through(kind: Kind, stage: Stage, plan: Plan, fleet: Fleet, world: World) -> tuple[Talk, Talk]:
     """One stage on the servers, and in the world."""
-    estate.handler.begin(stage)
+    fleet.handler.begin(stage)
     world.begin_stage(stage)
     run = run_of(kind, stage)
-    real = talk(run(plan, LIMITS), estate.handler.carry_out, estate.names)
+    real = talk(run(plan, LIMITS), fleet.handler.carry_out, fleet.names)
     return real, talk(run(world.plan, LIMITS), world.carry_out, {})

@@ -21,7 +21,7 @@ from spark.transform.radii import node_rows
 def publish_graph(
     pair: Pair, uses: Iterable[AccessEdge], *, west: Iterable[str] = (), at: datetime | None = None
 ) -> Run:
-    """:param west: the Topics that are mirrored from west, with whoever uses them there."""
+    """:param west: the Topics that are mirrored from west, with the clients that use them there."""
     from hadash.radius.fleet import MirrorOf
 
     used, at = list(uses), at or timezone.now()

@@ -1,6 +1,6 @@
 """Pages with charts in a real browser, in both languages, light and dark, on a desk and on a telephone.
 
-Pictures are kept in ``var/pictures``: whoever changes a page looks at them.
+Pictures are kept in ``var/pictures``: look at them after each change of a page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of a switch that has ended: to be printed, shared, and shown to whoever asks what was proved."""
+"""The record of a switch that has ended: to be printed, shared, and shown to those who ask what was proved."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 class TestHowItStandsNow:
-    """Whoever is to approve sees what has changed since the request before pressing anything."""
+    """An approver sees what has changed since the request before pressing anything."""
 
     @pytest.fixture
     def look(self, as_arne: Client, engines: Any, make_switch: Any, monkeypatch: pytest.MonkeyPatch) -> Any:

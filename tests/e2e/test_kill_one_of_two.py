@@ -69,7 +69,7 @@ def test_the_other_worker_takes_over(
     (survivor,) = (process for process in two_workers.processes if process is not dead)
     survived = survivor.pid
     state = kills.approver.await_end(key, SWITCH_SECONDS)
-    # The dead one stays dead until the next test: whoever ended this switch is the one that has lived through it.
+    # The dead one stays dead until the next test: this switch was ended by the one that survived.
     assert not dead.alive
     assert (survivor.alive, survivor.pid) == (True, survived)
     print(f"A worker was killed in {stage}: {state['status']}. {state['outcome']}")

@@ -78,7 +78,7 @@ def test_readers_go_to_the_mirror_and_come_home(trial: Trial, bindings: BindingS
 
 @pytest.mark.long
 def test_the_writers_follow_their_readers(trial: Trial, bindings: BindingStore) -> None:
-    """The readers are on west already when ``shop`` goes there; on the way back whoever reads comes along."""
+    """The readers are on west already when ``shop`` goes there; on the way back all readers come along."""
     assert trial.switch("audit", "audit-clicks", "west", kind="read-split").status == "succeeded"
     for target in ("west", "east"):
         measured = trial.switch("shop", None, target)

@@ -203,7 +203,7 @@ class TestWhatIsKnown:
 @every_metadata
 class TestWithLeaders:
     def test_leaders_of_another_cluster_are_not_an_error_of_the_own(self, version: int) -> None:
-        """Its own cluster has removed the Topic: it lives on the other one."""
+        """Its own cluster has removed the Topic: it exists on the other one only."""
         moved = metadata.with_leaders(metadata.absent("orders", version), version, (1, 2), 0)
         assert (moved.error, moved.partitions) == (0, 2)
         assert struct.unpack_from(">h", moved.body) == (0,)

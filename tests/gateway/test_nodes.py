@@ -77,7 +77,7 @@ def test_a_broker_without_port_is_told_with_the_remedy(nodes: NodeMap, broker_id
 
 
 def test_whoever_is_listed_was_told_also_when_another_is_out_of_range(nodes: NodeMap) -> None:
-    """Whoever is listed in METADATA must be listened for: ``learn`` is what tells to listen."""
+    """Each broker in METADATA needs a listening port: ``learn`` opens it."""
     told: list[Node] = []
     for _ in range(2):
         try:

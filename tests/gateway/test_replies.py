@@ -1,4 +1,4 @@
-"""Answers leave in the order of their requests, whoever finishes first."""
+"""Answers leave in the order of their requests, in whatever order they are ready."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_a_broker_has_no_port(
 def test_a_cluster_that_is_down_is_no_obstacle(
     make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters, app: App
 ) -> None:
-    """The lost cluster of a forced switch: whoever is bound to the other one is served."""
+    """The lost cluster of a forced switch: clients that are bound to the other one are served."""
     control = ControlPlane(client, kafka, chroot)
     control.publish()
     dead = Broker(0, "127.0.0.1", 1)

@@ -29,7 +29,7 @@ def test_from_the_source_to_the_target() -> None:
 
 
 def test_connects_own_producer_writes_to_the_target() -> None:
-    """Without the override the records would go to the cluster that Connect itself lives on."""
+    """Without the override the records would go to Connect's own cluster."""
     for name in ("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config"):
         assert CONFIG[f"producer.override.{name}"] == CONFIG[f"target.cluster.{name}"]
     assert CONFIG["producer.override.acks"] == "all"

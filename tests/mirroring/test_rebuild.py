@@ -82,7 +82,7 @@ class TestRebuild:
 
     @pytest.fixture(autouse=True)
     def connect(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Whoever got as far as to Connect would delete next."""
+        """A rebuild that reached Connect would delete next."""
 
         def reached() -> Any:
             raise AssertionError("It went on.")

@@ -28,7 +28,7 @@ def servers_have_time(settings: Any) -> None:
 
 @pytest.fixture
 def known(settings: Any) -> dict[str, str]:
-    """The headers of whoever may see everything."""
+    """The headers of a monitoring system, which may see everything."""
     settings.METRICS_TOKEN = TOKEN
     return {"Authorization": f"Bearer {TOKEN}"}
 

@@ -87,7 +87,7 @@ def hadoop(folder: Path) -> Iterator[str]:
     datanode = process("datanode", _DATANODE)
     datanode.ready = lambda: '"NumLiveDataNodes" : 1' in _answer(live)
     with pytest.MonkeyPatch.context() as patch:
-        # Whoever formats it owns it, and nobody else may write to its root.
+        # The user who formats it owns it, and no other may write to its root.
         patch.delenv("HADOOP_USER_NAME", raising=False)
         try:
             for each in (namenode, datanode):

@@ -66,7 +66,7 @@ def temporary_chroot(janitor: KazooClient) -> Iterator[str]:
 def expire_session(client: KazooClient, hosts: str) -> None:
     """End ``client``'s session on the server, as when it has been silent for too long.
 
-    Whoever connects with a session's id and password takes it over, and closing it ends it: what it owned is gone
+    A client that connects with a session's id and password takes it over, and closing it ends it: what it owned is gone
     and its first holder hears of the expiry as soon as it asks again.
     """
     double = KazooClient(hosts=hosts, client_id=client.client_id, timeout=SESSION_SECONDS)

@@ -182,7 +182,7 @@ class TestMovingNobody:
         """Each by itself moves somebody, both together nobody."""
         of = document({SHOP: WEST})
         judgement = judge(of, "east", Wanted(bind=(WEB,), unbind=(SHOP,)), Known(registered={"web-1"}))
-        assert judgement.moves, "whoever else comes would move"
+        assert judgement.moves, "other clients that come would move"
         both = document({ORDERS: WEST, LIST: WEST})
         assert unbind(ORDERS, LIST, of=both).moves
         assert unbind(LIST, of=both).moves, "carts"

@@ -305,7 +305,7 @@ def resource_of(use: AccessEdge) -> Node:
 @settings(max_examples=400)
 @given(worlds, nodes)
 def test_it_is_closed(world: tuple, asked: Node) -> None:
-    """Whoever moves has all it uses with it; whatever moves has all its users with it, or they are named."""
+    """A client moves with all that it uses, and a resource with all its users, or they are named."""
     known, docs, instances, widen, dimension = world
     found = closure(known, asked, instances=instances, documents=docs, widen=widen, dimension=dimension)
     for use in known:

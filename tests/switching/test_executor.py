@@ -1,4 +1,4 @@
-"""One executor at a time: whoever takes a switch over uses its token up, and the one before may change nothing more."""
+"""One executor at a time: taking a switch over uses its token up, and the executor before may change nothing more."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def fleet_of(
     bound: Mapping[Identity, str] | None = None,
     instances: Mapping[str, Iterable[str]] | None = None,
 ) -> Fleet:
-    """What is known of a pair, in which whoever is not ``bound`` is on east."""
+    """The facts of a pair. Clients that are not ``bound`` are on east."""
     documents: dict[str, BindingDocument] = {}
     for identity, cluster in (bound or {}).items():
         document = documents.get(identity.appid, BindingDocument(identity.appid))
@@ -392,7 +392,7 @@ class TestAfterAReadSplit:
         assert (found.identities, found.groups) == ((SHOP,), ())
 
     def test_going_back_brings_them_along(self) -> None:
-        """They are where the writers are, and in a planned switch whoever uses a Topic moves with it."""
+        """They are where the writers are, and in a planned switch all clients of a Topic move with it."""
         found = plan(
             WEB,
             SHOP_USES,
@@ -417,7 +417,7 @@ def test_what_one_transaction_has_moved_it_can_move_back(count: int) -> None:
 
 
 def test_all_reasons_at_once() -> None:
-    """Whoever asks repairs everything in one go."""
+    """All faults are told at once, to be repaired in one go."""
     uses = [
         *SHOP_USES,
         AccessEdge("shop", "web-1", "produce", "carts"),

@@ -597,7 +597,7 @@ class World:
         self.copied = self.rows()
 
     def read_facts_back(self) -> None:
-        """As whoever takes a switch over does: ZooKeeper's copy, if it is newer."""
+        """As an executor that takes a switch over: ZooKeeper's copy, if it is newer."""
         if self.copied is not None and self.copied.number > self.number:
             copied = self.copied
             self.drained, self.seen, self.number = copied.drained, copied.seen, copied.number
@@ -609,7 +609,7 @@ class World:
         return f"{self.plan.scope} from {self.plan.source} to {self.plan.target}"
 
     def stages_written(self) -> set[str]:
-        """The stages that have written bindings, as ZooKeeper shows them to whoever takes the switch over."""
+        """The stages that have written bindings, as ZooKeeper shows them to the executor that takes the switch over."""
         bound = [self.written[identity] for identity in self.plan.identities if identity in self.written]
         return {binding.stage for binding in bound if binding.switch == self.switch}
 

@@ -1,7 +1,7 @@
 """A read split: consumers move to the mirror of what they read, or back from it, while writes continue. Pure; see
 ``ways.py``.
 
-The side that is written to never stands still, so nothing can be proved to be drained. That is not needed: the readers
+The source is written to all the time, so nothing can be proved to be drained. That is not needed: the readers
 have committed and wait, so it is enough that the target holds what the source held when they stopped.
 """
 

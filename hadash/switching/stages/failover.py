@@ -120,7 +120,7 @@ def block(plan: Plan, limits: Limits) -> StageRun:
 
 
 def assess(plan: Plan, limits: Limits) -> StageRun:
-    """Hold the mirror, so that the target stands still, and count what it does not hold."""
+    """Hold the mirror, so that the target does not change, and count what it does not hold."""
     yield from ask(do.HoldMirrors())
     yield from ask(do.AllowWrites(plan.target))
     yield from heard(plan, limits.block, limits.fast_poll)

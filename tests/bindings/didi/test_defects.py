@@ -193,7 +193,7 @@ def test_7_a_topic_without_a_mirror_is_listed_once() -> None:
 
 
 def test_4_the_closure_is_enforced_on_the_server() -> None:
-    """Section 4: theirs trusts the list that a page sends. A plan is computed from what is asked, whoever asks."""
+    """Section 4: theirs trusts the list that a page sends. Ours computes a plan from what is asked."""
     billing = AccessEdge("billing", "bill-1", "produce", "orders")
     known = Known(
         **{f: getattr(KNOWN, f) for f in KNOWN.__dataclass_fields__} | {"uses": (*KNOWN.uses, billing)}

@@ -1,4 +1,4 @@
-"""What must always hold: never two clusters take one client's writes, whoever is killed or sleeps where, and
+"""What must always hold: never two clusters take one client's writes, whatever process is killed or hangs, and
 it ends as wanted.
 """
 
@@ -137,7 +137,7 @@ def test_never_two_clusters_take_one_clients_writes(
         expected = [] if stage.state is BindingState.BLOCK else [stage.cluster]
         for client in watched:
             assert accepting(layout, app, sanitized(f"{app}#{client}")) == expected
-    # A binding document for each example: whoever moved the last one is at its record's cluster.
+    # A binding document for each example: a client that the last one moved is at its record's cluster.
     assert third.document(app).binding_of(moving) is not None
 
 

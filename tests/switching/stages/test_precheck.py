@@ -359,7 +359,7 @@ def test_acks_1_can_be_accepted() -> None:
 
 
 class TestQuotas:
-    """A client that had 50 MB/s and finds 1 MB/s stands still."""
+    """A client that had 50 MB/s and finds 1 MB/s cannot work."""
 
     LESS = QuotaCheck(less=("shop: producer_byte_rate 52428800 (user) → 1048576 (user)",))
     UNKNOWN = QuotaCheck(
