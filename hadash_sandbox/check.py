@@ -16,6 +16,7 @@ from hadash_sandbox.bench.records import explain, judge_records
 from hadash_sandbox.bench.report import Report, begin
 from hadash_sandbox.bench.tools import await_calm
 from hadash_sandbox.demo import ROOT, Demo
+from hadash_sandbox.ending import finish
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.traffic.verdict import percentile
 from hadash_sandbox.trial import Measured, Trial
@@ -68,7 +69,7 @@ def _run(
                 except SandboxError as error:
                     faults.append(f"no more switches after {number} of {switches}: {error}")
                     break
-            verdict = trial.finish()
+            verdict = finish(trial)
             verdict["faults"] += faults
             for line in explain(verdict):
                 _log(line)

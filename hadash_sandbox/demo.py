@@ -21,7 +21,8 @@ from hadash_sandbox.processes import Process, describe_exit, run
 from hadash_sandbox.secrets import passwords
 from hadash_sandbox.stack import DEMO_USERS, Stack, is_running, say, stop_together
 from hadash_sandbox.traffic.client import Pace
-from hadash_sandbox.world import ClientSpec, world_named
+from hadash_sandbox.world import ClientSpec
+from hadash_sandbox.worlds import world_named
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -66,7 +67,7 @@ class Demo:
     ) -> None:
         """:param rate: records a second of each producer.
         :param pace: when librdkafka's producers send the next record.
-        :param world: a name that :func:`hadash_sandbox.world.world_named` knows.
+        :param world: a name that :func:`hadash_sandbox.worlds.world_named` knows.
         :param gateways: number of Gateway processes.
         :param pipeline: also start a worker for the pipeline's jobs; Spark needs a gigabyte of memory and a core.
         :param fleet: AppIDs of a generated fleet beside the world (:mod:`hadash_sandbox.fleet`); 0 for none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import KafkaException
 
@@ -23,10 +23,8 @@ from hadash_sandbox.traffic.logs import (
     judge_logs,
 )
 from hadash_sandbox.traffic.verdict import damages, journal_faults
-
-if TYPE_CHECKING:
-    from hadash_sandbox.trial import Trial
-    from hadash_sandbox.world import ClientSpec
+from hadash_sandbox.trial import Trial
+from hadash_sandbox.world import ClientSpec
 
 #: Seconds that consumers, and then the mirrors, have to catch up after the producers have stopped.
 CATCH_UP_SECONDS = 60.0
@@ -38,7 +36,8 @@ END_SECONDS = 10.0 + max(FLUSH_AT_END_SECONDS, libraries.END_SECONDS, fleet.ANSW
 
 
 def finish(trial: Trial) -> dict[str, Any]:
-    """Stop the producers, wait until every group is at the end of its Topics, stop the consumers, and count.
+    """Stop the producers, wait until every group is at the end of its Topics, stop the consumers, and count;
+    also the records of each switch (:class:`~hadash_sandbox.trial.Measured`).
 
     :return: the verdict: counts over all clients, and ``faults``, sentences that say why the counts could be wrong. A
         verdict with a fault is never clean.
@@ -63,6 +62,8 @@ def finish(trial: Trial) -> dict[str, Any]:
     except (KafkaException, SandboxError) as error:
         faults.append(f"the logs of the clusters could not be read: {error}")
         logs, unknown = _judge_logs({}, producers, {})
+    for measured in trial.switches:
+        trial.judge_switch(measured)
     lost = sum(g.lost for g in groups)
     return {
         "records_sent": sum(r.last - r.first + 1 for j in journals.values() for r in j.acked),

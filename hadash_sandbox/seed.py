@@ -21,7 +21,7 @@ def main() -> int:
 
     from hadash_sandbox import mails, seeding  # has models, which need Django to be set up
     from hadash_sandbox.versions import strange
-    from hadash_sandbox.world import world_named
+    from hadash_sandbox.worlds import world_named
 
     loader = MigrationLoader(connection)
     if strange(loader.applied_migrations, loader.disk_migrations):

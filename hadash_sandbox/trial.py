@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from hadash_sandbox.demo import Demo
-from hadash_sandbox.ending import finish
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.person import Person
 from hadash_sandbox.traffic.journal import Follower, Journal
@@ -312,13 +311,6 @@ class Trial:
 
     # -- the verdict -----------------------------------------------------------------------------------------------
 
-    def finish(self) -> dict[str, Any]:
-        """Stop all clients, let the consumers catch up in between, and count; see :mod:`hadash_sandbox.ending`."""
-        verdict = finish(self)
-        for measured in self.switches:
-            self._judge_switch(measured)
-        return verdict
-
     def restarted(self) -> list[str]:
         """Names of clients that have ended, or that another process than at the beginning runs."""
         found = []
@@ -329,7 +321,7 @@ class Trial:
                 found.append(spec.name)
         return found
 
-    def _judge_switch(self, measured: Measured) -> None:
+    def judge_switch(self, measured: Measured) -> None:
         """Fill in the counts of the records that the switch's producers wrote in its window."""
         own = [s for s in self.clients if s.name in measured.producers]
         runs = [run for spec in own for run in self.journal(spec).acked]

@@ -201,23 +201,6 @@ def _fleet(name: str, topic: str, first: int, last: int) -> ClientSpec:
     return ClientSpec(name, "produce", "shop", (topic,), config=config, library="fleet")
 
 
-def world_named(name: str) -> World:
-    """The world with this name.
-
-    :param name: one of :data:`WORLDS`; ``libraries:NAME,NAME`` for clients of these libraries; ``recording``; or
-        ``batch-N`` for a :func:`batch` of N InstanceIDs.
-    """
-    if name == "recording":
-        from hadash_sandbox.recording import ways  # imports this module
-
-        return ways.world(ways.ways())
-    if name.startswith("libraries:"):
-        from hadash_sandbox.clients.libraries import world  # imports this module
-
-        return world(name.removeprefix("libraries:").split(","))
-    return batch(int(name.removeprefix("batch-"))) if name.startswith("batch-") else WORLDS[name]
-
-
 def acls(world: World) -> Iterable[tuple[str, str, str, str, str]]:
     """(resource type, name, pattern, AppID, operation) of every rule that the world's AppIDs need."""
     for appid, prefix in world.prefixes.items():

@@ -23,6 +23,7 @@ from hadash_sandbox.bench.report import Report, median
 from hadash_sandbox.bench.tools import load_average
 from hadash_sandbox.check import show_logs
 from hadash_sandbox.demo import Demo
+from hadash_sandbox.ending import finish
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.trial import SWITCH_SECONDS, Measured, Trial
 from hadash_sandbox.world import BATCH_READERS, BATCH_WRITERS, till
@@ -220,7 +221,7 @@ class Batch:
 
     def judge(self) -> None:
         """End the trial and add the goals: for the slowest switch, and for the records of all switches."""
-        verdict = self.trial.finish()
+        verdict = finish(self.trial)
         moves = self.trial.switches
         _spread(self.report, moves)
         self.report.row(

@@ -14,6 +14,7 @@ from typing import Any
 from hadash_sandbox.bench.records import explain, judge_records
 from hadash_sandbox.bench.report import Report, begin
 from hadash_sandbox.demo import ROOT
+from hadash_sandbox.ending import finish
 from hadash_sandbox.fault.cell import Cells
 from hadash_sandbox.fault.faults import FAULTS
 from hadash_sandbox.fault.fleet import Fleet
@@ -66,7 +67,7 @@ def _on_one_fleet(
             if (row.manual and row.outcome is not Outcome.PERSON) or row.outcome is Outcome.NEVER:
                 _log("A new fleet for what follows.")
                 break
-        verdicts.append({"cells": len(own), **trial.finish()})
+        verdicts.append({"cells": len(own), **finish(trial)})
         for row in own:
             cells.count(row)
         rows += own

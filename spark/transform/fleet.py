@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hadash.bindings.model import BindingDocument
+from hadash.inventory.access_edges import allowed_uses, declared_uses, topics_of
 from hadash.inventory.relations import Relation
 from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
-from hadash.switching.planning.access_edges import allowed_uses, declared_uses, topics_of
 
 
 class NoPair(ValueError):

@@ -17,7 +17,7 @@ from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
 from hadash_sandbox.bench.records import explain
 from hadash_sandbox.demo import Demo
-from hadash_sandbox.ending import CATCH_UP_SECONDS
+from hadash_sandbox.ending import CATCH_UP_SECONDS, finish
 from hadash_sandbox.trial import LOOK_SECONDS, SWITCH_SECONDS, Trial
 from hadash_sandbox.world import ClientSpec
 
@@ -120,5 +120,5 @@ def test_abort_returns_to_the_start_also_when_the_worker_dies_while_returning(
 
 def test_over_all_of_it_nothing_was_lost_duplicated_or_out_of_order(kills: Trial) -> None:
     """In the journals, and in the logs of both clusters, which hold the same."""
-    verdict = kills.finish()
+    verdict = finish(kills)
     assert missed(verdict) == [], "\n".join(explain(verdict))

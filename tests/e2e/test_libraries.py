@@ -12,6 +12,7 @@ import pytest
 from hadash_sandbox.bench.records import explain
 from hadash_sandbox.demo import Demo
 from hadash_sandbox.downloads import CLIENT_VERSIONS, tool_jars
+from hadash_sandbox.ending import finish
 from hadash_sandbox.java import find_java
 from hadash_sandbox.trial import Trial
 from hadash_sandbox.world import ClientSpec
@@ -48,6 +49,6 @@ def test_clients_of_each_kind_of_library_move_there_and_back(libraries: Trial) -
     for target in ("west", "east"):
         measured = libraries.switch(APPID, INSTANCE, target)
         assert measured.status == "succeeded", measured.outcome
-    verdict = libraries.finish()
+    verdict = finish(libraries)
     assert missed(verdict) == [], "\n".join(explain(verdict))
     assert all(group["acked"] > 0 for group in verdict["groups"])

@@ -28,6 +28,7 @@ from hadash.bindings.membership import members
 from hadash.bindings.store import BindingStore
 from hadash_sandbox.check import show_logs
 from hadash_sandbox.demo import DEMO_RATE, Demo
+from hadash_sandbox.ending import finish
 from hadash_sandbox.processes import Process
 from hadash_sandbox.traffic.client import Pace
 from hadash_sandbox.trial import SWITCH_SECONDS, Trial
@@ -253,7 +254,7 @@ def test_clients_move_while_two_versions_run_side_by_side(demo: Installed) -> No
                 process.stop()
         client.stop()
         client.close()
-    verdict = trial.finish()
+    verdict = finish(trial)
     found = {
         name: verdict[name]
         for name in ("lost", "duplicated", "out_of_order", "unknown", "damaged", "clients_restarted")

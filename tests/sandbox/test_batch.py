@@ -19,7 +19,8 @@ from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.planning.radius import build_plan
 from hadash_sandbox.bench.applying import Changes
-from hadash_sandbox.world import batch, till, world_named
+from hadash_sandbox.world import batch, till
+from hadash_sandbox.worlds import world_named
 
 
 def settings(config: tuple[str, ...]) -> dict[str, str]:

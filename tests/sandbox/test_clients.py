@@ -45,7 +45,7 @@ from hadash_sandbox.traffic.log_reader import Position, Sides
 from hadash_sandbox.traffic.records import Headers, damage, headers_of, place
 from hadash_sandbox.traffic.verdict import journal_faults
 from hadash_sandbox.trial import Measured
-from hadash_sandbox.world import world_named
+from hadash_sandbox.worlds import world_named
 
 #: Ten records of one key.
 TEN = [Logged("a", number) for number in range(10)]

@@ -17,6 +17,7 @@ from django.db.models import Q, QuerySet
 from hadash.bindings.kept import Documents
 from hadash.bindings.model import BindingDocument
 from hadash.bindings.sizing import MOST_DOCUMENTS
+from hadash.inventory.access_edges import allowed_uses, declared_uses
 from hadash.inventory.dialects import documents_of
 from hadash.inventory.models import Access, AppID, Cluster, Declaration, InstanceID, Pair
 from hadash.inventory.relations import Relation
@@ -26,7 +27,6 @@ from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import GROUP, AccessEdge
-from hadash.switching.planning.access_edges import allowed_uses, declared_uses
 from hadash.switching.planning.radius import Touched
 
 Uses = QuerySet[Access] | QuerySet[Declaration]

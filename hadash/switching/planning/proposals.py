@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from hadash.bindings.errors import BindingError
 from hadash.inventory import selectors
+from hadash.inventory.access_edges import allowed_uses, declared_uses, topics_of
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
@@ -21,7 +22,6 @@ from hadash.sentences import Sentence, say
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning import neighbourhood
-from hadash.switching.planning.access_edges import allowed_uses, declared_uses, topics_of
 from hadash.switching.planning.neighbourhood import TooMany
 from hadash.switching.planning.radius import GrowingRadius, PlanProposal, build_plan
 from hadash.switching.planning.readers import GrowingReaders, build_readers_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hadash.bindings import catalogue
 from hadash.bindings.client import reaching
@@ -13,25 +13,23 @@ from hadash.bindings.store import Edit
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.gateways import ask_all, ask_every, gateway_members, zookeeper
 from hadash.switching.execution.connections import ask_about, connected
+from hadash.switching.execution.handlers.context import HandlerContext
 from hadash.switching.execution.handlers.registry import handles
 from hadash.switching.execution.quiesced import furthest_quiesced
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.stages import commands as do
 
-if TYPE_CHECKING:
-    from hadash.switching.execution.command_handler import CommandHandler
-
 
 @handles(do.ReadBindings)
 def read_bindings(
-    hand: CommandHandler, command: do.ReadBindings
+    hand: HandlerContext, command: do.ReadBindings
 ) -> dict[str, tuple[str, BindingState] | None]:
     found = bound_to(hand.pair, hand.plan)
     return {str(identity): (binding.cluster, binding.state) for identity, binding in found.items()}
 
 
 @handles(do.WriteBindings)
-def write_bindings(hand: CommandHandler, command: do.WriteBindings) -> int:
+def write_bindings(hand: HandlerContext, command: do.WriteBindings) -> int:
     assert hand.journal is not None
     binding = Binding(command.cluster, command.state, switch=hand.journal.switch, stage=hand.journal.stage)
     edits = [Edit(identity, binding) for identity in hand.plan.identities]
@@ -39,22 +37,22 @@ def write_bindings(hand: CommandHandler, command: do.WriteBindings) -> int:
 
 
 @handles(do.ReadGateways)
-def read_gateways(hand: CommandHandler, command: do.ReadGateways) -> Any:
+def read_gateways(hand: HandlerContext, command: do.ReadGateways) -> Any:
     return gateway_members()
 
 
 @handles(do.ReadWaiting)
-def read_waiting(hand: CommandHandler, command: do.ReadWaiting) -> Waiting:
+def read_waiting(hand: HandlerContext, command: do.ReadWaiting) -> Waiting:
     return dialect_of(hand.pair).waiting_for(command.epoch)
 
 
 @handles(do.ReadNotTold)
-def read_not_told(hand: CommandHandler, command: do.ReadNotTold) -> Waiting:
+def read_not_told(hand: HandlerContext, command: do.ReadNotTold) -> Waiting:
     return dialect_of(hand.pair).not_told(command.epoch)
 
 
 @handles(do.PublishPlacement)
-def publish_placement(hand: CommandHandler, command: do.PublishPlacement) -> None:
+def publish_placement(hand: HandlerContext, command: do.PublishPlacement) -> None:
     assert hand.journal is not None
     groups = hand.client(hand.plan.target).groups(hand.plan.groups)
     placement = Placement(
@@ -67,20 +65,20 @@ def publish_placement(hand: CommandHandler, command: do.PublishPlacement) -> Non
 
 
 @handles(do.ReadQuiesced)
-def read_quiesced(hand: CommandHandler, command: do.ReadQuiesced) -> dict[tuple[str, str], str]:
+def read_quiesced(hand: HandlerContext, command: do.ReadQuiesced) -> dict[tuple[str, str], str]:
     groups = set(hand.plan.groups)
     found = ask_about(hand.plan, ask_all, "/members", "members")
     return furthest_quiesced(m for m in found if m["group"] in groups)
 
 
 @handles(do.ReadClients)
-def read_clients(hand: CommandHandler, command: do.ReadClients) -> dict[str, set[str]]:
+def read_clients(hand: HandlerContext, command: do.ReadClients) -> dict[str, set[str]]:
     found = connected(hand.plan, ask_every, command.lately)
     return {hand.plan.who(*name): clusters for name, clusters in found.items()}
 
 
 @handles(do.ReadActivity)
-def read_activity(hand: CommandHandler, command: do.ReadActivity) -> set[tuple[str, str]]:
+def read_activity(hand: HandlerContext, command: do.ReadActivity) -> set[tuple[str, str]]:
     found = ask_about(hand.plan, ask_every, "/access", "access")
     topics = set(hand.plan.topics)
     if hand.plan.kind.spec.readers_only:  # other clients of the same AppID stay, and may read the same Topics
@@ -95,5 +93,5 @@ def read_activity(hand: CommandHandler, command: do.ReadActivity) -> set[tuple[s
 
 
 @handles(do.ReadExpectedBack)
-def read_expected_back(hand: CommandHandler, command: do.ReadExpectedBack) -> list[ExpectedBack]:
+def read_expected_back(hand: HandlerContext, command: do.ReadExpectedBack) -> list[ExpectedBack]:
     return dialect_of(hand.pair).expected_back(hand.plan.appids, hand.plan.source)

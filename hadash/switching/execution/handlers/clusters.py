@@ -6,7 +6,6 @@ import ipaddress
 import logging
 from collections.abc import Set
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 
@@ -20,6 +19,8 @@ from hadash.mirroring.offsets import to_try
 from hadash.sentences import Sentence
 from hadash.switching.execution import quotas
 from hadash.switching.execution.connections import ask_about
+from hadash.switching.execution.handlers.context import HandlerContext
+from hadash.switching.execution.handlers.mirrors import read_offset_syncs
 from hadash.switching.execution.handlers.registry import handles
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
@@ -32,10 +33,6 @@ from hadash.switching.stages.answers import (
     RightsFound,
 )
 
-if TYPE_CHECKING:
-    from hadash.switching.execution.command_handler import CommandHandler
-
-
 log = logging.getLogger(__name__)
 
 #: The state of a group whose coordinator tells the assignments.
@@ -43,7 +40,7 @@ STABLE = "Stable"
 
 
 @handles(do.CheckCluster)
-def check_cluster(hand: CommandHandler, command: do.CheckCluster) -> Sentence | None:
+def check_cluster(hand: HandlerContext, command: do.CheckCluster) -> Sentence | None:
     try:
         hand.client(command.cluster).brokers()
     except KafkaError as error:
@@ -52,14 +49,14 @@ def check_cluster(hand: CommandHandler, command: do.CheckCluster) -> Sentence | 
 
 
 @handles(do.ReadTopics)
-def read_topics(hand: CommandHandler, command: do.ReadTopics) -> dict[str, tuple[int, ...]]:
+def read_topics(hand: HandlerContext, command: do.ReadTopics) -> dict[str, tuple[int, ...]]:
     return {
         name: info.leaders for name, info in hand.client(command.cluster).topics(hand.plan.topics).items()
     }
 
 
 @handles(do.CopyAcls)
-def copy_acls(hand: CommandHandler, command: do.CopyAcls) -> int:
+def copy_acls(hand: HandlerContext, command: do.CopyAcls) -> int:
     source, target = hand.clusters[hand.plan.source], hand.clusters[hand.plan.target]
     mirrored = {topic for m in hand.mirrors() if m.source_id == source.pk for topic in m.topics}
     closed = sorted(mirrored & set(hand.plan.topics))
@@ -67,13 +64,13 @@ def copy_acls(hand: CommandHandler, command: do.CopyAcls) -> int:
 
 
 @handles(do.ReadRights)
-def read_rights(hand: CommandHandler, command: do.ReadRights) -> RightsFound:
+def read_rights(hand: HandlerContext, command: do.ReadRights) -> RightsFound:
     both = [hand.clusters[hand.plan.source], hand.clusters[hand.plan.target]]
     return RightsFound(*standby.rights(both, hand.plan.appids))
 
 
 @handles(do.CheckRights)
-def check_rights(hand: CommandHandler, command: do.CheckRights) -> RightsCheck:
+def check_rights(hand: HandlerContext, command: do.CheckRights) -> RightsCheck:
     plan, target = hand.plan, hand.clusters[hand.plan.target]
     if plan.kind.spec.source_lost:  # it cannot be asked
         (alone,) = standby.rights([target], plan.appids)
@@ -101,39 +98,39 @@ def _depending_on_hosts(plan: Plan, rules: Set[Acl]) -> tuple[str, ...]:
 
 
 @handles(do.CheckQuotas)
-def check_quotas(hand: CommandHandler, command: do.CheckQuotas) -> QuotaCheck:
+def check_quotas(hand: HandlerContext, command: do.CheckQuotas) -> QuotaCheck:
     return quotas.check(hand.pair, hand.plan, hand.client(hand.plan.source), hand.client(hand.plan.target))
 
 
 @handles(do.CopyQuotas)
-def copy_quotas(hand: CommandHandler, command: do.CopyQuotas) -> list[str]:
+def copy_quotas(hand: HandlerContext, command: do.CopyQuotas) -> list[str]:
     return quotas.copy(hand.pair, hand.plan, hand.client(hand.plan.source), hand.client(hand.plan.target))
 
 
 @handles(do.ReadQuotas)
-def read_quotas(hand: CommandHandler, command: do.ReadQuotas) -> QuotasFound:
+def read_quotas(hand: HandlerContext, command: do.ReadQuotas) -> QuotasFound:
     return quotas.read(hand.pair, hand.plan, hand.client(hand.plan.target))
 
 
 @handles(do.CheckSignIn)
-def check_sign_in(hand: CommandHandler, command: do.CheckSignIn) -> dict[str, tuple[set[str], set[str]]]:
+def check_sign_in(hand: HandlerContext, command: do.CheckSignIn) -> dict[str, tuple[set[str], set[str]]]:
     source = hand.client(hand.plan.source).scram_users()
     target = hand.client(hand.plan.target).scram_users()
     return {appid: (source.get(appid, set()), target.get(appid, set())) for appid in hand.plan.appids}
 
 
 @handles(do.AllowWrites)
-def allow_writes(hand: CommandHandler, command: do.AllowWrites) -> int:
+def allow_writes(hand: HandlerContext, command: do.AllowWrites) -> int:
     return standby.allow_writes(hand.clusters[command.cluster], hand.plan.topics)
 
 
 @handles(do.ReadLateBrokers)
-def read_late_brokers(hand: CommandHandler, command: do.ReadLateBrokers) -> list[int]:
+def read_late_brokers(hand: HandlerContext, command: do.ReadLateBrokers) -> list[int]:
     return standby.late_brokers(hand.clusters[command.cluster], hand.plan.topics, hand.plan.appids)
 
 
 @handles(do.DenyWrites)
-def deny_writes(hand: CommandHandler, command: do.DenyWrites) -> int:
+def deny_writes(hand: HandlerContext, command: do.DenyWrites) -> int:
     made = hand.context.denied(command.cluster)
     cluster = hand.clusters[command.cluster]
 
@@ -150,9 +147,9 @@ def deny_writes(hand: CommandHandler, command: do.DenyWrites) -> int:
 
 
 @handles(do.WarmUp)
-def warm_up(hand: CommandHandler, command: do.WarmUp) -> None:
+def warm_up(hand: HandlerContext, command: do.WarmUp) -> None:
     partitions = hand.all_partitions()
-    hand.carry_out(do.ReadOffsetSyncs())
+    read_offset_syncs(hand, do.ReadOffsetSyncs())
     with ThreadPoolExecutor(max_workers=2) as beside:
         for done in [
             beside.submit(_warm_up, hand, c, partitions) for c in (hand.plan.source, hand.plan.target)
@@ -161,7 +158,7 @@ def warm_up(hand: CommandHandler, command: do.WarmUp) -> None:
     _try_group_offsets(hand, partitions)
 
 
-def _warm_up(hand: CommandHandler, cluster: str, partitions: list[Partition]) -> None:
+def _warm_up(hand: HandlerContext, cluster: str, partitions: list[Partition]) -> None:
     client = hand.client(cluster)
     starts = client.start_offsets(partitions)
     for count in (1, settings.SWITCH_TAIL_RECORDS):
@@ -169,7 +166,7 @@ def _warm_up(hand: CommandHandler, cluster: str, partitions: list[Partition]) ->
     client.group_offsets(hand.plan.groups)
 
 
-def _try_group_offsets(hand: CommandHandler, partitions: list[Partition]) -> None:
+def _try_group_offsets(hand: HandlerContext, partitions: list[Partition]) -> None:
     """Write offsets that translate will overwrite, so that a failure to write them shows before clients wait."""
     source, target = hand.client(hand.plan.source), hand.client(hand.plan.target)
     committed = source.group_commits(hand.plan.groups)
@@ -180,33 +177,33 @@ def _try_group_offsets(hand: CommandHandler, partitions: list[Partition]) -> Non
 
 
 @handles(do.ReadMembers)
-def read_members(hand: CommandHandler, command: do.ReadMembers) -> dict[str, set[str]]:
+def read_members(hand: HandlerContext, command: do.ReadMembers) -> dict[str, set[str]]:
     groups = hand.client(command.cluster).groups(hand.plan.groups)
     return {name: {member.member_id for member in group.members} for name, group in groups.items()}
 
 
 @handles(do.ReadEnds)
-def read_ends(hand: CommandHandler, command: do.ReadEnds) -> dict[Partition, int]:
+def read_ends(hand: HandlerContext, command: do.ReadEnds) -> dict[Partition, int]:
     return hand.client(command.cluster).end_offsets(hand.all_partitions())
 
 
 @handles(do.ReadStarts)
-def read_starts(hand: CommandHandler, command: do.ReadStarts) -> dict[Partition, int]:
+def read_starts(hand: HandlerContext, command: do.ReadStarts) -> dict[Partition, int]:
     return hand.client(command.cluster).start_offsets(hand.all_partitions())
 
 
 @handles(do.ReadGroupOffsets)
-def read_group_offsets(hand: CommandHandler, command: do.ReadGroupOffsets) -> dict[str, dict[Partition, int]]:
+def read_group_offsets(hand: HandlerContext, command: do.ReadGroupOffsets) -> dict[str, dict[Partition, int]]:
     return hand.client(command.cluster).group_offsets(hand.plan.groups)
 
 
 @handles(do.ReadCommits)
-def read_commits(hand: CommandHandler, command: do.ReadCommits) -> dict[str, dict[Partition, Committed]]:
+def read_commits(hand: HandlerContext, command: do.ReadCommits) -> dict[str, dict[Partition, Committed]]:
     return hand.client(command.cluster).group_commits(hand.plan.groups)
 
 
 @handles(do.ReadAssigned)
-def read_assigned(hand: CommandHandler, command: do.ReadAssigned) -> Assigned:
+def read_assigned(hand: HandlerContext, command: do.ReadAssigned) -> Assigned:
     topics = set(hand.plan.topics)
     hosts = _hosts(hand)
     found: dict[str, dict[Partition, frozenset[Reader]] | None] = {}
@@ -224,7 +221,7 @@ def read_assigned(hand: CommandHandler, command: do.ReadAssigned) -> Assigned:
     return found
 
 
-def _hosts(hand: CommandHandler) -> dict[tuple[str, str], str]:
+def _hosts(hand: HandlerContext) -> dict[tuple[str, str], str]:
     """The hosts of group members, by group and member id, as the Gateways see them. (A coordinator sees the
     Gateway.)
     """
@@ -233,7 +230,7 @@ def _hosts(hand: CommandHandler) -> dict[tuple[str, str], str]:
 
 
 @handles(do.ReadPositions)
-def read_positions(hand: CommandHandler, command: do.ReadPositions) -> list[tuple[Reader, Partition, int]]:
+def read_positions(hand: HandlerContext, command: do.ReadPositions) -> list[tuple[Reader, Partition, int]]:
     topics = set(hand.plan.topics)
     # Every Gateway is needed: the lowest of only some positions could skip records.
     found = ask_about(hand.plan, ask_every, "/positions", "positions")
@@ -247,10 +244,10 @@ def read_positions(hand: CommandHandler, command: do.ReadPositions) -> list[tupl
 
 
 @handles(do.WriteGroupOffsets)
-def write_group_offsets(hand: CommandHandler, command: do.WriteGroupOffsets) -> None:
+def write_group_offsets(hand: HandlerContext, command: do.WriteGroupOffsets) -> None:
     hand.client(hand.plan.target).set_group_offsets(command.offsets, hand.fence)
 
 
 @handles(do.RemoveGroupOffsets)
-def remove_group_offsets(hand: CommandHandler, command: do.RemoveGroupOffsets) -> None:
+def remove_group_offsets(hand: HandlerContext, command: do.RemoveGroupOffsets) -> None:
     hand.client(hand.plan.target).remove_group_offsets(command.partitions, hand.fence)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 
@@ -23,6 +22,7 @@ from hadash.mirroring.proof import same_next
 from hadash.refusals import Refused
 from hadash.sentences import Sentence
 from hadash.switching.execution.connections import ask_about
+from hadash.switching.execution.handlers.context import HandlerContext
 from hadash.switching.execution.handlers.registry import handles
 from hadash.switching.plan import Plan
 from hadash.switching.planning.proposals import plan_for
@@ -34,12 +34,9 @@ from hadash.switching.stages.assignors import EAGER, Rebalancing, rebalancing
 from hadash.switching.stages.reading_on import READING_ON, reads_on
 from hadash.switching.stages.self_assigned import self_assigned
 
-if TYPE_CHECKING:
-    from hadash.switching.execution.command_handler import CommandHandler
-
 
 @handles(do.ComputePlan)
-def compute_plan(hand: CommandHandler, command: do.ComputePlan) -> Plan | list[Sentence]:
+def compute_plan(hand: HandlerContext, command: do.ComputePlan) -> Plan | list[Sentence]:
     access.collect(every=True)
     try:
         return plan_for(hand.pair, hand.plan.scope, hand.clusters[hand.plan.target], hand.plan.kind)
@@ -48,7 +45,7 @@ def compute_plan(hand: CommandHandler, command: do.ComputePlan) -> Plan | list[S
 
 
 @handles(do.CheckAcks)
-def check_acks(hand: CommandHandler, command: do.CheckAcks) -> Sentence | None:
+def check_acks(hand: HandlerContext, command: do.CheckAcks) -> Sentence | None:
     found = acks(
         uses_of(hand.plan, hand.pair), Circumstances(replicated(hand.clusters[hand.plan.source], hand.plan))
     )
@@ -56,7 +53,7 @@ def check_acks(hand: CommandHandler, command: do.CheckAcks) -> Sentence | None:
 
 
 @handles(do.CheckAssignors)
-def check_assignors(hand: CommandHandler, command: do.CheckAssignors) -> UsedAssignors:
+def check_assignors(hand: HandlerContext, command: do.CheckAssignors) -> UsedAssignors:
     groups = hand.client(hand.plan.source).groups(hand.plan.groups)
     eager = EAGER | frozenset(settings.SWITCH_EAGER_ASSIGNORS)
     joined = {
@@ -75,7 +72,7 @@ def check_assignors(hand: CommandHandler, command: do.CheckAssignors) -> UsedAss
 
 
 @handles(do.CheckMirrors)
-def check_mirrors(hand: CommandHandler, command: do.CheckMirrors) -> list[MirrorFound]:
+def check_mirrors(hand: HandlerContext, command: do.CheckMirrors) -> list[MirrorFound]:
     found = []
     mirrors = [m for m in hand.mirrors() if command.copying_from in ("", m.source.name)]
     held = looking.held_now(mirrors) if command.thorough else {}
@@ -86,12 +83,12 @@ def check_mirrors(hand: CommandHandler, command: do.CheckMirrors) -> list[Mirror
 
 
 @handles(do.ReadWritten)
-def read_written(hand: CommandHandler, command: do.ReadWritten) -> dict[str, str]:
+def read_written(hand: HandlerContext, command: do.ReadWritten) -> dict[str, str]:
     return {topic: mirror.source.name for mirror in hand.mirrors() for topic in mirror.topics}
 
 
 @handles(do.CheckSelfAssigned)
-def check_self_assigned(hand: CommandHandler, command: do.CheckSelfAssigned) -> dict[str, frozenset[str]]:
+def check_self_assigned(hand: HandlerContext, command: do.CheckSelfAssigned) -> dict[str, frozenset[str]]:
     readers = ask_about(hand.plan, ask_every, "/readers", "readers")
     # Read last: a client that joined meanwhile is a member.
     members = ask_about(hand.plan, ask_every, "/members", "members")
@@ -107,7 +104,7 @@ def check_self_assigned(hand: CommandHandler, command: do.CheckSelfAssigned) -> 
 
 
 @handles(do.CheckReadingOn)
-def check_reading_on(hand: CommandHandler, command: do.CheckReadingOn) -> list[str]:
+def check_reading_on(hand: HandlerContext, command: do.CheckReadingOn) -> list[str]:
     members = Access.objects.filter(
         pair=hand.pair,
         appid__in=hand.plan.appids,
@@ -125,13 +122,13 @@ def check_reading_on(hand: CommandHandler, command: do.CheckReadingOn) -> list[s
 
 
 @handles(do.ReadOffsetSyncs)
-def read_offset_syncs(hand: CommandHandler, command: do.ReadOffsetSyncs) -> dict[Partition, OffsetSync]:
+def read_offset_syncs(hand: HandlerContext, command: do.ReadOffsetSyncs) -> dict[Partition, OffsetSync]:
     mirrors = Mirror.objects.filter(pair=hand.pair, name__in=hand.plan.mirrors)
     return mirroring.offset_syncs_of_topics(mirrors, hand.plan.topics)
 
 
 @handles(do.CompareTails)
-def compare_tails(hand: CommandHandler, command: do.CompareTails) -> TailsCompared:
+def compare_tails(hand: HandlerContext, command: do.CompareTails) -> TailsCompared:
     count = settings.SWITCH_TAIL_RECORDS
     source_ends = {p: point.source for p, point in command.ends.items()}
     target_ends = {p: point.target for p, point in command.ends.items()}
@@ -156,7 +153,7 @@ def compare_tails(hand: CommandHandler, command: do.CompareTails) -> TailsCompar
 
 
 @handles(do.CompareNext)
-def compare_next(hand: CommandHandler, command: do.CompareNext) -> dict[Partition, bool]:
+def compare_next(hand: HandlerContext, command: do.CompareNext) -> dict[Partition, bool]:
     count = settings.SWITCH_TAIL_RECORDS
 
     def read(cluster: str, spans: dict[Partition, tuple[int, int]]) -> dict[Partition, list[Record]]:
@@ -176,18 +173,18 @@ def compare_next(hand: CommandHandler, command: do.CompareNext) -> dict[Partitio
 
 
 @handles(do.PauseMirrors)
-def pause_mirrors(hand: CommandHandler, command: do.PauseMirrors) -> None:
+def pause_mirrors(hand: HandlerContext, command: do.PauseMirrors) -> None:
     turning.pause_before_turning(hand.mirrors(), hand.fence)
 
 
 @handles(do.ResumeMirrors)
-def resume_mirrors(hand: CommandHandler, command: do.ResumeMirrors) -> None:
+def resume_mirrors(hand: HandlerContext, command: do.ResumeMirrors) -> None:
     for mirror in hand.mirrors():
         turning.resume_unturned(mirror, hand.fence)
 
 
 @handles(do.ReverseMirrors)
-def reverse_mirrors(hand: CommandHandler, command: do.ReverseMirrors) -> None:
+def reverse_mirrors(hand: HandlerContext, command: do.ReverseMirrors) -> None:
     target = hand.clusters[hand.plan.target]
     for mirror in hand.mirrors():
         if mirror.source_id == target.pk:
@@ -197,15 +194,15 @@ def reverse_mirrors(hand: CommandHandler, command: do.ReverseMirrors) -> None:
 
 
 @handles(do.HoldMirrors)
-def hold_mirrors(hand: CommandHandler, command: do.HoldMirrors) -> None:
+def hold_mirrors(hand: HandlerContext, command: do.HoldMirrors) -> None:
     turning.hold(hand.mirrors(), hand.clusters[hand.plan.target], hand.fence)
 
 
 @handles(do.ReadCopied)
-def read_copied(hand: CommandHandler, command: do.ReadCopied) -> dict[Partition, int]:
+def read_copied(hand: HandlerContext, command: do.ReadCopied) -> dict[Partition, int]:
     return {p: last for mirror in hand.mirrors() for p, last in mirroring.copied_by(mirror).items()}
 
 
 @handles(do.ReadRepeated)
-def read_repeated(hand: CommandHandler, command: do.ReadRepeated) -> dict[Partition, int]:
+def read_repeated(hand: HandlerContext, command: do.ReadRepeated) -> dict[Partition, int]:
     return {p: count for mirror in hand.mirrors() for p, count in mirroring.repeated_in(mirror).items()}

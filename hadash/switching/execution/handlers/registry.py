@@ -9,7 +9,7 @@ from hadash.switching.stages.asking import Command
 
 R = TypeVar("R")
 
-#: A function of the :class:`CommandHandler` and the command that returns the command's answer.
+#: A function of the handlers' context and the command that returns the command's answer.
 Handler = Callable[[Any, Any], R]
 
 #: By the class of the command.
