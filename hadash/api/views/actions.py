@@ -12,7 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.api.idempotency import idempotent
-from hadash.api.views.common import KEY, View, problems
+from hadash.api.serializers.common import ReasonRequest
+from hadash.api.views.common import KEY, View, address_of, browser, problems
+from hadash.switching.approvals.workflow import Start, Workflow
 
 Held = TypeVar("Held", bound=Any)
 
@@ -70,6 +72,42 @@ class Actions(Generic[Held]):
             part.capitalize() for part in (*name.split("-"), *actions.noun.split("_"))
         )
         return OneAct
+
+    def decisions(
+        self,
+        workflow: Workflow[Held],
+        start: Start[Held],
+        asked: type[s.Serializer],
+        *,
+        approve: str,
+        decline: str,
+        cancel: str,
+        digest: str = "digest",
+    ) -> dict[str, type[View]]:
+        """Return the acts by which people decide on a request: approve, decline and cancel, each with its summary.
+
+        :param start: hands what begins with the last approval to a worker.
+        :param asked: the shape of an approval. :param digest: its field for the digest of what was shown.
+        """
+
+        def carry_out(request: Request, held: Held, values: dict[str, Any]) -> Held:
+            seen, user = values.get("approvals"), request.user
+            return workflow.approve(
+                user, held, values[digest], start, address_of(request), seen, browser(request)
+            )
+
+        def with_reason(decide: Callable[[Any, Held, str, str | None], Held]) -> CarryOut[Held]:
+            return lambda request, held, values: decide(
+                request.user, held, values["reason"], address_of(request)
+            )
+
+        return {
+            "approve": self.act("approve", approve, asked, carry_out),
+            "decline": self.act(
+                "decline", decline, ReasonRequest, with_reason(workflow.decline), codes=(200,)
+            ),
+            "cancel": self.act("cancel", cancel, ReasonRequest, with_reason(workflow.cancel), codes=(200,)),
+        }
 
     def code(self, held: Held, codes: Collection[int]) -> int:
         """Return 202 while workers continue ``held``, else 200, if both are among ``codes``."""

@@ -153,18 +153,6 @@ actions = Actions(
 )
 
 
-def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
-    return decisions.approve(
-        request.user,
-        batch,
-        values["digest"],
-        handing_over.wake,
-        address_of(request),
-        values.get("approvals"),
-        browser(request),
-    )
-
-
 def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
     return operations.resume(
         request.user, batch, handing_over.wake, values["without"], values["reason"], address_of(request)
@@ -172,29 +160,13 @@ def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
 
 
 ACTS: dict[str, type[View]] = {
-    "approve": actions.act(
-        "approve",
-        "Approve a batch. With the last approval it runs (202), or waits for its window.",
+    **actions.decisions(
+        decisions.BATCHES,
+        lambda batch: handing_over.wake(batch),
         serializers.BatchApprovalRequest,
-        _approve,
-    ),
-    "decline": actions.act(
-        "decline",
-        "Decline a batch, with a reason.",
-        ReasonRequest,
-        lambda request, batch, values: decisions.decline(
-            request.user, batch, values["reason"], address_of(request)
-        ),
-        codes=(200,),
-    ),
-    "cancel": actions.act(
-        "cancel",
-        "Take a batch back before it runs, with a reason.",
-        ReasonRequest,
-        lambda request, batch, values: decisions.cancel(
-            request.user, batch, values["reason"], address_of(request)
-        ),
-        codes=(200,),
+        approve="Approve a batch. With the last approval it runs (202), or waits for its window.",
+        decline="Decline a batch, with a reason.",
+        cancel="Take a batch back before it runs, with a reason.",
     ),
     "stop": actions.act(
         "stop",

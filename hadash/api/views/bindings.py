@@ -14,7 +14,6 @@ from rest_framework.response import Response
 from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.serializers import bindings as serializers
-from hadash.api.serializers.common import ReasonRequest
 from hadash.api.views.actions import Actions
 from hadash.api.views.common import (
     KEY,
@@ -153,41 +152,13 @@ actions = Actions(
 )
 
 
-def _approve(request: Request, change: BindingChange, values: dict[str, Any]) -> BindingChange:
-    return decisions.approve(
-        request.user,
-        change,
-        values["digest"],
-        handing_over.start_change,
-        address_of(request),
-        values.get("approvals"),
-        browser(request),
-    )
-
-
 ACTS: dict[str, type[View]] = {
-    "approve": actions.act(
-        "approve",
-        "Approve a change. With the last approval a worker writes it (202).",
+    **actions.decisions(
+        decisions.BINDING_CHANGES,
+        lambda change: handing_over.start_change(change),
         serializers.ChangeApprovalRequest,
-        _approve,
-    ),
-    "decline": actions.act(
-        "decline",
-        "Decline a change, with a reason.",
-        ReasonRequest,
-        lambda request, change, values: decisions.decline(
-            request.user, change, values["reason"], address_of(request)
-        ),
-        codes=(200,),
-    ),
-    "cancel": actions.act(
-        "cancel",
-        "Take a request back before it is approved, with a reason.",
-        ReasonRequest,
-        lambda request, change, values: decisions.cancel(
-            request.user, change, values["reason"], address_of(request)
-        ),
-        codes=(200,),
+        approve="Approve a change. With the last approval a worker writes it (202).",
+        decline="Decline a change, with a reason.",
+        cancel="Take a request back before it is approved, with a reason.",
     ),
 }

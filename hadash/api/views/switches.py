@@ -149,18 +149,6 @@ actions = Actions(
 )
 
 
-def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
-    return decisions.approve(
-        request.user,
-        switch,
-        values["plan_digest"],
-        handing_over.start_switch,
-        address_of(request),
-        values.get("approvals"),
-        browser(request),
-    )
-
-
 def _retry(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     return operations.retry(request.user, switch, handing_over.start_switch, address_of(request))
 
@@ -194,11 +182,14 @@ def _keep(request: Request, switch: Switch, values: dict[str, Any]) -> None:
 
 
 ACTS: dict[str, type[View]] = {
-    "approve": actions.act(
-        "approve",
-        "Approve a plan. With the last approval the switch runs (202), or waits for its window.",
+    **actions.decisions(
+        decisions.SWITCHES,
+        lambda switch: handing_over.start_switch(switch),
         serializers.ApprovalRequest,
-        _approve,
+        approve="Approve a plan. With the last approval the switch runs (202), or waits for its window.",
+        decline="Decline a request, with a reason.",
+        cancel="Take a request back before it runs, with a reason.",
+        digest="plan_digest",
     ),
     "postpone": actions.act(
         "postpone",
@@ -220,24 +211,6 @@ ACTS: dict[str, type[View]] = {
         serializers.RetireRequest,
         _retire,
         codes=(202,),
-    ),
-    "decline": actions.act(
-        "decline",
-        "Decline a request, with a reason.",
-        ReasonRequest,
-        lambda request, switch, values: decisions.decline(
-            request.user, switch, values["reason"], address_of(request)
-        ),
-        codes=(200,),
-    ),
-    "cancel": actions.act(
-        "cancel",
-        "Take a request back before it runs, with a reason.",
-        ReasonRequest,
-        lambda request, switch, values: decisions.cancel(
-            request.user, switch, values["reason"], address_of(request)
-        ),
-        codes=(200,),
     ),
     "resume": actions.act(
         "resume",

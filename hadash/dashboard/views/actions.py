@@ -6,28 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
-from hadash.accounts.roles import DECIDE, may
-from hadash.dashboard.views.common import denied, typed, user_of
-from hadash.inventory.models import Pair
+from hadash.accounts.browser import browser_of
+from hadash.accounts.roles import DECIDE, REQUEST
+from hadash.dashboard.views.common import address_of, denied, typed, user_of
 from hadash.presentation import engines
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-
-
-class Requested(Protocol):
-    """Something that a person has requested in a pair, and that acts are done to."""
-
-    pair: Pair
-    requested_by: User
-
+from hadash.switching.approvals.four_eyes import AWAITING
+from hadash.switching.approvals.workflow import Start, Workflow
 
 Held = TypeVar("Held", bound=Any)
 
@@ -76,19 +70,72 @@ def acts_on(
     return act
 
 
+def decisions_on(
+    act: Callable[[str], Callable[[Act[Held]], View]],
+    workflow: Workflow[Held],
+    start: Start[Held],
+    approved: Callable[[Held], str],
+    digest: str = "digest",
+) -> tuple[View, View, View]:
+    """Return the acts by which people decide on a request: approve, decline and cancel.
+
+    :param act: see :func:`acts_on`.
+    :param start: hands what begins with the last approval to a worker.
+    :param approved: returns the message after the last approval.
+    :param digest: the field for the digest of what the page showed.
+    """
+
+    @act(DECIDE)
+    def approve(request: HttpRequest, found: Held) -> str:
+        """Fields ``digest`` (or another name) and ``approvals``: as they were shown."""
+        user = user_of(request)
+        if workflow.is_decider(user, found):  # (others hear from the approval itself that they may not)
+            refuse_without_zookeeper()
+        held = workflow.approve(
+            user,
+            found,
+            typed(request, digest),
+            start,
+            address_of(request),
+            seen=approvals_seen(request),
+            browser=browser_of(request),
+        )
+        if held.status == AWAITING:
+            return _("You have approved it. Somebody else has to, too.")
+        return approved(held)
+
+    @act(DECIDE)
+    def decline(request: HttpRequest, found: Held) -> str:
+        """Field ``reason``."""
+        workflow.decline(user_of(request), found, typed(request, "reason"), address_of(request))
+        return _("Declined. The requester sees your reason.")
+
+    @act(REQUEST)
+    def cancel(request: HttpRequest, found: Held) -> str:
+        """Field ``reason``."""
+        workflow.cancel(user_of(request), found, typed(request, "reason"), address_of(request))
+        return _("The request is cancelled.")
+
+    return approve, decline, cancel
+
+
 def approvals_seen(request: HttpRequest) -> int | None:
     """Return how many approvals the page showed (field ``approvals``); ``None`` when the form does not say."""
     shown = typed(request, "approvals")
     return int(shown) if shown.isdecimal() and len(shown) < 4 else None
 
 
-def approvals_need_zookeeper(user: User, held: Requested) -> None:
-    """Refuse an approval while ZooKeeper is away instead of waiting: an approval plans again, which reads ZooKeeper.
+def refuse_without_zookeeper() -> None:
+    """Refuse while ZooKeeper is away, instead of waiting for it: what is approved or requested is planned again,
+    which reads ZooKeeper.
 
-    :raises Refused: ZooKeeper is away. (Not for users who may not approve: the approval itself tells them that.)
+    :raises Refused: ZooKeeper does not answer.
     """
-    if not may(user, DECIDE, held.pair) or user.pk == held.requested_by.pk:
-        return
     fault = engines.look_at_gateways().fault
     if fault:
-        raise Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
+        raise Refused(
+            say(
+                "ZooKeeper does not answer (%(fault)s): no switch can run, and no binding can be changed.",
+                fault=fault,
+            )
+        )

@@ -10,11 +10,10 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
-from hadash.dashboard.views.actions import acts_on, approvals_need_zookeeper, approvals_seen
+from hadash.dashboard.views.actions import acts_on, decisions_on
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.presentation import badges, batches, selectors
 from hadash.presentation.batches import the_batch
@@ -214,39 +213,15 @@ def _refused(request: HttpRequest, batch: Batch, reasons: list[Sentence]) -> Htt
 act = acts_on(the_batch, "batch", _refused)
 
 
-@act(DECIDE)
-def approve(request: HttpRequest, batch: Batch) -> str:
-    """Field ``digest``: that of the batch that was shown."""
-    user = user_of(request)
-    approvals_need_zookeeper(user, batch)
-    held = decisions.approve(
-        user,
-        batch,
-        typed(request, "digest"),
-        handing_over.wake,
-        address_of(request),
-        seen=approvals_seen(request),
-        browser=browser_of(request),
-    )
-    if held.current is Status.AWAITING_APPROVAL:
-        return _("You have approved it. Somebody else has to, too.")
-    if held.current is Status.APPROVED:
+def _approved(batch: Batch) -> str:
+    if batch.current is Status.APPROVED:
         return _("Approved. The batch starts when its window comes.")
     return _("Approved. The batch is running.")
 
 
-@act(DECIDE)
-def decline(request: HttpRequest, batch: Batch) -> str:
-    """Field ``reason``."""
-    decisions.decline(user_of(request), batch, typed(request, "reason"), address_of(request))
-    return _("Declined. The requester sees your reason.")
-
-
-@act(REQUEST)
-def cancel(request: HttpRequest, batch: Batch) -> str:
-    """Field ``reason``."""
-    decisions.cancel(user_of(request), batch, typed(request, "reason"), address_of(request))
-    return _("The request is cancelled.")
+approve, decline, cancel = decisions_on(
+    act, decisions.BATCHES, lambda batch: handing_over.wake(batch), _approved
+)
 
 
 @act(REQUEST)

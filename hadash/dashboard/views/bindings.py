@@ -21,7 +21,7 @@ from hadash.dashboard.binding_forms import BindForm, GenerateForm
 from hadash.dashboard.forms import names_in
 from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
-from hadash.dashboard.views.actions import acts_on, approvals_seen
+from hadash.dashboard.views.actions import acts_on, decisions_on, refuse_without_zookeeper
 from hadash.dashboard.views.common import (
     address_of,
     denied,
@@ -196,16 +196,6 @@ def _switch_instead(appid: AppID, wanted: Wanted, found: Judgement) -> str:
     return urlencode(values)
 
 
-def refuse_without_zookeeper() -> None:
-    """Refuse while ZooKeeper is away, instead of waiting for it.
-
-    :raises Refused: ZooKeeper does not answer.
-    """
-    fault = engines.look_at_gateways().fault
-    if fault:
-        raise Refused(say("ZooKeeper does not answer (%(fault)s): no binding can be changed.", fault=fault))
-
-
 # -- one change ----------------------------------------------------------------------------------------------------
 
 
@@ -269,38 +259,12 @@ def _refused(request: HttpRequest, found: BindingChange, reasons: list[Sentence]
 act = acts_on(changes.the_change, "binding-change", _refused)
 
 
-@act(DECIDE)
-def approve(request: HttpRequest, found: BindingChange) -> str:
-    """Fields ``digest`` and ``approvals``: as they were shown."""
-    user = user_of(request)
-    if may(user, DECIDE, found.pair) and user.pk != found.requested_by_id:
-        refuse_without_zookeeper()
-    held = decisions.approve(
-        user,
-        found,
-        typed(request, "digest"),
-        handing_over.start_change,
-        address_of(request),
-        seen=approvals_seen(request),
-        browser=browser_of(request),
-    )
-    if held.current is Status.AWAITING_APPROVAL:
-        return _("You have approved it. Somebody else has to, too.")
-    return _("Approved. It is being written.")
-
-
-@act(DECIDE)
-def decline(request: HttpRequest, found: BindingChange) -> str:
-    """Field ``reason``."""
-    decisions.decline(user_of(request), found, typed(request, "reason"), address_of(request))
-    return _("Declined. The requester sees your reason.")
-
-
-@act(REQUEST)
-def cancel(request: HttpRequest, found: BindingChange) -> str:
-    """Field ``reason``."""
-    decisions.cancel(user_of(request), found, typed(request, "reason"), address_of(request))
-    return _("The request is cancelled.")
+approve, decline, cancel = decisions_on(
+    act,
+    decisions.BINDING_CHANGES,
+    lambda change: handing_over.start_change(change),
+    lambda change: _("Approved. It is being written."),
+)
 
 
 # -- InstanceIDs ---------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_switch import pauses_of, stages_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.js_messages import script_phrases
-from hadash.dashboard.views.actions import acts_on, approvals_need_zookeeper, approvals_seen
+from hadash.dashboard.views.actions import acts_on, decisions_on
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.presentation import badges, live, radius, selectors
@@ -280,32 +280,15 @@ def _refused(request: HttpRequest, switch: Switch, reasons: list[Sentence]) -> H
 act = acts_on(the_switch, "switch", _refused)
 
 
-@act(DECIDE)
-def approve(request: HttpRequest, switch: Switch) -> str:
-    """Field ``plan_digest``: that of the plan that was shown."""
-    user = user_of(request)
-    approvals_need_zookeeper(user, switch)
-    held = decisions.approve(
-        user,
-        switch,
-        typed(request, "plan_digest"),
-        handing_over.start_switch,
-        address_of(request),
-        seen=approvals_seen(request),
-        browser=browser_of(request),
-    )
-    if held.current is Status.AWAITING_APPROVAL:
-        return _("You have approved it. Somebody else has to, too.")
-    if held.current is Status.APPROVED:
+def _approved(switch: Switch) -> str:
+    if switch.current is Status.APPROVED:
         return _("Approved. The switch starts when its window comes.")
     return _("Approved. The switch is running.")
 
 
-@act(DECIDE)
-def decline(request: HttpRequest, switch: Switch) -> str:
-    """Field ``reason``."""
-    decisions.decline(user_of(request), switch, typed(request, "reason"), address_of(request))
-    return _("Declined. The requester sees your reason.")
+approve, decline, cancel = decisions_on(
+    act, decisions.SWITCHES, lambda switch: handing_over.start_switch(switch), _approved, "plan_digest"
+)
 
 
 @act(REQUEST)
@@ -313,13 +296,6 @@ def comment(request: HttpRequest, switch: Switch) -> str:
     """Field ``text``."""
     decisions.comment(user_of(request), switch, typed(request, "text"), address_of(request))
     return _("Your comment is in the log.")
-
-
-@act(REQUEST)
-def cancel(request: HttpRequest, switch: Switch) -> str:
-    """Field ``reason``."""
-    decisions.cancel(user_of(request), switch, typed(request, "reason"), address_of(request))
-    return _("The request is cancelled.")
 
 
 @act(REQUEST)
