@@ -11,7 +11,8 @@ import pytest
 
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, encode_response, response_module
-from hadash_sandbox.bench.gateway import latency, run, stranger
+from hadash_sandbox.bench.gateway import run, stranger
+from hadash_sandbox.bench.gateway.pacing import paced
 from hadash_sandbox.bench.gateway.stranger import LEAST_ROUND_TRIPS, Latencies, Steady, judge
 from hadash_sandbox.bench.report import Report
 from hadash_sandbox.errors import SandboxError
@@ -40,24 +41,24 @@ class Connection:
 
 
 @pytest.fixture
-def paced(monkeypatch: pytest.MonkeyPatch) -> Any:
+def ways(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Both ways in which PRODUCE is measured, for as long as ten requests take."""
     monkeypatch.setattr(stranger, "REQUESTS_A_SECOND", 1000)
     return {
-        "latency": lambda connection: latency._paced(connection, b"", 0.01),
+        "latency": lambda connection: paced(connection, b"", 0.01, 1000),
         "stranger": lambda connection: Steady(connection, b"").run(0.01),
     }
 
 
 @pytest.mark.parametrize("part", ["latency", "stranger"])
 class TestRoundTrips:
-    def test_each_that_was_carried_out_is_one(self, paced: Any, part: str) -> None:
-        assert len(asyncio.run(paced[part](Connection(answer(ErrorCode.none))))) == 10
+    def test_each_that_was_carried_out_is_one(self, ways: Any, part: str) -> None:
+        assert len(asyncio.run(ways[part](Connection(answer(ErrorCode.none))))) == 10
 
-    def test_a_refused_one_is_none(self, paced: Any, part: str) -> None:
+    def test_a_refused_one_is_none(self, ways: Any, part: str) -> None:
         connection = Connection(answer(ErrorCode.none), answer(ErrorCode.topic_authorization_failed))
         with pytest.raises(SandboxError, match=r"refused.*topic_authorization_failed"):
-            asyncio.run(paced[part](connection))
+            asyncio.run(ways[part](connection))
 
 
 class TestStranger:

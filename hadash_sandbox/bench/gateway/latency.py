@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hadash_sandbox.bench.gateway.fixture import TURNS, Bench
-from hadash_sandbox.bench.raw import RawConnection, check_written, metadata_request, produce_request
+from hadash_sandbox.bench.gateway.pacing import paced
+from hadash_sandbox.bench.raw import RawConnection, metadata_request, produce_request
 from hadash_sandbox.bench.report import Report, median, quantile
 
 GOAL_ADDED_P99_MS = 1.0
@@ -19,27 +20,6 @@ LATENCY_SECONDS = 3.0
 LEAST_ANSWERS = 5
 #: Topics, and partitions of each, for the METADATA answer.
 LARGE = (10, 1000)
-
-
-async def _paced(connection: RawConnection, data: bytes, seconds: float) -> list[float]:
-    """Send PRODUCE requests at a fixed pace, without waiting for earlier answers; return the latencies in seconds.
-
-    :raises SandboxError: a request was refused, which would be no latency of a write.
-    """
-    latencies: list[float] = []
-    pending = []
-    start = time.perf_counter()
-    for number in range(int(seconds * REQUESTS_A_SECOND)):
-        due = start + number / REQUESTS_A_SECOND
-        delay = due - time.perf_counter()
-        if delay > 0:
-            await asyncio.sleep(delay)
-        sent = time.perf_counter()
-        answered = connection.send(data)
-        answered.add_done_callback(lambda _, sent=sent: latencies.append(time.perf_counter() - sent))  # type: ignore[misc]
-        pending.append(answered)
-    check_written(await asyncio.gather(*pending))
-    return latencies
 
 
 def _milliseconds(values: Sequence[float]) -> dict[str, float]:
@@ -56,12 +36,12 @@ async def latency(bench: Bench, report: Report) -> None:
     data = produce_request(topic, b"x" * 100)
     direct, through = await bench.connected(bench.direct), await bench.connected(bench.through)
     found: dict[str, list[float]] = {"direct": [], "gateway": []}
-    await _paced(direct, data, 1.0)
-    await _paced(through, data, 1.0)
+    await paced(direct, data, 1.0, REQUESTS_A_SECOND)
+    await paced(through, data, 1.0, REQUESTS_A_SECOND)
     for turn in range(2 * TURNS):
         ways = [("direct", direct), ("gateway", through)]
         for name, connection in ways if turn % 2 else reversed(ways):
-            found[name] += await _paced(connection, data, LATENCY_SECONDS / 2)
+            found[name] += await paced(connection, data, LATENCY_SECONDS / 2, REQUESTS_A_SECOND)
     table = f"latency of PRODUCE at {REQUESTS_A_SECOND} requests a second (ms)"
     for name, values in found.items():
         report.row(table, way=name, requests=len(values), **_milliseconds(values))
@@ -86,8 +66,8 @@ async def large_metadata(bench: Bench, report: Report) -> None:
     table = f"latency of PRODUCE beside METADATA of {topics * partitions:,} partitions (ms)"
     for way, address in (("direct", bench.direct), ("gateway", bench.through)):
         writer, asker = await bench.connected(address), await bench.connected(address)
-        await _paced(writer, data, 1.0)
-        alone = await _paced(writer, data, LATENCY_SECONDS)
+        await paced(writer, data, 1.0, REQUESTS_A_SECOND)
+        alone = await paced(writer, data, LATENCY_SECONDS, REQUESTS_A_SECOND)
         stop = asyncio.Event()
         answers: list[tuple[float, int]] = []
 
@@ -101,7 +81,7 @@ async def large_metadata(bench: Bench, report: Report) -> None:
                 await asyncio.sleep(0.5)
 
         asking = asyncio.create_task(ask())
-        beside = await _paced(writer, data, 2 * LATENCY_SECONDS)
+        beside = await paced(writer, data, 2 * LATENCY_SECONDS, REQUESTS_A_SECOND)
         stop.set()
         await asking
         took = round(1000 * median([seconds for seconds, _ in answers]), 1)

@@ -21,7 +21,8 @@ import psutil
 
 from hadash_sandbox.bench.gateway.fixture import Bench
 from hadash_sandbox.bench.gateway.flood import KINDS
-from hadash_sandbox.bench.raw import RawConnection, check_written, produce_request
+from hadash_sandbox.bench.gateway.pacing import paced
+from hadash_sandbox.bench.raw import RawConnection, produce_request
 from hadash_sandbox.bench.report import Report, quantile
 from hadash_sandbox.bench.tools import load_average
 from hadash_sandbox.errors import SandboxError
@@ -75,22 +76,7 @@ class Steady:
 
         :raises SandboxError: a request was refused.
         """
-        latencies: list[float] = []
-        pending = []
-        start = time.perf_counter()
-        for number in range(int(seconds * REQUESTS_A_SECOND)):
-            due = start + number / REQUESTS_A_SECOND
-            delay = due - time.perf_counter()
-            if delay > 0:
-                await asyncio.sleep(delay)
-            sent = time.perf_counter()
-            answered = self.connection.send(self.request)
-            answered.add_done_callback(
-                lambda _, sent=sent: latencies.append(time.perf_counter() - sent)  # type: ignore[misc]
-            )
-            pending.append(answered)
-        check_written(await asyncio.gather(*pending))
-        return latencies
+        return await paced(self.connection, self.request, seconds, REQUESTS_A_SECOND)
 
 
 @dataclass
