@@ -9,7 +9,7 @@ from enum import StrEnum
 from hadash.inventory.models import Cluster, Pair
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching import requests
+from hadash.switching import checking
 from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
@@ -65,7 +65,7 @@ def _checked_back(plan: Plan, restores: Switch | None) -> tuple[Checks, list[Sen
 
 
 def _checked(plan: Plan) -> tuple[Checks, list[Sentence]]:
-    return _outcome(lambda: requests.check_now(plan))
+    return _outcome(lambda: checking.check_now(plan))
 
 
 def _outcome(check: Callable[[], None]) -> tuple[Checks, list[Sentence]]:

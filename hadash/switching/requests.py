@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,17 +16,13 @@ from django.utils import timezone
 from hadash.accounts.roles import may
 from hadash.audit import reasons
 from hadash.audit.models import record
-from hadash.bindings.errors import BindingError
-from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.models import Cluster, Pair
-from hadash.kafka.errors import ConnectError, KafkaError
-from hadash.mirroring.services import MirrorError
 from hadash.radius.scope import Scope
 from hadash.refusals import Refused
 from hadash.sentences import say
+from hadash.switching import checking
 from hadash.switching.approvals.decisions import run
 from hadash.switching.approvals.windows import check_window
-from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import (
     Kind,
     Status,
@@ -37,46 +32,10 @@ from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import plan_for
-from hadash.switching.policy import limits_of, policy_of
+from hadash.switching.policy import policy_of
 from hadash.switching.recovery import restoring
-from hadash.switching.refusals import EnginesAway, PlanChanged
+from hadash.switching.refusals import PlanChanged
 from hadash.switching.retirement import terms
-from hadash.switching.stages import failover
-from hadash.switching.stages.context import StageContext
-from hadash.switching.stages.precheck import preflight
-from hadash.switching.stages.run import StageFailed
-
-
-def check_now(plan: Plan) -> None:
-    """Run the read-only checks of the precheck.
-
-    :raises Refused: the first check that fails. :raises EnginesAway: a server or a Gateway does not answer, or not
-        all of them have answered within ``SWITCH_CHECK_SECONDS``.
-    """
-    deadline = time.monotonic() + settings.SWITCH_CHECK_SECONDS
-    check = failover.preflight if plan.kind.spec.source_lost else preflight
-    run = check(plan, limits_of(Pair.objects.get(name=plan.pair)))
-    try:
-        effects = CommandHandler(plan, None, StageContext(), lambda sentence: None)
-        answer: Any = None
-        while True:
-            command = run.send(answer)
-            if time.monotonic() > deadline:
-                raise EnginesAway(
-                    say(
-                        "The checks had not ended after %(seconds)s s: some server is slow. Ask again.",
-                        seconds=settings.SWITCH_CHECK_SECONDS,
-                    )
-                )
-            answer = effects.carry_out(command)
-    except StopIteration:
-        return
-    except StageFailed as failure:
-        raise Refused(failure.sentence) from None
-    except GatewaySilent as error:
-        raise EnginesAway(say("%(error)s Ask again when it answers.", error=error)) from None
-    except (BindingError, KafkaError, ConnectError, MirrorError) as error:
-        raise EnginesAway(say("%(error)s", error=error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +151,7 @@ def _planned(asked: SwitchRequest, digest: str) -> Plan:
     plan = plan_for(pair, scope, target, asked.kind)
     if digest and digest != plan.digest:
         raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
-    check_now(plan)
+    checking.check_now(plan)
     return plan
 
 

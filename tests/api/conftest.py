@@ -35,6 +35,7 @@ from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
+from hadash.switching import checking
 from hadash.switching import requests as switch_requests
 from hadash.switching.approvals import decisions
 from hadash.switching.handovers import handing_over
@@ -104,7 +105,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
     for view in (switches, request_previews, pages):
         monkeypatch.setattr(view, "proposal_for", lambda *_: PlanProposal(plan))
-    monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
+    monkeypatch.setattr(checking, "check_now", lambda plan: None)
     # A batch is planned from a fleet in which five AppIDs share nothing.
     World().take_over(monkeypatch)
     monkeypatch.setattr("hadash.switching.batches.decisions.changed", lambda batch: [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -16,14 +17,16 @@ from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching import requests
+from hadash.switching import checking, requests
+from hadash.switching.checking import check_now
+from hadash.switching.execution.handlers.registry import HANDLERS
 from hadash.switching.handovers import handing_over
 from hadash.switching.machines.switches import Kind
 from hadash.switching.models.switches import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway
-from hadash.switching.requests import check_now
+from hadash.switching.stages import commands as do
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -196,7 +199,7 @@ def test_what_the_services_say(
     def fail(plan: Plan) -> None:
         raise error
 
-    monkeypatch.setattr(requests, "check_now", fail)
+    monkeypatch.setattr(checking, "check_now", fail)
     olga = program("olga")
     if isinstance(error, Refused):
         draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
@@ -219,13 +222,33 @@ def test_checks_that_take_too_long_are_not_known_to_hold(
 ) -> None:
     """Neither for a plan nor for a request."""
     settings.SWITCH_CHECK_SECONDS = 0
-    monkeypatch.setattr(requests, "check_now", check_now)
+    monkeypatch.setattr(checking, "check_now", check_now)
     olga = program("olga")
     draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
-    late = "The checks had not ended after 0 s: some server is slow. Ask again."
+    late = "The checks had not begun after 0 s: this server is busy. Ask again."
     assert (draft["checks"], draft["blockers"][-1]) == ("unknown", late)
     answer = olga.post("switches/", wanted)
     assert (answer.status_code, answer.json()["detail"]) == (503, late)
+    assert not Switch.objects.exists()
+
+
+def test_checks_that_take_too_long_say_what_took_longest(
+    program: Any, fleet: Any, planned: None, wanted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=0.0)
+
+    def answer_late(hand: Any, command: do.CheckCluster) -> None:
+        clock.now += 31
+
+    monkeypatch.setattr(checking, "check_now", check_now)
+    monkeypatch.setattr(checking, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setitem(HANDLERS, do.CheckCluster, answer_late)
+    answer = program("olga").post("switches/", wanted)
+    assert answer.status_code == 503
+    assert re.fullmatch(
+        r"The checks had not ended after 30 s\. What took longest: the brokers of a cluster \(.* s\)\. Ask again\.",
+        answer.json()["detail"],
+    )
     assert not Switch.objects.exists()
 
 

@@ -36,7 +36,7 @@ from hadash.identity.identity import Identity
 from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching import requests
+from hadash.switching import checking, requests
 from hadash.switching.machines.switches import KINDS, Kind
 from hadash.switching.models.batches import Batch
 from hadash.switching.models.binding_changes import BindingChange
@@ -119,7 +119,7 @@ def test_a_plan_that_could_not_be_checked_is_no_plan_that_is_refused(
     def check(plan: Plan) -> None:
         raise refusal
 
-    monkeypatch.setattr(requests, "check_now", check)
+    monkeypatch.setattr(checking, "check_now", check)
     assert run("vera", "plan", *WANTED)[0] == code
 
 

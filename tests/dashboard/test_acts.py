@@ -27,6 +27,7 @@ from hadash.inventory.models import InstanceID
 from hadash.presentation.engines import Engines
 from hadash.refusals import Refused
 from hadash.sentences import say
+from hadash.switching import checking
 from hadash.switching import requests as switch_requests
 from hadash.switching.approvals import decisions
 from hadash.switching.handovers import handing_over
@@ -45,7 +46,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
     monkeypatch.setattr(request_previews, "proposal_for", lambda *_: PlanProposal(plan))
-    monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
+    monkeypatch.setattr(checking, "check_now", lambda plan: None)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching import requests
+from hadash.switching import checking
 from hadash.switching.models.drafts import RequestDraft
 from hadash.switching.models.switches import Switch
 
@@ -162,7 +162,7 @@ def test_what_is_refused_stays_one(
 
     keep(reason="Leaving")
     draft = RequestDraft.objects.get()
-    monkeypatch.setattr(requests, "check_now", refuse)
+    monkeypatch.setattr(checking, "check_now", refuse)
     asked = {"appid": fleet.shop.pk, "draft": draft.pk, "scope": "appid", "target": "west", "reason": "Now"}
     answer = as_olga.post(FORM, asked)
     assert answer.status_code == 409

@@ -25,7 +25,7 @@ from hadash.governance.models.findings import Finding
 from hadash.governance.models.published import Coverage
 from hadash.governance.models.runs import Run
 from hadash.sentences import say
-from hadash.switching import requests as switch_requests
+from hadash.switching import checking
 from hadash.switching.machines.switches import Stage
 from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.plan import Plan
@@ -53,7 +53,7 @@ def pages(
         "%(error)s", error=f"Cluster west could not be asked: {'w' * 200}.example:9092 is not known."
     )
     monkeypatch.setattr(switches, "proposal_for", lambda *_: PlanProposal(changed, (broken,)))
-    monkeypatch.setattr(switch_requests, "check_now", lambda _: None)
+    monkeypatch.setattr(checking, "check_now", lambda _: None)
     now = timezone.now()
     people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))
     waiting = make_switch(reason="升级 broker；原集群将停机", requested_by=people.arne)

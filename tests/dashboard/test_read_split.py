@@ -19,11 +19,12 @@ from hadash.presentation import live, radius
 from hadash.presentation.labels import stage_purpose
 from hadash.radius.scope import Scope
 from hadash.sentences import say
+from hadash.switching import checking
 from hadash.switching import requests as switch_requests
+from hadash.switching.checking import check_now
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.requests import check_now
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -48,7 +49,6 @@ def home(split: Plan) -> Plan:
 def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
     """Planning without ZooKeeper and Kafka; the kinds for which it was done."""
     from hadash.dashboard.views import request_previews
-    from hadash.switching import requests as switch_requests
     from hadash.switching.planning.radius import PlanProposal
 
     kinds: list[Kind] = []
@@ -59,7 +59,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
 
     monkeypatch.setattr(request_previews, "proposal_for", draw)
     monkeypatch.setattr(switch_requests, "plan_for", lambda *asked: draw(*asked).plan)
-    monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
+    monkeypatch.setattr(checking, "check_now", lambda plan: None)
     return kinds
 
 
@@ -147,8 +147,8 @@ def test_while_a_gateway_does_not_answer_it_is_not_asked_for(
     def silent(effects: Any, command: Any) -> Any:
         raise GatewaySilent("Gateway gw-1 does not answer at http://gw-1/clients (timed out).")
 
-    monkeypatch.setattr(switch_requests, "check_now", check_now)
-    monkeypatch.setattr(switch_requests.CommandHandler, "carry_out", silent)
+    monkeypatch.setattr(checking, "check_now", check_now)
+    monkeypatch.setattr(checking.CommandHandler, "carry_out", silent)
     answer = as_olga.post(
         reverse("request-switch"),
         {

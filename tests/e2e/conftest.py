@@ -34,6 +34,9 @@ KILL_SECONDS = 90.0
 #: Seconds for which clients may wait for a worker that takes over, where that is not what a test is about:
 #: nobody's patience.
 PATIENT_SECONDS = 600.0
+#: Seconds for the checks of a request, instead of 30: where three lanes of tests share two cores, Connect answers late
+#: after it has hung. A person would ask again; shorter than what the test's client waits for a page (``PAGE_SECONDS``).
+CHECK_SECONDS = 90.0
 
 
 def a_demo() -> Iterator[Demo]:
@@ -41,6 +44,12 @@ def a_demo() -> Iterator[Demo]:
     others may not enter.
     """
     folder = Path(tempfile.mkdtemp(prefix="hadash-e2e-"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HADASH_SWITCH_CHECK_SECONDS", str(CHECK_SECONDS))
+        yield from _running_in(folder)
+
+
+def _running_in(folder: Path) -> Iterator[Demo]:
     try:
         # Producers in a closed loop write as fast as the brokers answer: a core of the two that all lanes
         # share, and no test here measures pauses to a hundredth of a second. (With many records under way

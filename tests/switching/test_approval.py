@@ -15,7 +15,7 @@ from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster, Pair
 from hadash.refusals import Refused
-from hadash.switching import policy, requests
+from hadash.switching import checking, policy, requests
 from hadash.switching.approvals import decisions, windows
 from hadash.switching.approvals.decisions import SWITCHES
 from hadash.switching.execution import stage_audit
@@ -37,7 +37,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would move is what was asked for, and nothing blocks it."""
     for module in (requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: WHOLE)
-    monkeypatch.setattr(requests, "check_now", lambda plan: None)
+    monkeypatch.setattr(checking, "check_now", lambda plan: None)
 
 
 @pytest.fixture

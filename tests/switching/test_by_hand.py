@@ -26,7 +26,7 @@ from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.machines import IllegalMove
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching import policy
+from hadash.switching import checking, policy
 from hadash.switching import requests as switches
 from hadash.switching.binding_changes import applying, decisions, requests
 from hadash.switching.binding_rule import Wanted
@@ -278,8 +278,8 @@ class TestRefused:
         self, shop: AppID, ask: Any, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         change = ask(WEB)
-        for name in ("plan_for", "check_now"):
-            monkeypatch.setattr(switches, name, lambda *_: WHOLE)
+        monkeypatch.setattr(switches, "plan_for", lambda *_: WHOLE)
+        monkeypatch.setattr(checking, "check_now", lambda plan: None)
         wanted = switches.SwitchRequest(people["olga"], shop.pair, WHOLE.scope, shop.pair.second, "Upgrade")
         decisions.approve(people["arne"], change, change.digest, lambda c: None)
         with pytest.raises(Busy, match=f"Change {change.key} of the bindings of shop is being written"):

@@ -13,7 +13,7 @@ from django.db import connection
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.inventory.models import Cluster, Pair
 from hadash.refusals import Refused
-from hadash.switching import requests
+from hadash.switching import checking, requests
 from hadash.switching.approvals import decisions
 from hadash.switching.models.switches import Switch
 
@@ -36,7 +36,7 @@ def people(transactional_db: None) -> dict[str, User]:
 def ask(people: dict[str, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Switch]:
     for module in (requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: WHOLE)
-    monkeypatch.setattr(requests, "check_now", lambda plan: None)
+    monkeypatch.setattr(checking, "check_now", lambda plan: None)
     east, west = (
         Cluster.objects.create(name=name, number=number) for number, name in enumerate(("east", "west"), 1)
     )
