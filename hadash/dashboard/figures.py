@@ -16,17 +16,6 @@ WIDTH, HEIGHT, PAD = 132, 28, 3
 Point = tuple[float, float]
 
 
-def whole_percent(part: float, whole: float) -> int:
-    """Return a rounded percentage that is 100 only for all, and 0 only for none.
-
-    >>> whole_percent(3, 8), whole_percent(999, 1000), whole_percent(1, 1000), whole_percent(2, 2), whole_percent(0, 2)
-    (38, 99, 1, 100, 0)
-    """
-    if part == whole or not part:
-        return 100 if part else 0
-    return min(99, max(1, round(100 * part / whole)))
-
-
 def segments(history: list[tuple[datetime, int | None]], gap_seconds: float) -> list[list[tuple[float, int]]]:
     """Return the history as pieces of (seconds, records): an unknown or missing sample ends a piece."""
     pieces: list[list[tuple[float, int]]] = []

@@ -84,11 +84,14 @@ class Right:
 
 @dataclass(frozen=True)
 class Rights:
-    """The rules about an AppID. ``known``: for each cluster, whether the newest snapshot has its rules."""
+    """The rules about an AppID. ``known``: for each cluster, whether the newest snapshot has its rules. ``at``: the
+    time of that snapshot; ``None`` for none. ``is_readable``: whether the snapshots could be read.
+    """
 
     rows: list[Right]
     known: tuple[bool, bool]
     at: Any = None
+    is_readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,7 @@ def rights_of(found: AppID) -> Rights:
             return Rights([], (False, False))
         rows, known = _rules(settings.LAKE, newest, found.name)
     except (LakeError, OSError):
-        return Rights([], (False, False))
+        return Rights([], (False, False), is_readable=False)
     first, second = (cluster.name for cluster in found.pair.clusters)
     return Rights(compared(rows, first, second), (first in known, second in known), newest.at)
 
@@ -228,10 +231,10 @@ def moving_of(run: Run | None, found: AppID) -> Moving | None:
     return Moving(max(one for one, _whole in radii), max(whole for _one, whole in radii)) if radii else None
 
 
-def findings_of(found: AppID) -> list[Finding]:
-    """Return the AppID's open findings, the gravest first."""
+def findings_of(found: AppID) -> tuple[list[Finding], int]:
+    """Return (the AppID's gravest open findings, at most :data:`MOST_FINDINGS`; the number of all that are open)."""
     own = selectors.findings([found.pair.name]).filter(appid=found.name, state=Finding.State.OPEN)
-    return list(own.order_by("-weight", "code", "name")[:MOST_FINDINGS])
+    return list(own.order_by("-weight", "code", "name")[:MOST_FINDINGS]), own.count()
 
 
 def uncovered_of(found: AppID) -> Uncovered | None:
@@ -258,11 +261,13 @@ def graph_of(run: Run | None, found: AppID) -> Chart | None:
 def moving_section(found: AppID) -> dict[str, Any]:
     """Return the context for the part of the page about what would move with the AppID, and its findings."""
     run = selectors.published(Run.Job.TOPOLOGY)
+    findings, findings_open = findings_of(found)
     return {
         "graph": graph_of(run, found),
         "focus": Focus(found.pair.name, APPID, found.name),
         "moving": moving_of(run, found),
         "applications": shared_by(run, found),
-        "own_findings": findings_of(found),
+        "own_findings": findings,
+        "findings_open": findings_open,
         "uncovered": uncovered_of(found),
     }

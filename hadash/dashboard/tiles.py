@@ -13,10 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.figures import whole_percent
 from hadash.governance.catalogue import Severity
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import DailyFigure
+from hadash.percent import whole_percent
 from hadash.pipeline import schedules
 from hadash.presentation import selectors
 from hadash.presentation.badges import State
@@ -33,12 +33,12 @@ def of_posture(standing: Standing) -> list[Tile]:
     )
     shared, radius = standing.trend(total("shared_appids")), standing.trend(total("largest_radius"))
     findings = standing.trend(total("high", "medium", "low"))
-    appids, of_them = standing.trend(total("appids")).now, standing.trend(total("mirrored_appids")).now
+    appids, counted = standing.trend(total("appids")).now, standing.trend(total("mirrored_appids"))
     return [
         Tile(
             _("AppIDs under HA"),
-            _number(of_them),
-            _("all their Topics are mirrored"),
+            _number(counted.now),
+            _dated(_("all their Topics are mirrored"), counted),
             _table("coverage", "?show=under-ha"),
             mirrored,
             of=_number(appids),
@@ -49,7 +49,7 @@ def of_posture(standing: Standing) -> list[Tile]:
         Tile(
             _("InstanceID coverage"),
             _percent(covered.now),
-            _("of the clients that were seen are registered"),
+            _dated(_("of the clients that were seen are registered"), covered),
             _table("coverage", "?sort=registered"),
             covered,
             better="up",
@@ -58,7 +58,7 @@ def of_posture(standing: Standing) -> list[Tile]:
         Tile(
             _("Shared AppIDs"),
             _number(shared.now),
-            _("several clients use each of them"),
+            _dated(_("several clients use each of them"), shared),
             _table("sharing", "?show=shared"),
             shared,
             better="down",
@@ -67,7 +67,7 @@ def of_posture(standing: Standing) -> list[Tile]:
         Tile(
             _("Largest blast radius"),
             _number(radius.now),
-            _("things move together with one"),
+            _dated(_("things move together with one"), radius),
             _table("radii"),
             radius,
             better="down",
@@ -76,7 +76,7 @@ def of_posture(standing: Standing) -> list[Tile]:
         Tile(
             _("Open findings"),
             _number(findings.now),
-            _("not accepted by anybody"),
+            _dated(_("not accepted by anybody"), findings),
             reverse("findings"),
             findings,
             better="down",
@@ -84,6 +84,14 @@ def of_posture(standing: Standing) -> list[Tile]:
             without=standing.without("high", "medium", "low"),
         ),
     ]
+
+
+def _dated(says: str, trend: Trend) -> str:
+    """``says``, with the age of the figure where it is older than a day: it is no figure of today then."""
+    if trend.days_old < 2:
+        return says
+    old = ngettext("%(n)s day old", "%(n)s days old", trend.days_old) % {"n": trend.days_old}
+    return f"{says} · {old}"
 
 
 def _of_severity(standing: Standing, severity: Severity) -> Part:
@@ -98,6 +106,7 @@ def of_lag(views: Sequence[PairView]) -> Tile:
     """
     worst = worst_lag(views)
     unknown = sum(mirror.count for each in views for mirror in each.lags if mirror.is_unknown)
+    down = sum(mirror.count for each in views for mirror in each.lags if mirror.is_down)
     if worst is None:
         says = ""
     elif len(views) > 1:
@@ -107,6 +116,9 @@ def of_lag(views: Sequence[PairView]) -> Tile:
         }
     else:
         says = _("mirror %(mirror)s, and the RPO") % {"mirror": worst.mirror}
+    if down:
+        does_not_run = ngettext("%(n)s mirror does not run", "%(n)s mirrors do not run", down) % {"n": down}
+        says = f"{says} · {does_not_run}" if says else does_not_run
     if worst is not None and unknown:
         says += " · " + ngettext("of %(n)s mirror not known", "of %(n)s mirrors not known", unknown) % {
             "n": unknown
@@ -121,7 +133,7 @@ def of_lag(views: Sequence[PairView]) -> Tile:
         unit="s",
         better="down",
         trend_word=_("Seconds that the worst mirror of each day was behind in 19 of 20 samples"),
-        alarming=worst is not None and worst.seconds > worst.rpo_seconds,
+        alarming=bool(down) or (worst is not None and worst.seconds > worst.rpo_seconds),
     )
 
 

@@ -177,7 +177,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
             raise StartError(str(error)) from None
         raise StartError(f"The Gateway cannot listen ({error}). Choose a free HADASH_GATEWAY_PORT.") from None
     for name in clusters:
-        _follow_cluster(client, name, gateway, loop)
+        # A watch begins with a read that is repeated until ZooKeeper answers: not where clients are served.
+        gateway.spawn(asyncio.to_thread(_follow_cluster, client, name, gateway, loop))
 
     config = uvicorn.Config(
         build_app(gateway.context),

@@ -20,13 +20,19 @@ def check(folder: Path, epoch: int) -> None:
     """Check that ZooKeeper has not lost changes.
 
     :param epoch: ZooKeeper's last epoch.
-    :raises Behind: a later epoch was seen here.
+    :raises Behind: a later epoch was seen here, or it cannot be told which was.
     """
     path = folder / NAME
     try:
         seen = int(path.read_text())
-    except (OSError, ValueError):
-        return  # the first start, or one without the file
+    except FileNotFoundError:
+        return  # the first start
+    except (OSError, ValueError) as error:
+        raise Behind(
+            f"Which epoch was in effect here when this Gateway ran last cannot be read from {path} ({error}), so "
+            f"nobody knows whether ZooKeeper has forgotten changes of bindings: its last epoch is {epoch}. Let the "
+            "Gateway's user read the file. If it is damaged, and no older state of ZooKeeper has been restored, delete it."
+        ) from None
     if epoch < seen:
         raise Behind(
             f"ZooKeeper has forgotten changes of bindings: its last epoch is {epoch}, and {seen} was in "
@@ -42,5 +48,9 @@ def note(folder: Path, epoch: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / NAME
     new = path.with_suffix(f".{os.getpid()}")
-    new.write_text(str(epoch))
+    with new.open("w") as file:
+        file.write(str(epoch))
+        # After a power cut the new name would stand for an empty file otherwise: just when ZooKeeper may be older, too.
+        file.flush()
+        os.fsync(file.fileno())
     new.replace(path)

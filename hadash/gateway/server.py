@@ -262,11 +262,23 @@ class Gateway:
         if not self.redirects:
             await self._listen(self.nodes.port(node), node)
 
+    async def _listen_late(self, node: Node) -> None:
+        """Listen in place of a broker that the Gateway has learned of while it serves, as soon as its port is free."""
+        port = self.nodes.port(node)
+        try:
+            await self._listen_as(node)
+        except OSError as error:
+            if port not in self.health.unheard:
+                log.error("clients cannot reach %s: port %d cannot be listened on: %s", node, port, error)
+            self.health.unheard[port] = node
+        else:
+            self.health.unheard.pop(port, None)
+
     async def _listen(self, port: int, node: Node | None) -> None:
         if port in self._listening:
             return
-        self._listening.add(port)
         self._acceptor.listen(self._socket(port), node)
+        self._listening.add(port)
 
     def _socket(self, port: int) -> socket.socket:
         """Return a socket that is bound, but not listening yet."""
@@ -301,7 +313,7 @@ class Gateway:
             log.error("%s", error)
             return
         for node in fresh:
-            self.spawn(self._listen_as(node))
+            self.spawn(self._listen_late(node))
 
     def note_once(self, what: str) -> None:
         """Log once something that an operator should fix."""
@@ -335,6 +347,8 @@ class Gateway:
     async def _keep_versions(self) -> None:
         while True:
             await asyncio.sleep(self.settings.versions_seconds)
+            for node in [*self.health.unheard.values()]:
+                await self._listen_late(node)
             await self._refresh_versions()
 
     async def _keep_samples(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -41,6 +41,12 @@ COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 #: Rows of each kind of difference that are shown, at most.
 SHOWN = 200
+
+#: Of each kind of difference, where all are wanted: more than a run can have.
+ALL = 2**31 - 1
+
+#: Rows that are read from the database at a time where all are wanted.
+CHUNK = 2000
 
 #: Differences of a table that a process caches: the same comparison is often looked at again.
 REMEMBERED = 64
@@ -93,6 +99,38 @@ def differences(before: Run, now: Run, pairs: Iterable[str]) -> list[Difference]
     """Return the differences of all tables, as :func:`difference` does for one."""
     wanted = list(pairs)
     return [difference(name, before, now, wanted) for name in tables_of(now)]
+
+
+def every_difference(
+    name: str, before: Run, now: Run, pairs: Iterable[str]
+) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+    """Return (the names of columns, every row) of the difference between one table of ``before`` and of ``now``: what
+    has happened to the row (added, gone, changed), its key, and before and now of each column that is compared.
+    """
+    key, values = COMPARED[name]
+    table = TABLES[Run.Job(now.job)][name]._meta.db_table
+    head = ["difference", *key]
+    for column in values:
+        head += [f"{column} before", f"{column} now"]
+    return head, _every_row(_query(table, key, values), len(key), (before.pk, now.pk), sorted(pairs))
+
+
+def _every_row(
+    query: sql.Composed, keys: int, runs: tuple[int, int], pairs: list[str]
+) -> Iterator[tuple[Any, ...]]:
+    # (A cursor of the server: the rows of a large fleet would not fit into memory many times.)
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(query, [runs[0], pairs, runs[1], pairs, ALL])
+        while rows := cursor.fetchmany(CHUNK):
+            for how, _, *cells in rows:
+                read = list(map(_read, cells))
+                told = read[keys:]
+                half = len(told) // 2
+                yield (
+                    how,
+                    *read[:keys],
+                    *(v for both in zip(told[:half], told[half:], strict=True) for v in both),
+                )
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -45,6 +45,12 @@ class Trend:
         return next((value for value in reversed(self.values) if value is not None), None)
 
     @property
+    def days_old(self) -> int:
+        """The days since the last known value: 0 for today's, and for no value at all."""
+        known = [number for number, value in enumerate(self.values) if value is not None]
+        return len(self.values) - 1 - known[-1] if known else 0
+
+    @property
     def today(self) -> float | None:
         """Today's value; ``None`` when there is none yet."""
         return self.values[-1] if self.values else None

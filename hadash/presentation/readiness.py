@@ -86,6 +86,11 @@ class MirrorFacts:
         """Whether nobody knows how late they are; a mirror that is being turned round copies nothing that is late."""
         return not self.turning and (self.fine is None or (self.fine and self.seconds is None))
 
+    @property
+    def is_down(self) -> bool:
+        """Whether they copy nothing although no switch is turning them round: how late they are grows."""
+        return not self.turning and self.fine is False
+
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
@@ -302,7 +307,10 @@ def _some_clients(facts: PairFacts) -> list[Reason]:
         found.append(
             Reason(Grade.NOTICE, why, "table", f"?show=not-mirrored&pair={facts.pair}", ("coverage",))
         )
-    if facts.high:
+    if facts.high is None:
+        why = say("No run has looked for risks yet: findings of high severity may be there.")
+        found.append(Reason(Grade.NOTICE, why, "pipeline"))
+    elif facts.high:
         why = (
             say("A finding of high severity is open.")
             if facts.high == 1

@@ -22,6 +22,7 @@ from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
 from hadash.mirroring.models import Mirror
+from hadash.percent import whole_percent
 from hadash.presentation.engines import Engines
 from hadash.switching.machines.retirements import Status as RetirementStatus
 from hadash.switching.machines.switches import ENDED, Kind, Status
@@ -212,7 +213,7 @@ class BoundAppID:
     @property
     def coverage(self) -> int | None:
         """Percent of the observed client.ids that are registered; ``None`` when none was observed."""
-        return round(100 * self.covered / self.observed) if self.observed else None
+        return whole_percent(self.covered, self.observed) if self.observed else None
 
 
 def bound_appids(appids: Iterable[AppID], engines: Engines) -> list[BoundAppID]:

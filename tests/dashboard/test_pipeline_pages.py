@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +18,7 @@ from support.html import squeezed
 
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ensure_user
+from hadash.governance import comparing
 from hadash.governance.models.published import Coverage, Edge, Node
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
@@ -184,6 +187,9 @@ def coverage(run: Run, appid: str, clients: int, registered: int = 0) -> None:
     )
 
 
+LINK = re.compile(r'href="[^"]*"')
+
+
 def compared(client: Client, now: Run, before: Run, table: str) -> str:
     """A part of the page, which is asked for when the page is there."""
     asked = {"with": before.pk, "table": table}
@@ -204,7 +210,31 @@ def test_what_has_changed_since_another_run(as_vera: Client, fleet: Any) -> None
     assert "1 new, 1 gone, 1 changed" in body
     assert "新应用" in body and "gone" in body and "same" not in body
     assert "4 → <b>5</b>" in body
-    assert compared(as_vera, monday, today, "coverage") == body
+    other_way = compared(as_vera, monday, today, "coverage")
+    assert LINK.sub("", other_way) == LINK.sub("", body), "the older run is the one before"
+
+
+def test_the_csv_of_a_difference_has_what_the_page_cuts_off(
+    as_vera: Client, fleet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparing, "SHOWN", 1)
+    before, now = ended(Job.COVERAGE), ended(Job.COVERAGE)
+    for run, appid, clients in (
+        (before, "shop", 4), (before, "gone", 1), (now, "shop", 5), (now, "新应用", 1), (now, "new", 2),
+    ):  # fmt: skip
+        coverage(run, appid, clients)
+    body = compared(as_vera, now, before, "coverage")
+    assert "Of each kind the first 1 are shown; the CSV has all." in body
+    assert 'data-csv=""' in body, "the browser would offer the first row as the whole table"
+    answer = as_vera.get(reverse("compare-runs", args=[now.pk]), {"with": before.pk, "csv": "coverage"})
+    head, *rows = csv.reader(b"".join(answer.streaming_content).decode().splitlines())  # type: ignore[attr-defined]
+    assert head[:5] == ["difference", "pair", "appid", "clients before", "clients now"]
+    assert [row[:5] for row in rows] == [
+        ["added", "main", "new", "", "2"],
+        ["added", "main", "新应用", "", "1"],
+        ["changed", "main", "shop", "4", "5"],
+        ["gone", "main", "gone", "1", ""],
+    ]
 
 
 def test_names_that_nobody_has_given_are_alike(as_vera: Client, fleet: Any) -> None:
@@ -233,6 +263,7 @@ def test_runs_of_different_jobs_or_unfinished_ones_are_not_compared(as_vera: Cli
     for table in ("edges", "users", ""):
         answer = as_vera.get(address, {**before, "table": table}, headers={"HX-Request": "true"})
         assert answer.status_code == 404
+    assert as_vera.get(address, {**before, "csv": "users"}).status_code == 404
 
 
 def test_the_api_says_the_same(as_olga: Client, fleet: Any) -> None:

@@ -140,3 +140,39 @@ def test_after_the_end_late_answers_are_nobodys(replies: ReplyQueue, writer: Wri
     second.pass_on(b"a piece")
     first.complete(b"one")
     assert (told, writer.sent) == ([], [])
+
+
+def told_of(replies: ReplyQueue) -> list[str]:
+    """What a client's place says, in order: whether its answer was lost, and that it is over."""
+    told: list[str] = []
+    replies.on_lost = lambda: told.append("lost")
+    replies.open(lambda: told.append("over")).complete(b"one")
+    return told
+
+
+def test_an_answer_that_left_is_not_lost(replies: ReplyQueue) -> None:
+    assert told_of(replies) == ["over"]
+
+
+def test_an_answer_for_who_is_gone_is_lost_before_it_is_over(replies: ReplyQueue, writer: Writer) -> None:
+    """A block waits for writes that are under way: it must not come into effect between the two."""
+    writer.closing = True
+    assert (told_of(replies), writer.sent) == (["lost", "over"], [])
+
+
+def test_so_is_one_whose_own_writing_finds_out(replies: ReplyQueue, writer: Writer) -> None:
+    """uvloop's ``write`` makes the system call at once, and tells of the end of the connection a round later."""
+
+    def write(data: bytes) -> None:
+        writer.closing = True
+
+    writer.write = write  # type: ignore[method-assign]
+    assert told_of(replies) == ["lost", "over"]
+
+
+def test_nobody_waits_for_an_answer_without_a_mutation(replies: ReplyQueue, writer: Writer) -> None:
+    told: list[str] = []
+    replies.on_lost = lambda: told.append("lost")
+    writer.closing = True
+    replies.open().complete(b"one")
+    assert told == []

@@ -129,7 +129,7 @@ def lag(
             "hovermode": "x",
             "margin": {"l": 64, "r": 24, "t": 26, "b": 44},
         },
-        says=_said(most, rpo, found),
+        says=_said(most, rpo, found, is_young=begins_late(buckets, step, span[0])),
         empty=_("Nobody has looked at it within this time."),
         height=480,
     )
@@ -211,11 +211,15 @@ def of_pairs(
     late = [
         pair for pair, values in lag.seconds.items() if max(filter(None, values), default=0.0) > rpos[pair]
     ]
+    # (The last step is still being filled.)
+    has_gaps = len(lag.at) < (span[1] - span[0]) // step - 1 or any(
+        value is None for values in lag.seconds.values() for value in values
+    )
     says = (
         _("Beyond its RPO within this time: %(pairs)s.") % {"pairs": _(", ").join(late)}
         if late
         else _("No mirror was beyond its pair's RPO within this time, as far as is known.")
-        if lag.unknown
+        if lag.unknown or has_gaps
         else _("No pair's worst mirror was beyond its RPO within this time.")
     )
     if lag.unknown:
@@ -235,25 +239,30 @@ def of_pairs(
     )
 
 
-def _said(most: float | None, rpo: float, found: Sequence[Incident]) -> str:
-    if most is None:
-        first = _("How far it was behind is not known.")
-    elif most > rpo:
-        first = _("It was up to %(most)s s behind: more than the RPO of %(rpo)s s.") % {
-            "most": f"{most:,.1f}",
-            "rpo": f"{rpo:g}",
-        }
-    else:
-        first = _("It was never more than %(most)s s behind (RPO %(rpo)s s).") % {
-            "most": f"{most:,.1f}",
-            "rpo": f"{rpo:g}",
-        }
+def begins_late(buckets: Sequence[Bucket], step: timedelta, begin: datetime) -> bool:
+    """Whether a history begins only within the time that is shown, so that nothing is known of the time before."""
+    return bool(buckets) and buckets[0].at - begin > 2 * step
+
+
+def _said(most: float | None, rpo: float, found: Sequence[Incident], *, is_young: bool) -> str:
+    first = _how_late(most, rpo)
+    if is_young:
+        first += " " + _("Nothing is known of the time before the first point.")
     if not found:
         return first
     kinds = [kind for kind in reversed(Kind) if any(each.kind is kind for each in found)]
     words = _("; ").join(f"{_SIGNS[kind]} {KIND_WORDS[kind]}" for kind in kinds)
     count = ngettext("%(count)s incident: %(kinds)s.", "%(count)s incidents: %(kinds)s.", len(found))
     return f"{first} {count % {'count': len(found), 'kinds': words}}"
+
+
+def _how_late(most: float | None, rpo: float) -> str:
+    if most is None:
+        return _("How far it was behind is not known.")
+    values = {"most": f"{most:,.1f}", "rpo": f"{rpo:g}"}
+    if most > rpo:
+        return _("It was up to %(most)s s behind: more than the RPO of %(rpo)s s.") % values
+    return _("It was never more than %(most)s s behind (RPO %(rpo)s s).") % values
 
 
 @dataclass(frozen=True, slots=True)

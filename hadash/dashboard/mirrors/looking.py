@@ -121,6 +121,8 @@ class Shown:
     rpo: float
     #: The switches that have used it within the window.
     switched: list[Switched]
+    #: Nothing is known of the beginning of the window.
+    begins_late: bool
 
 
 def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
@@ -139,7 +141,8 @@ def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
     found = incidents(buckets, window.step, rpo, now, every)
     switched = _switched(mirror, begin, now)
     chart = mirror_lag.lag(buckets, window.step, (begin, now), rpo, found, switched)
-    return Shown(chart, found, buckets, rpo, switched)
+    late = mirror_lag.begins_late(buckets, window.step, begin)
+    return Shown(chart, found, buckets, rpo, switched, late)
 
 
 def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:

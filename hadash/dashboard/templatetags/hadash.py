@@ -88,7 +88,7 @@ def double(value: float) -> float:
 
 @register.filter
 def percent_of(part: int, whole: int) -> str:
-    from hadash.dashboard.figures import whole_percent
+    from hadash.percent import whole_percent
 
     return f"{whole_percent(part, whole)} %" if whole else "?"
 
@@ -96,7 +96,7 @@ def percent_of(part: int, whole: int) -> str:
 @register.filter
 def percent(share: float | None) -> str:
     """Return a share from 0 to 1 as a percentage."""
-    from hadash.dashboard.figures import whole_percent
+    from hadash.percent import whole_percent
 
     return "?" if share is None else f"{whole_percent(share, 1.0)} %"
 

@@ -118,6 +118,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
         "orders": orders,
         "brokers": orders["brokers"].rows(survey.brokers, BROKER_KEYS),
         "charts": charts,
+        "snapshots": sum(state.controller is not None for state in known),
         "controllers": part_of(request, "controllers", controllers_of(known), ROWS_SHOWN),
         "troubles": part_of(
             request, "troubles", orders["troubles"].rows(survey.troubles, TROUBLE_KEYS), ROWS_SHOWN

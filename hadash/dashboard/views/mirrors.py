@@ -181,6 +181,8 @@ def _parts(
         "topic_order": order,
         "topics": order.rows(topics_of(partitions), TOPIC_KEYS),
         "incidents": [(each, KIND_WORDS[each.kind]) for each in shown.incidents],
+        "has_history": bool(shown.buckets),
+        "begins_late": shown.begins_late,
     }
 
 

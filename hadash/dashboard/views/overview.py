@@ -19,6 +19,7 @@ from hadash.presentation.inbox import inbox_of
 from hadash.presentation.pair_verdicts import pair_views
 from hadash.presentation.published_tables import jobs_for
 from hadash.switching.handovers import counting as handovers
+from hadash.switching.machines.switches import Status
 
 #: Most waiting changes of bindings that are shown; the inbox has all of them.
 CHANGES_SHOWN = 10
@@ -51,7 +52,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     running = _with_state(each for each in switches if each.pk in inbox.running_switches)
     waiting = [each for each in switches if each.pk in inbox.waiting_switches]
     gateways = [(gateway, badges.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
-    clients = len({(appid, client_id) for appid, client_id, _cluster in shown}) if look.answering else None
+    told = {gateway.id for gateway in look.answering} - {*connected.silent}
+    clients = len({(appid, client_id) for appid, client_id, _cluster in shown}) if told else None
     parked = sum(connected.parked[who] for who in shown)
     days = posture.daily(names)
     every_job = schedules.overview()
@@ -65,7 +67,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "tiles": [
             *tiles.of_posture(standing),
             tiles.of_lag(pairs),
-            tiles.of_switches(user, len(running), inbox.waiting),
+            tiles.of_switches(user, sum(each.status == Status.RUNNING for each in switches), inbox.waiting),
             tiles.of_pipeline(jobs, sum(job.alarm is not None for job in jobs), days),
             tiles.of_clusters(pairs, days),
             tiles.of_clients(clients, parked, days),

@@ -122,6 +122,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Show what has changed since the run ``?with=`` of the same job; without it, redirect to the run's page.
 
     With htmx, render only one ``?table=``: the database compares up to a million rows, and the page is shown meanwhile.
+    With ``?csv=``, return all differences of that table.
     """
     if "with" not in request.GET:
         return redirect("run", pk=pk)
@@ -135,11 +136,15 @@ def compare(request: HttpRequest, pk: int) -> HttpResponseBase:
         "tables": comparing.tables_of(now),
         "shown": comparing.SHOWN,
     }
-    table = searched(request, "table")
-    if not request.headers.get("HX-Request"):
+    wanted_as_csv = searched(request, "csv")
+    table = wanted_as_csv or searched(request, "table")
+    if not (wanted_as_csv or request.headers.get("HX-Request")):
         return render(request, "pipeline/compare.html", context)
     if table not in context["tables"]:
         raise Http404(_("There is no table %(name)s.") % {"name": table})
+    if wanted_as_csv:
+        head, rows = comparing.every_difference(table, before, now, pairs)
+        return csv_response(f"{now.job}-{table}-{before.pk}-{now.pk}", head, rows)
     context["each"] = comparing.difference(table, before, now, pairs)
     return render(request, "pipeline/difference.html", context)
 

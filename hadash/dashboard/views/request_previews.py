@@ -182,7 +182,6 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "carried": radius.carried(plan),
         "reasons": draft.blockers,
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
-        "uncovered": draft.uncovered,
         "members": radius.rows(plan),
         "radius_chart": radius_chart.drawn(plan, reverse("request-preview")),
         "holder": overlaps.overlapping(plan),

@@ -239,6 +239,11 @@ def faults(gateway: GatewayContext) -> list[str]:
         for name in gateway.pair.clusters
         if not gateway.health.reached.get(name, False)
     ]
+    found += [
+        f"Nobody listens on port {port}, to which clients are sent for broker {node.broker_id} of {node.cluster}: it "
+        "is taken, or too many files are open. It is tried again."
+        for port, node in sorted(gateway.health.unheard.items())
+    ]
     unusable = gateway.certificates.unusable()
     found += [
         f"What lies in {path} cannot be used; what was there before is in effect."

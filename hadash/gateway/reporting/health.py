@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hadash.gateway.virtual.nodes import Node
+
 
 @dataclass(slots=True)
 class Health:
@@ -14,5 +16,8 @@ class Health:
     #: Whether each cluster answered the last time it was asked (every ``versions_seconds``); a cluster that was never
     #: asked is missing.
     reached: dict[str, bool] = field(default_factory=dict)
+    #: By port: the broker in whose place nobody listens, because the port is taken or too many files are open. It is
+    #: tried again every ``versions_seconds``.
+    unheard: dict[int, Node] = field(default_factory=dict)
     #: Whether the Gateway is hanging up because it was told to stop.
     stopping: bool = False

@@ -194,8 +194,10 @@ class BindingApplier:
         appid, client_id = client.signed.appid, client.signed.client_id
         now = self._loop.time()
         until = now + (self._settings.return_seconds if seconds is None else seconds)
-        self.pending_retries.expect(appid, client_id, client.relay.cluster, now, until)
-        log.info("%s may send again what %s has already: %s", client.describe(), client.relay.cluster, why)
+        if self.pending_retries.expect(appid, client_id, client.relay.cluster, now, until):
+            log.info(
+                "%s may send again what %s has already: %s", client.describe(), client.relay.cluster, why
+            )
         caught = {
             binding.epoch
             for binding in self._table.resolver(appid, client_id)
@@ -243,7 +245,13 @@ class BindingApplier:
         epoch = span[1]
         waiting = {asyncio.ensure_future(wait) for wait in waits}
         while waiting:
-            _, waiting = await asyncio.wait(waiting, timeout=self._settings.slow_block_seconds)
+            done, waiting = await asyncio.wait(waiting, timeout=self._settings.slow_block_seconds)
+            failed = [each for each in done if each.cancelled() or each.exception()]
+            if failed:
+                # What it waited for may be in flight still: the span stays pending for ever, and the switch returns.
+                error = None if failed[0].cancelled() else failed[0].exception()
+                log.error("epoch %d cannot come into effect: a wait for it failed", epoch, exc_info=error)
+                return
             if waiting:
                 self._reported.set()  # the block is obeyed nevertheless
                 log.warning(

@@ -8,8 +8,25 @@ moved: see :mod:`hadash.gateway.rules.binding_applier`.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
+from hadash.gateway.protocol.codec import ErrorCode
+
 #: When more clients than this are expected, those whose time is over are forgotten.
 FORGET_ABOVE = 1000
+
+
+def seconds_expected(errors: Set[int], retry: float, return_: float) -> float:
+    """Return for how long a client is expected back to which a broker has answered a write with ``errors``.
+
+    A broker that no longer leads a partition says so for every write, and the client is back in a moment (``retry``).
+    After any other error, also of another partition in the same answer, it may wait longer (``return_``).
+
+    >>> moved, late = ErrorCode.not_leader_or_follower, ErrorCode.request_timed_out
+    >>> seconds_expected({moved}, 5.0, 30.0), seconds_expected({moved, late}, 5.0, 30.0)
+    (5.0, 30.0)
+    """
+    return retry if errors == {ErrorCode.not_leader_or_follower} else return_
 
 
 class PendingRetries:
@@ -19,15 +36,23 @@ class PendingRetries:
         self._clients: dict[str, dict[tuple[str, str], float]] = {}
         self._count = 0
         self._everybody = 0.0
+        #: The number of clients at which the past ones are looked for: when a broker restarts, thousands are added
+        #: before any of them is past, and each look costs as much as there are.
+        self._forget_at = FORGET_ABOVE
 
-    def expect(self, appid: str, client_id: str, cluster: str, now: float, until: float) -> None:
-        """Expect a client back until ``until``: it had writes under way to ``cluster`` when its connection ended."""
-        if self._count >= FORGET_ABOVE:
+    def expect(self, appid: str, client_id: str, cluster: str, now: float, until: float) -> bool:
+        """Expect a client back until ``until``: it had writes under way to ``cluster`` when its connection ended.
+
+        Return whether it was not expected before.
+        """
+        if self._count >= self._forget_at:
             self._forget(now)
         clients = self._clients.setdefault(appid, {})
         key = (client_id, cluster)
-        self._count += key not in clients
-        clients[key] = max(until, clients.get(key, 0.0))
+        before = clients.get(key)
+        self._count += before is None
+        clients[key] = until if before is None else max(until, before)
+        return before is None or before <= now
 
     def expect_everybody(self, until: float) -> None:
         """Expect every client back until ``until``: it is unknown which clients had writes under way."""
@@ -46,7 +71,7 @@ class PendingRetries:
         """Return the clients of an AppID that are expected back (client.id, and the cluster that may have their
         writes), and until when.
 
-        >>> retries = PendingRetries(); retries.expect("shop", "web-1", "east", 0.0, 30.0)
+        >>> retries = PendingRetries(); _ = retries.expect("shop", "web-1", "east", 0.0, 30.0)
         >>> retries.of("shop", 29.0), retries.of("shop", 30.0), retries.of("billing", 0.0)
         ({('web-1', 'east'): 30.0}, {}, {})
         """
@@ -55,7 +80,7 @@ class PendingRetries:
     def all(self, now: float) -> dict[str, dict[tuple[str, str], float]]:
         """Return :meth:`of` for each AppID that has clients expected back.
 
-        >>> retries = PendingRetries(); retries.expect("shop", "web-1", "east", 0.0, 30.0)
+        >>> retries = PendingRetries(); _ = retries.expect("shop", "web-1", "east", 0.0, 30.0)
         >>> retries.all(29.0), retries.all(30.0)
         ({'shop': {('web-1', 'east'): 30.0}}, {})
         """
@@ -64,3 +89,4 @@ class PendingRetries:
     def _forget(self, now: float) -> None:
         self._clients = self.all(now)
         self._count = sum(len(clients) for clients in self._clients.values())
+        self._forget_at = max(FORGET_ABOVE, 2 * self._count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from hadash.gateway.protocol.codec import ErrorCode, decode_request
 from hadash.gateway.protocol.records import Produced, read_produce
 from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, parse_request
 from hadash.gateway.rules.binding_resolver import BindingResolver
+from hadash.gateway.rules.pending_retries import seconds_expected
 from hadash.gateway.rules.refusals import is_incremental, refuse
 from hadash.gateway.rules.verdicts import Verdict, judge
 from hadash.gateway.session.client_auth import SignInAgain, software_of
@@ -90,6 +91,7 @@ class Client:
             context.group_members, signed.appid, signed.client_id, self.host, signed.upstream.cluster
         )
         self.relay = Relay(context, signed, self.host, connection.replies, self.members, self.maybe_written)
+        connection.replies.on_lost = self.answer_lost
         self._parked: Parked | None = None
         #: Whether the next request waits until the cluster has answered earlier writes.
         self._wants_room = False
@@ -192,6 +194,13 @@ class Client:
             self._leaves_by = Entry(self.connection.leave)
             self.context.timer.add(self._leaves_by, self._linger_seconds)
 
+    def answer_lost(self) -> None:
+        """Note that the answer to a mutation could not be sent to the client any more: it sends the mutation again.
+
+        Its connection has ended, but that is not heard yet.
+        """
+        self.context.binding_applier.cut_off(self, "it was gone when its answer came")
+
     def give_way(self, to: Client) -> None:
         """Let ``to`` serve the client, which has named its client.id only now. No request was handled before."""
         to._gone_since, to._has_waited = self._gone_since, self._has_waited
@@ -223,15 +232,13 @@ class Client:
         self._drop()
         self.connection.leave()
 
-    def maybe_written(self, error: int) -> None:
+    def maybe_written(self, errors: Set[int]) -> None:
         """Note that the broker has refused records that it may nevertheless hold; the client sends them again."""
         settings = self.context.settings
-        # A broker that no longer leads a partition says so for every write; the client is back in a moment.
-        soon = error == ErrorCode.not_leader_or_follower
         self.context.binding_applier.cut_off(
             self,
-            f"its broker answered with error {error}",
-            settings.retry_seconds if soon else settings.return_seconds,
+            f"its broker answered with errors {sorted(errors)}",
+            seconds_expected(errors, settings.retry_seconds, settings.return_seconds),
         )
 
     def upstream_paused(self) -> None:

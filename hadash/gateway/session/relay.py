@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,8 +54,8 @@ MAYBE_WRITTEN = frozenset(
 OWN_CORRELATION_ID = -7
 
 
-def _nobody(error: int) -> None:
-    """Ignore an error after the connection has ended."""
+def _nobody(errors: Set[int]) -> None:
+    """Ignore errors after the connection has ended."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,9 +77,11 @@ class Relay:
         host: str,
         replies: ReplyQueue,
         members: ConnectionMembers,
-        maybe_written: Callable[[int], None],
+        maybe_written: Callable[[Set[int]], None],
     ) -> None:
-        """:param maybe_written: called with an error of :data:`MAYBE_WRITTEN` before the client gets it."""
+        """:param maybe_written: called with the errors of an answer that are :data:`MAYBE_WRITTEN`, before the client
+        gets them.
+        """
         self.context = context
         self.signed = signed
         self.host = host
@@ -251,10 +253,8 @@ class Relay:
             errors = produce_errors(payload, request.version)
             if opens:
                 self.openings.answered(opens, set(errors), self.context.loop.time())
-            for error in errors.values():
-                if error in MAYBE_WRITTEN:
-                    self._maybe_written(error)
-                    break
+            if refused := MAYBE_WRITTEN.intersection(errors.values()):
+                self._maybe_written(refused)
 
         self.send(request, transform=answered)
 

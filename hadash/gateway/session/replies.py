@@ -54,13 +54,16 @@ class Reply:
             else:
                 writer.writelines(data)
         if self.done and self.on_sent is not None:
+            # (A write may find out itself that the client is gone; that it is told of so is heard only a round later.)
+            if writer.is_closing() and self._queue.on_lost is not None:
+                self._queue.on_lost()
             self.on_sent()
 
 
 class ReplyQueue:
     """The unanswered requests of one connection."""
 
-    __slots__ = ("_waiting", "closed", "on_empty", "on_sent", "writer")
+    __slots__ = ("_waiting", "closed", "on_empty", "on_lost", "on_sent", "writer")
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
@@ -69,6 +72,8 @@ class ReplyQueue:
         self.closed = False
         #: Called when the last answer has gone out.
         self.on_empty: Callable[[], None] | None = None
+        #: Called before a place's own ``on_sent`` when its answer could not be handed to the client's socket.
+        self.on_lost: Callable[[], None] | None = None
         #: Called once, when an answer has gone out.
         self.on_sent: Callable[[], None] | None = None
 
@@ -78,10 +83,12 @@ class ReplyQueue:
     def end(self) -> None:
         """Drop all places: no answers are sent, and no callback is called afterwards."""
         self._waiting.clear()
-        self.on_empty = self.on_sent = None
+        self.on_empty = self.on_sent = self.on_lost = None
 
     def open(self, on_sent: Callable[[], None] | None = None) -> Reply:
-        """Return a place at the end; ``on_sent`` is called when its answer has been handed to the client's socket."""
+        """Return a place at the end; ``on_sent`` is called when its answer has been handed to the client's socket, or
+        could not be (:attr:`on_lost` is called then as well).
+        """
         reply = Reply(self, on_sent)
         self._waiting.append(reply)
         return reply

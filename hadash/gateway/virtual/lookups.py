@@ -141,8 +141,12 @@ class _Cluster:
         try:
             return await asyncio.wait_for(answered, self._upstreams.connect_seconds)
         except TimeoutError:
-            self.close()  # a late answer would be taken for that to the next question
-            raise UpstreamUnavailable(f"cluster {self._name} does not answer {kind.name}") from None
+            why = f"cluster {self._name} does not answer {kind.name}"
+            if self._upstream is upstream:
+                # Another broker may answer. Answers come in order, so those to later questions do not come either.
+                self.close()
+                self.upstream_lost(why)
+            raise UpstreamUnavailable(why) from None
         finally:
             self._waiting.discard(answered)
 
