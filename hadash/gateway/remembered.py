@@ -31,7 +31,8 @@ def check(folder: Path, epoch: int) -> None:
         raise Behind(
             f"Which epoch was in effect here when this Gateway ran last cannot be read from {path} ({error}), so "
             f"nobody knows whether ZooKeeper has forgotten changes of bindings: its last epoch is {epoch}. Let the "
-            "Gateway's user read the file. If it is damaged, and no older state of ZooKeeper has been restored, delete it."
+            "Gateway's user read the file. If it is damaged, and no older state of ZooKeeper has been restored, "
+            "delete it."
         ) from None
     if epoch < seen:
         raise Behind(

@@ -329,7 +329,8 @@ def drawn(page: Page, charts: int) -> None:
     expect(page.locator("[data-failed]")).to_have_count(0)
     for number in range(charts):
         chart = page.locator("[data-chart]").nth(number)
-        chart.scroll_into_view_if_needed()
+        # (By the page itself: a part that renews itself may take the chart away between two steps of Playwright's.)
+        chart.evaluate("element => element.scrollIntoView({ block: 'center' })")
         expect(chart.locator(".main-svg").first).to_be_visible()
     page.evaluate("scrollTo(0, 0)")
 
