@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 from hadash.kafka.acls import Which
 from hadash.kafka.asking import AGAIN_SECONDS, nobody_else
 from hadash.kafka.configs import ConfigsClient
-from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
+from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered, SignInRefused
 from hadash.kafka.group_admin import REQUEST_SECONDS
 from hadash.kafka.groups import GroupsClient
 from hadash.kafka.quotas import with_static_defaults
@@ -448,6 +448,8 @@ class ClusterClient:
         said = cause.str()
         if unavailable:
             self._admin.poll(0)  # delivers pending events, such as a refusal
+            if self._refusal:
+                kind = SignInRefused
             said, self._refusal = self._refusal or said, ""
         elif cause.code() > 0:  # a broker's error; negative codes are the library's
             self._answered()

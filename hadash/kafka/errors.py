@@ -13,6 +13,10 @@ class ClusterUnavailable(KafkaError):
     """A cluster does not answer."""
 
 
+class SignInRefused(ClusterUnavailable):
+    """A cluster refuses hadash's account, or TLS with it does not come about: it is there, and does not answer us."""
+
+
 class NotOffered(KafkaError):
     """A cluster does not offer this: it has no authorizer, or is too old."""
 

@@ -510,9 +510,13 @@ class World:
                 self._reach(cluster)
                 given = {p: frozenset({Reader(c)}) for p, c in group.assigned.get(cluster, {}).items()}
                 members = group.on(cluster)
-                if any(member.state in _QUIESCED for member in members):
+                is_rejoining = any(member.state in _QUIESCED for member in members)
+                if is_rejoining and self._resolve(self.table, None)[1] is BindingState.FORWARD:
                     return dict.fromkeys(plan.groups)  # it rebalances: its coordinator does not tell
-                return {name: self._moving(given) if members else {} for name in plan.groups}
+                # Gateways hold the requests of members that quiesce: their sessions end, and the group is empty for
+                # its coordinator, which never hears of a rebalance.
+                is_there = bool(members) and not is_rejoining
+                return {name: self._moving(given) if is_there else {} for name in plan.groups}
             case do.ReadPositions(client_ids):
                 found = group.fetched.items() if self.sees_fetches else ()
                 return [(Reader(c), p, o) for (c, at, p), o in found if at == plan.source and c in client_ids]

@@ -10,22 +10,46 @@ from django.utils import timezone
 from hadash.governance.client_risks import has_joined
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
-from hadash.kafka.errors import KafkaError
+from hadash.kafka.errors import ClusterUnavailable, KafkaError, SignInRefused
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.positions import positions_of
+from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages.answers import LastKnown, UsersFound
 
 
 def is_lost(client: ClusterClient, plan: Plan) -> bool:
-    """Whether a cluster does not answer, or a partition that moves has no leader there."""
+    """Whether a cluster does not answer, or a partition that moves has no leader there.
+
+    :raises KafkaError: it is not known: the cluster is there, but refuses hadash's account or its request, or does not
+        tell of a Topic.
+    """
     try:
         client.brokers()
         found = client.topics(plan.topics)
-    except KafkaError:
+    except SignInRefused as error:
+        raise KafkaError(
+            say(
+                "%(error)s So the cluster is there, and nobody knows whether it is lost. Mend hadash's account; if no "
+                "client can sign in there either, stop its brokers.",
+                error=error,
+            )
+        ) from None
+    except ClusterUnavailable:
         return True
-    return any(topic not in found or -1 in found[topic].leaders for topic in plan.topics)
+    if any(-1 in topic.leaders for topic in found.values()):
+        return True
+    if missing := sorted(set(plan.topics) - found.keys()):
+        raise KafkaError(
+            say(
+                "%(cluster)s answers, but does not tell of %(topics)s: deleted, or hidden from hadash's account. So "
+                "nobody knows whether it is lost.",
+                cluster=client.name,
+                topics=missing,
+            )
+        )
+    return False
 
 
 def known_ends(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:

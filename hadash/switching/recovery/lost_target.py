@@ -16,6 +16,7 @@ from django.utils import timezone
 from hadash.accounts.roles import FORCE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
+from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client
 from hadash.mirroring.turning import turn_on_record
@@ -24,6 +25,7 @@ from hadash.sentences import say
 from hadash.switching.execution.lost_source import is_lost
 from hadash.switching.machines.switches import Event, Stage, Status
 from hadash.switching.models.switches import Switch, log_event
+from hadash.switching.refusals import EnginesAway
 from hadash.switching.signals import switch_ended
 from hadash.switching.stages.context import StageContext
 
@@ -51,7 +53,11 @@ def abandon(user: User, switch: Switch, confirmed: str, reason: str, address: st
         raise Refused(say("Type %(cluster)s to confirm that it is lost.", cluster=target))
     reason = reasons.given(reason, say("Say why you close it: others read it later."))
     plan = switch.the_plan()
-    if not is_lost(cluster_client(switch.target), plan):
+    try:
+        lost = is_lost(cluster_client(switch.target), plan)
+    except KafkaError as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    if not lost:
         raise Refused(
             say(
                 "%(cluster)s answers, and every partition that moves has a leader there. Let the stage run again.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 from hadash.switching.plan import Plan
@@ -121,18 +122,25 @@ def _positions(plan: Plan, lacking: Mapping[str, Mapping[Partition, frozenset[Re
 
 def note_positions(plan: Plan, limits: Limits) -> Step[None]:
     """Store where members read before they are asked to rejoin: from then on their coordinator does not tell the
-    assignments, and some libraries close the connections on which they read.
+    assignments (Gateways hold the members' requests, so the group seems stable until its sessions end, and empty
+    afterwards), and some libraries close the connections on which they read.
 
     :raises StageFailed: as :func:`uncommitted_positions`.
     """
     if not plan.groups:
         return
     noted = yield from ask(do.ReadReading())
-    if noted is not None and None in (yield from ask(do.ReadAssigned(plan.source))).values():
-        return  # an earlier executor has stored it, and the members are rejoining already
+    if noted is not None and (yield from _are_rejoining(plan)):
+        return  # an earlier executor has stored it
     committed = yield from ask(do.ReadGroupOffsets(plan.source))
     partitions = (yield from ask(do.ReadOffsetSyncs())).keys()
     yield from ask(do.RecordReading((yield from uncommitted_positions(plan, limits, committed, partitions))))
+
+
+def _are_rejoining(plan: Plan) -> Step[bool]:
+    """Whether members have been asked to rejoin already: hadash's own bindings say so, and no coordinator can."""
+    bound = yield from ask(do.ReadBindings())
+    return any(found is not None and found[1] is not BindingState.FORWARD for found in bound.values())
 
 
 def noted_positions(

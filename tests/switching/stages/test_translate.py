@@ -90,6 +90,16 @@ def test_quiesce_notes_where_members_read_what_they_have_not_committed() -> None
     assert world.reading == {"billing": {ORDERS_1: _began(world, ORDERS_1)}}
 
 
+def test_who_takes_over_in_quiesce_keeps_what_was_noted() -> None:
+    """Their coordinator never hears that members rejoin: for it the group is empty when their sessions have ended."""
+    world = world_before(Stage.QUIESCE, traffic=False)
+    del world.group.committed["east"][ORDERS_1]
+    began = _began(world, ORDERS_1)
+    run_stage(world, Stage.QUIESCE)  # its worker dies before it has stored the end of the stage
+    run_stage(world, Stage.QUIESCE)
+    assert world.reading == {"billing": {ORDERS_1: began}}
+
+
 def test_a_group_that_rebalances_is_waited_for_before_its_members_are_asked_to_rejoin() -> None:
     world = world_before(Stage.QUIESCE)
     world.group.members[0].state = "joining"
