@@ -87,11 +87,17 @@ class TestTheChart:
         assert chart.traces[0]["y"] == [0.5, None, 0.5, 0.5]
 
     def test_it_says_how_it_stands_against_the_rpo(self) -> None:
-        assert self.chart(bucket(0)).says == "It was never more than 0.5 s behind (RPO 30 s)."
-        assert self.chart(bucket(0, 41.0)).says == (
-            "It was up to 41.0 s behind: more than the RPO of 30 s. 1 incident: ▲ further behind than the RPO."
+        before = [bucket(place) for place in range(-30, 0)]
+        assert self.chart(*before, bucket(0)).says == "It was never more than 0.5 s behind (RPO 30 s)."
+        assert "It was up to 41.0 s behind: more than the RPO of 30 s. " in (
+            self.chart(*before, bucket(0, 41.0)).says
         )
         assert self.chart(bucket(0, None)).says.startswith("How far it was behind is not known.")
+
+    def test_it_does_not_speak_for_a_time_before_it_was_looked_at(self) -> None:
+        assert self.chart(bucket(0)).says == (
+            "It was never more than 0.5 s behind (RPO 30 s). Nothing is known of the time before the first point."
+        )
 
     def test_the_rpo_is_a_line_and_a_switch_a_band(self) -> None:
         switch = mirror_lag.Switched(AT, None, "west", "/switches/x/")

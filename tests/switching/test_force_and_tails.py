@@ -241,6 +241,39 @@ class TestTail:
         tail.refresh_from_db()
         assert (tail.status, tail.records) == ("reported", 10)
 
+    def test_asked_again_it_tells_only_of_what_is_not_rebuilt(
+        self, tail: Tail, source: Any, rebuild: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Clients may have gone back to what is rebuilt: nobody may be denied there, and what it holds is mirrored."""
+        source["found"] = {ORDERS: (100, 107)}
+        unreplicated.look_for_tails()
+        rebuild(tail)
+        tail.refresh_from_db()
+        mirrors = [SimpleNamespace(name=name, topics=[name]) for name in ("carts", "orders")]
+        monkeypatch.setattr(unreplicated, "_mirrors_of", lambda switch: mirrors)
+
+        def rebuild_carts_only(mirror: Any, *arguments: Any) -> None:
+            if mirror.name == "orders":
+                raise NotReported("orders-0 on cluster east ends at 110.")
+
+        monkeypatch.setattr(unreplicated, "rebuild", rebuild_carts_only)
+        unreplicated.carry_out(tail)
+        carts = Partition("carts", 0)
+        Tail.objects.update(points=[["carts", 0, 50, 50], ["orders", 0, 100, 60]])
+        denied, asked = [], []
+        monkeypatch.setattr(unreplicated, "deny_writes", lambda pair, cluster, topics: denied.append(topics))
+
+        def tail_of(cluster: Any, points: Any) -> Any:
+            asked.append(set(points))
+            return {ORDERS: (100, 110)}
+
+        monkeypatch.setattr(unreplicated, "tail_of", tail_of)
+        unreplicated.look_for_tails()
+        tail.refresh_from_db()
+        assert (tail.rebuilt, tail.status) == (["carts"], "reported")
+        assert (denied, asked) == ([["orders"]], [{ORDERS}])
+        assert carts not in {Partition(row[0], row[1]) for row in tail.found}
+
     def test_a_source_that_does_not_know_its_topics_is_asked_again(
         self, tail: Tail, source: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
     ) -> None:

@@ -408,6 +408,8 @@ class FakeConnect:
         self.broken: set[str] = set()
         self.names = {f"main.{name}.west.east" for name in ("carts", "orders")}
         self.resumed: list[str] = []
+        #: Those that do not run again.
+        self.stuck: set[str] = set()
 
     def status(self, name: str) -> object | None:
         return name if name in self.names else None
@@ -425,6 +427,8 @@ class FakeConnect:
         self.names.remove(name)
 
     def resume(self, name: str) -> None:
+        if name in self.stuck:
+            raise ConnectError("A rebalance is in progress.")
         self.resumed.append(name)
 
 
@@ -498,6 +502,31 @@ class TestBetweenTwoMirrors:
         assert held.removed == ["mirror carts", "mirror orders"], "what was begun cannot be taken back"
         assert self.audited() == [("mirrors", ["carts"])]
         assert any("the others stay stopped" in line for line in log(half_done))
+
+    def test_what_they_had_written_counts_no_more_once_one_of_them_runs_again(
+        self,
+        migrated: Switch,
+        retire: Any,
+        connect: FakeConnect,
+        looked: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """What a mirror copies from then on would be taken for the writing of somebody else."""
+
+        look = removing.the_truth
+
+        def away_once_they_are_stopped(*known: Any, **more: Any) -> Truth:
+            if of(migrated).facts.get("written"):
+                raise ClusterUnavailable("Cluster west does not answer.")
+            return look(*known, **more)
+
+        monkeypatch.setattr(removing, "the_truth", away_once_they_are_stopped)
+        connect.stuck = {"main.carts.west.east"}
+        held = retire(migrated)
+        removing.remove(held.pk, held.token)
+        assert connect.resumed == ["main.orders.west.east"], "also those after one that does not"
+        assert (of(migrated).facts["written"], of(migrated).facts["stopping"]) == (None, True)
+        assert any("Mirror carts was stopped and does not run again" in line for line in log(migrated))
 
     def test_later_the_rest_goes_and_both_are_looked_at_until_then(
         self, half_done: Switch, connect: FakeConnect, looked: list[dict[str, Any]], retire: Any

@@ -7,7 +7,7 @@ records (or not), and has the other side rebuilt; until then that side is no sta
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Any
 
@@ -55,11 +55,11 @@ def look_for_tails() -> None:
 
 def _look(tail: Tail) -> None:
     switch = tail.switch
-    plan = switch.the_plan()
+    topics = _topics_left(tail)
     try:
         # This comes first: clients that find the source back must not write to it.
-        denied = deny_writes(switch.pair, switch.source, plan.topics)
-        found, gone = _tail_of(tail)
+        denied = deny_writes(switch.pair, switch.source, topics)
+        found, gone = _tail_of(tail, topics)
     except KafkaError as error:
         unknown_since = tail.unknown_since or timezone.now() if isinstance(error, TopicsUnknown) else None
         waiting = Tail.objects.filter(pk=tail.pk, status=Tail.Status.WAITING)
@@ -110,12 +110,21 @@ def _look(tail: Tail) -> None:
         )
 
 
-def _tail_of(tail: Tail) -> tuple[dict[Partition, tuple[int, int]], tuple[str, ...]]:
-    """(the tail, the Topics that the source has lost for good).
+def _topics_left(tail: Tail) -> list[str]:
+    """The Topics whose mirrors are not rebuilt yet. Of others the lost side holds what is mirrored again, and clients
+    may have gone back to them: nobody may be denied there, and nothing there is a tail.
+    """
+    done = {t for mirror in _mirrors_of(tail.switch) if mirror.name in tail.rebuilt for t in mirror.topics}
+    return [topic for topic in tail.switch.the_plan().topics if topic not in done]
+
+
+def _tail_of(tail: Tail, topics: Collection[str]) -> tuple[dict[Partition, tuple[int, int]], tuple[str, ...]]:
+    """(the tail of these Topics, those of them that the source has lost for good).
 
     :raises TopicsUnknown: the source does not know all Topics, and may only be starting.
     """
-    source, points = tail.switch.source, tail.the_points()
+    source = tail.switch.source
+    points = {p: point for p, point in tail.the_points().items() if p.topic in topics}
     try:
         return tail_of(source, points), ()
     except TopicsUnknown as error:

@@ -116,17 +116,22 @@ class _Removal:
             log.info("%s", error)
 
     def _let_mirrors_go_on(self) -> None:
+        # First: what mirrors write from now on is theirs. A worker that dies in between must not find it out as
+        # somebody else's writing.
+        self._save(written=None)
+        all_run = True
         for mirror in mirrors_of(self.plan, self.switch):
             try:
                 ending.go_on(mirror, self._fence)
             except ConnectError as error:
+                all_run = False
                 said = (
                     "Mirror %(mirror)s was stopped and does not run again: %(error)s "
                     "Resume its connector in Connect."
                 )
                 log_event(self.switch, say(said, mirror=mirror.name, error=error))
-                return
-        self._save(stopping=False, written=None)
+        if all_run:
+            self._save(stopping=False)
 
     def _leave_mirrors_stopped(self) -> None:
         log_once(

@@ -24,6 +24,7 @@ from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy
+from hadash.switching.retirement.terms import days_of
 
 #: Hands a running retirement to a worker.
 Start = Callable[[Retirement], None]
@@ -39,7 +40,7 @@ def switch_ended(held: Switch) -> None:
     """
     if held.the_kind.spec.removes_old_topics and held.current is SwitchStatus.SUCCEEDED:
         ended = held.ended_at or timezone.now()
-        days = held.retire_after_days or settings.RETIREMENT_DAYS
+        days = days_of(held.retire_after_days)
         made, new = Retirement.objects.get_or_create(
             switch=held, defaults={"due_at": ended + timedelta(days=days)}
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import OffsetSync, ending_at, translate_groups
+from hadash.mirroring.offsets import OffsetSync, ending_at
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.run import Limits, StageFailed, StageRun
+from hadash.switching.stages.translation import nothing_is_lost
 from hadash.switching.stages.waiting import NotYet, wait_until
 
 
@@ -38,7 +40,7 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
     difference = (yield from ask(do.CompareTails(points))).difference
     if difference is not None:
         raise StageFailed(difference)
-    groups = yield from _translatable(plan, points)
+    groups = yield from _translatable(plan, limits)
     return say(
         "Rehearsed: %(seconds)s s later the mirror held all that the source had (%(partitions)s "
         "partitions, the last records "
@@ -64,9 +66,13 @@ def _points_now(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
     return {p: ending_at(syncs[p], end) for p, end in ends.items()}
 
 
-def _translatable(plan: Plan, points: dict[Partition, OffsetSync]) -> Step[int]:
-    """How many groups have offsets that could be set on the target; none is set."""
+def _translatable(plan: Plan, limits: Limits) -> Step[int]:
+    """How many groups have offsets that could be set on the target; none is set.
+
+    :raises StageFailed: a group would skip records there, or go on at another record.
+    """
     committed = yield from ask(do.ReadGroupOffsets(plan.source))
-    starts = yield from ask(do.ReadStarts(plan.source))
-    translate_groups(committed, points, starts, (yield from ask(do.ReadStarts(plan.target))))
-    return sum(1 for offsets in committed.values() if offsets)
+    syncs = yield from ask(do.ReadOffsetSyncs())
+    following = together(committed, (yield from uncommitted_positions(plan, limits, committed, syncs.keys())))
+    yield from nothing_is_lost(plan, following, syncs)
+    return sum(1 for offsets in following.values() if offsets)

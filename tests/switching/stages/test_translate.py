@@ -212,7 +212,7 @@ def _behind_what_west_has(world: World) -> None:
 SKIPPED = "Group billing has still to read 3 records of orders-0 that west has deleted already. Let it catch up first."
 
 
-@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.REHEARSE, Stage.TRANSLATE])
 def test_what_a_group_has_still_to_read_is_not_skipped(stage: Stage) -> None:
     """It is said before a client notices anything, and looked at again while nobody reads or writes."""
     world = world_before(stage, traffic=False)
@@ -222,7 +222,7 @@ def test_what_a_group_has_still_to_read_is_not_skipped(stage: Stage) -> None:
     assert world.group.committed["west"] == before
 
 
-@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.REHEARSE, Stage.TRANSLATE])
 def test_what_the_source_has_deleted_too_cannot_be_skipped(stage: Stage) -> None:
     world = world_before(stage, traffic=False)
     _behind_what_west_has(world)
