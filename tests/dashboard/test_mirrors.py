@@ -87,10 +87,10 @@ class TestTheChart:
         assert chart.traces[0]["y"] == [0.5, None, 0.5, 0.5]
 
     def test_it_says_how_it_stands_against_the_rpo(self) -> None:
-        before = [bucket(place) for place in range(-30, 0)]
-        assert self.chart(*before, bucket(0)).says == "It was never more than 0.5 s behind (RPO 30 s)."
-        assert "It was up to 41.0 s behind: more than the RPO of 30 s. " in (
-            self.chart(*before, bucket(0, 41.0)).says
+        whole = [bucket(place) for place in range(-30, 1)]
+        assert self.chart(*whole).says.startswith("It was never more than 0.5 s behind (RPO 30 s). 1 incident")
+        assert self.chart(*whole, bucket(1, 41.0)).says.startswith(
+            "It was up to 41.0 s behind: more than the RPO of 30 s. 2 incidents"
         )
         assert self.chart(bucket(0, None)).says.startswith("How far it was behind is not known.")
 
