@@ -138,7 +138,9 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, OffsetSync], fence: Fence =
     with transaction.atomic():
         fence()
         mirror.source, mirror.turning = new_source, False
-        mirror.save(update_fields=["source", "turning"])
+        # What was known is of the other side; should the new source be lost now, nothing of it is known yet.
+        mirror.known_ends, mirror.known_ends_at = [], None
+        mirror.save(update_fields=["source", "turning", "known_ends", "known_ends_at"])
         save_offset_syncs(mirror, {p: OffsetSync(point.target, point.source) for p, point in ends.items()})
 
 

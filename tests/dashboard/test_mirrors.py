@@ -88,7 +88,9 @@ class TestTheChart:
 
     def test_it_says_how_it_stands_against_the_rpo(self) -> None:
         whole = [bucket(place) for place in range(-30, 1)]
-        assert self.chart(*whole).says.startswith("It was never more than 0.5 s behind (RPO 30 s). 1 incident")
+        assert self.chart(*whole).says.startswith(
+            "It was never more than 0.5 s behind (RPO 30 s). 1 incident"
+        )
         assert self.chart(*whole, bucket(1, 41.0)).says.startswith(
             "It was up to 41.0 s behind: more than the RPO of 30 s. 2 incidents"
         )

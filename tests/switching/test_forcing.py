@@ -23,7 +23,7 @@ from hadash.switching.stages.run import StageFailed
 
 from .parts import Broken
 from .walking import Ended, Fault, Walk, run_stage
-from .world import ORDERS_0, PARTITIONS, WHOLE, World
+from .world import ORDERS_0, ORDERS_1, PARTITIONS, WHOLE, World
 
 FORCED = replace(WHOLE, kind=Kind.FORCED)
 
@@ -334,6 +334,38 @@ def test_a_group_that_was_never_seen_goes_on_from_an_earlier_stay() -> None:
     assert not any("auto.offset.reset" in said for said in world.said)
     written = [command for command in world.done if isinstance(command, do.WriteGroupOffsets)]
     assert written[0].offsets["billing"] == {ORDERS_0: Committed(4)}
+
+
+def test_what_is_noted_of_some_partitions_takes_nothing_away_on_others() -> None:
+    world = LostWorld()
+    world.lose()
+    del world.positions["billing"][ORDERS_0]
+    world.group.committed["west"] = {ORDERS_0: 4}
+    assert forced(world).status is Status.SUCCEEDED
+    assert any("Where group billing stood is not known: it goes on from" in said for said in world.said)
+    assert not any("auto.offset.reset" in said for said in world.said)
+    (written,) = [command for command in world.done if isinstance(command, do.WriteGroupOffsets)]
+    assert written.offsets["billing"][ORDERS_0] == Committed(4)
+    assert ORDERS_1 in written.offsets["billing"], "where it was seen it goes on from there"
+
+
+def test_a_group_of_which_an_empty_note_is_left_is_one_that_was_never_seen() -> None:
+    world = LostWorld()
+    world.lose()
+    world.positions = {"billing": {}}
+    assert forced(world).status is Status.SUCCEEDED
+    assert any("it begins where its auto.offset.reset says" in said for said in world.said)
+
+
+def test_partitions_that_were_never_seen_are_not_counted_as_without_loss() -> None:
+    world = LostWorld()
+    world.lose()
+    del world.ends[ORDERS_0]
+    forced(world)
+    assert any(
+        said == "What east held of 1 partitions is not known, so they are not counted: orders-0."
+        for said in world.said
+    )
 
 
 def test_not_while_the_source_answers() -> None:

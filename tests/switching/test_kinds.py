@@ -186,7 +186,9 @@ class TestGo:
     def test_it_can_be_cancelled(self, paused: Switch, people: Any) -> None:
         held = decisions.cancel(people["olga"], paused, "Not today.")
         assert held.current is Status.CANCELLED
-        assert str(held.outcome_sentence) == "olga cancelled it: Not today. Nothing was changed."
+        assert str(held.outcome_sentence) == (
+            "olga cancelled it: Not today. No client was moved; ACLs and quotas that its precheck copied stay."
+        )
 
     def test_it_is_dropped_when_nobody_resumes_it(self, paused: Switch, settings: Any) -> None:
         assert SWITCHES.drop_paused() == 0

@@ -52,6 +52,12 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
                 )
             )
 
+    def left_behind(self, held: Switch) -> Sentence:
+        if held.started_at is None:
+            return super().left_behind(held)
+        # It has paused after its checks: a precheck copies what is missing on the target.
+        return say("No client was moved; ACLs and quotas that its precheck copied stay.")
+
     def noted(self, held: Switch) -> dict[str, Any]:
         return {"plan_digest": held.plan_digest, "retire_after_days": held.retire_after_days}
 
@@ -65,11 +71,17 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
         transaction.on_commit(lambda: start(held))
 
     def drop_paused(self) -> int:
-        """Expire the paused switches that nobody resumed in time, and return how many. Nothing was changed for them."""
+        """Expire the paused switches that nobody resumed in time, and return how many."""
         before = timezone.now() - timedelta(seconds=settings.SWITCH_RESUME_SECONDS)
         late = Switch.objects.filter(status=Status.PAUSED.value, paused_at__lt=before)
-        sentence = say("Nobody resumed it in time. Nothing was changed.")
-        return sum(self.expire(switch, sentence, Status.PAUSED.value) for switch in late)
+        return sum(
+            self.expire(
+                switch,
+                say("Nobody resumed it in time. %(left)s", left=self.left_behind(switch)),
+                Status.PAUSED.value,
+            )
+            for switch in late
+        )
 
 
 SWITCHES = SwitchWorkflow()

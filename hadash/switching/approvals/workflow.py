@@ -47,6 +47,10 @@ class Workflow(ABC, Generic[R]):
     @abstractmethod
     def may_not_cancel(self) -> PermissionDenied: ...
 
+    def left_behind(self, held: R) -> Sentence:
+        """What a request that ends before it is carried out has changed."""
+        return say("Nothing was changed.")
+
     @abstractmethod
     def own_request(self) -> PermissionDenied:
         """The error for a person who would decide on their own request."""
@@ -154,7 +158,12 @@ class Workflow(ABC, Generic[R]):
             held = row.locked_and_moved(self.EVENT.CANCEL)
             held.ended_at = timezone.now()
             held.conclude(
-                say("%(user)s cancelled it: %(reason)s Nothing was changed.", user=who, reason=said)
+                say(
+                    "%(user)s cancelled it: %(reason)s %(left)s",
+                    user=who,
+                    reason=said,
+                    left=self.left_behind(held),
+                )
             )
             held.save()
             held.tell(say("%(user)s cancelled the request: %(reason)s", user=who, reason=said), user)

@@ -143,8 +143,8 @@ class StageRule:
     writes_blocked: bool = False
 
 
-#: The rule of each stage. A precheck that fails has changed nothing. Until forward every other failure leads to
-#: RETURN; after it a person decides, because going back is a switch of its own.
+#: The rule of each stage. A precheck that fails has moved nobody (what it copied to the target may stay). Until forward
+#: every other failure leads to RETURN; after it a person decides, because going back is a switch of its own.
 STAGES: dict[Stage, StageRule] = {
     Stage.PRECHECK: StageRule(Phase.BLOCK, 1.0, Event.ROLL_BACK),
     Stage.QUIESCE: StageRule(Phase.BLOCK, 3.5, Stage.RETURN),

@@ -31,6 +31,9 @@ from hadash.switching.stages.translation import offsets_of, set_offsets, with_me
 from hadash.switching.stages.verification import not_arrived
 from hadash.switching.stages.waiting import hold_for
 
+#: Partitions that a sentence names, at most: a whole cluster may have thousands.
+MOST_NAMED = 10
+
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
     """What must hold of the target and the Gateways, and that the source is really lost. Changes nothing."""
@@ -134,6 +137,18 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     yield from _tell_of_unproved(plan, counted, proved)
     known_ends = yield from ask(do.ReadLastKnown())
     lost = _lost(proved, known_ends.ends)
+    if known_ends.ends_age is not None and (unseen := sorted(proved.keys() - known_ends.ends.keys())):
+        yield from ask(
+            do.Say(
+                say(
+                    "What %(cluster)s held of %(count)s partitions is not known, so they are not counted: "
+                    "%(partitions)s.",
+                    cluster=plan.source,
+                    count=len(unseen),
+                    partitions=unseen[:MOST_NAMED],
+                )
+            )
+        )
     yield from ask(do.RecordDrained(counted))
     yield from ask(do.RecordLoss(lost, known_ends.ends_age, proved))
     if known_ends.ends_age is None:
@@ -204,15 +219,24 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     syncs, repeated = (yield from ask(do.ReadOffsetSyncs())), (yield from ask(do.ReadRepeated()))
     counted = translate_groups(noted, ends, {}, starts)
     wanted = before_repeats(counted, noted, syncs, repeated, starts)
-    # A group without noted positions may have been here before: from those offsets it reads again, and skips nothing.
+    # Where no position is noted (of a partition, or of a whole group), the group may have been here before: from those
+    # offsets it reads again, and skips nothing.
     standing = yield from ask(do.ReadCommits(plan.target))
     earlier = {
-        group: {p: committed for p, committed in standing.get(group, {}).items() if p in ends}
+        group: {
+            p: committed
+            for p, committed in standing.get(group, {}).items()
+            if p in ends and p not in wanted.get(group, {})
+        }
         for group in plan.groups
-        if group not in wanted
     }
     stays = {group: commits for group, commits in earlier.items() if commits}
-    yield from set_offsets(plan, {**with_metadata(wanted, known_ends.positions), **stays}, ends)
+    noted_commits = with_metadata(wanted, known_ends.positions)
+    yield from set_offsets(
+        plan,
+        {group: {**noted_commits.get(group, {}), **stays.get(group, {})} for group in plan.groups},
+        ends,
+    )
     yield from _tell_of_skipped(plan, list(skipped(noted, ends, {}, starts)))
     if stays:
         yield from ask(
@@ -224,7 +248,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
                 )
             )
         )
-    unknown = sorted(set(earlier) - set(stays))
+    unknown = sorted(group for group in plan.groups if not (wanted.get(group) or stays.get(group)))
     if unknown:
         yield from ask(
             do.Say(
