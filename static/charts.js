@@ -330,8 +330,10 @@ const seen = new IntersectionObserver(
       if (!isIntersecting) continue;
       seen.unobserve(target);
       const drawIt = drawing.get(target) ?? draw;
-      if (window.Plotly) drawIt(target);
-      else plotly().then(() => target.isConnected && drawIt(target));
+      // (It is told of a round later: the part may have been replaced meanwhile, with what the chart shows.)
+      const drawIfThere = () => target.isConnected && drawIt(target);
+      if (window.Plotly) drawIfThere();
+      else plotly().then(drawIfThere);
     }
   },
   { rootMargin: "200px" },
