@@ -128,7 +128,9 @@ def test_a_member_that_is_rejoining_already_has_quiesced() -> None:
     world = world_before(Stage.QUIESCE)
     for member in world.group.members:
         world.group.commit(member)
-    world.reading = {}  # as noted before it began to rejoin
+    # An earlier executor has noted what was to be noted, and asked them to rejoin.
+    world.reading = {}
+    world.carry_out(do.WriteBindings("east", BindingState.HOLD_HEARTBEATS))
     world.group.members[0].state = "joining"
     world.group.members[1].deaf, world.group.members[1].state = True, "active"
     assert failure(world, Stage.QUIESCE).startswith("Member bill-2-m of group billing did not")
