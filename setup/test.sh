@@ -27,8 +27,8 @@ export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-8}"
 export HADASH_SANDBOX_WAIT_FOR_DISK="${HADASH_SANDBOX_WAIT_FOR_DISK:-no}"
 
 # Still, a wait runs out now and then (of some 9,300 tests one or two, each time others): such a test, and no other, is
-# run once more, and .ci/run lists it. What a test found is never asked a second time: neither a record that is lost
-# nor a state or a text that is wrong.
+# run once more, and .ci/run lists it. (What Playwright waits for on a page counts as a wait; a text that is wrong is
+# wrong the second time, too.) What a test has found is never asked a second time: a record that is lost, or a state.
 LATE='[Tt]imeout|timed out|did not come about in|Locator expected|Page expected|Not ready after|makes no progress'
 LATE="$LATE|still [a-z_]+ \\([a-z_]+\\) after|had not (ended|begun) after"
 export LATE
