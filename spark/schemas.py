@@ -137,8 +137,8 @@ SHARING = _struct(
 
 #: The AppIDs whose InstanceIDs to register, in order (``place`` from 1), with the largest radius before and
 #: after, if all those before are registered, too; ``critical_before`` and ``critical_after`` count only radii
-#: with a critical AppID, and are null where its island has none. ``clients`` are to be registered, ``hosts``
-#: are where they run.
+#: with a critical AppID, and are null where its island has none. ``island`` numbers the islands with steps, from
+#: 1 within a pair. ``clients`` are to be registered, ``hosts`` are where they run.
 ADVICE = _struct(
     pair=_TEXT,
     place=_COUNT,
@@ -147,6 +147,7 @@ ADVICE = _struct(
     after=_COUNT,
     critical_before=_COUNT,
     critical_after=_COUNT,
+    island=_COUNT,
     clients=ArrayType(_TEXT),
     hosts=ArrayType(_TEXT),
 )

@@ -76,7 +76,10 @@ document.addEventListener("input", (event) => {
 // Times are typed on the clock of the person who types them, as it stands at that time: it changes with the season.
 function tellOffsets(form) {
   for (const hidden of form.querySelectorAll("[data-offset-of]")) {
-    const typed = new Date(document.getElementById(hidden.dataset.offsetOf)?.value ?? "");
+    const field = document.getElementById(hidden.dataset.offsetOf);
+    const text = field?.value ?? "";
+    // (A day alone would be one of UTC.)
+    const typed = new Date(text && field.type === "date" ? `${text}T${hidden.dataset.at}` : text);
     hidden.value = Number.isNaN(typed.getTime()) ? "" : typed.getTimezoneOffset();
   }
 }
@@ -217,6 +220,18 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   seek.focus();
   seek.select();
+});
+
+// "?" shows what can be done with keys. (A dialog closes itself at Escape.)
+const keys = document.getElementById("keys");
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || !keys || keys.open) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  event.preventDefault();
+  keys.showModal();
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-keys]")) keys?.showModal();
 });
 
 document.addEventListener("click", (event) => {

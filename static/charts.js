@@ -1,5 +1,6 @@
 // Draws what the server says (hadash/dashboard/charts): one look for all charts, in the light and in the dark. No
 // rules.
+import { ZOOM } from "./address.js";
 import { colour, instantOf, localTime } from "./drawing.js";
 import { zone } from "./times.js";
 
@@ -156,14 +157,13 @@ function tracesOf(traces, layout, width) {
 // What somebody has zoomed into stands in the address, so that it can be sent to others: the ends of the horizontal
 // axis, and those of the vertical one where that was narrowed as well. Times are milliseconds since 1970: who opens
 // the address may live in another zone.
-export const PREFIX = "zoom-";
 const isMap = (layout) => Boolean(layout.yaxis?.scaleanchor);
 const isTime = (axis) => axis?.type === "date";
 const asTold = (axis, end) => (isTime(axis) ? instantOf(String(end)) : Number(Number(end).toPrecision(6)));
 const asDrawn = (axis, end) => (isTime(axis) ? localTime(new Date(end)) : end);
 // { x: [from, to], y: [from, to] or null } in the units of the axes; null where nothing (that can be read) is told.
 export function zoomed(name, layout) {
-  const told = (new URLSearchParams(location.search).get(PREFIX + name) ?? "").split("~");
+  const told = (new URLSearchParams(location.search).get(ZOOM + name) ?? "").split("~");
   const ends = told.map(Number);
   if (![2, 4].includes(told.length) || told.includes("") || !ends.every(Number.isFinite)) return null;
   const of = (axis, pair) => pair.map((end) => asDrawn(axis, end));
@@ -171,8 +171,8 @@ export function zoomed(name, layout) {
 }
 function keepZoom(name, ends) {
   const query = new URLSearchParams(location.search);
-  if (ends) query.set(PREFIX + name, ends.join("~"));
-  else query.delete(PREFIX + name);
+  if (ends) query.set(ZOOM + name, ends.join("~"));
+  else query.delete(ZOOM + name);
   const text = query.toString();
   history.replaceState(history.state, "", (text ? `?${text}` : location.pathname) + location.hash);
   showReset(name, Boolean(ends));
@@ -228,6 +228,7 @@ export function equip(name, box, isZoomed) {
   if (boxes.get(name) === box) return false;
   boxes.set(name, box);
   showReset(name, isZoomed);
+  if (document.querySelector(`[data-chart-zoom="${CSS.escape(name)}"]`)) takeKeys(box);
   box.on("plotly_relayout", (change) => {
     const keys = Object.keys(change);
     if (change["xaxis.autorange"]) {
@@ -242,17 +243,48 @@ export function equip(name, box, isZoomed) {
   return true;
 }
 
-// Closer by the factor, or further away, around the middle.
-function zoom(box, by) {
+// Shows another part of the axes: `turn` makes the new ends of one from its present ones.
+function look(box, names, turn) {
   const change = {};
-  for (const name of isMap(box.layout) ? ["xaxis", "yaxis"] : ["xaxis"]) {
+  for (const name of names) {
     const axis = box._fullLayout[name];
-    const [from, to] = axis.range.map((end) => (isTime(axis) ? instantOf(String(end)) : Number(end)));
-    const middle = (from + to) / 2,
-      half = ((to - from) / 2) * by;
-    change[`${name}.range`] = [middle - half, middle + half].map((end) => asDrawn(axis, end));
+    const ends = axis.range.map((end) => (isTime(axis) ? instantOf(String(end)) : Number(end)));
+    change[`${name}.range`] = turn(ends).map((end) => asDrawn(axis, end));
   }
   window.Plotly.relayout(box, change);
+}
+// Closer by the factor, or further away, around the middle.
+function zoom(box, by) {
+  look(box, isMap(box.layout) ? ["xaxis", "yaxis"] : ["xaxis"], ([from, to]) => {
+    const middle = (from + to) / 2,
+      half = ((to - from) / 2) * by;
+    return [middle - half, middle + half];
+  });
+}
+// Along an axis, by a share of what is seen.
+const STEP = 0.2;
+function move(box, name, steps) {
+  look(box, [name], ([from, to]) => [from, to].map((end) => end + steps * STEP * (to - from)));
+}
+
+// The keys of a chart that has the focus. Up and down move a map alone: in others they scroll the page.
+const KEYS = {
+  ArrowLeft: (box) => move(box, "xaxis", -1),
+  ArrowRight: (box) => move(box, "xaxis", 1),
+  ArrowUp: (box) => isMap(box.layout) && move(box, "yaxis", 1),
+  ArrowDown: (box) => isMap(box.layout) && move(box, "yaxis", -1),
+  "+": (box) => zoom(box, 0.5),
+  "=": (box) => zoom(box, 0.5),
+  "-": (box) => zoom(box, 2),
+  0: (box) => showAll(box),
+};
+function takeKeys(box) {
+  box.tabIndex = 0;
+  box.setAttribute("aria-keyshortcuts", "ArrowLeft ArrowRight + - 0");
+  box.addEventListener("keydown", (event) => {
+    if (event.target !== box || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (KEYS[event.key] && KEYS[event.key](box) !== false) event.preventDefault();
+  });
 }
 function showAll(box) {
   const change = {};

@@ -1,8 +1,6 @@
 // The slider over runs: while it is moved it says when each run was, and when it is let go that run is shown, at the
 // same place of the map.
-import { PREFIX } from "./charts.js";
-
-const zooms = () => [...new URLSearchParams(location.search)].filter(([name]) => name.startsWith(PREFIX));
+import { zooms } from "./address.js";
 
 for (const slider of document.querySelectorAll("[data-slider]")) {
   const range = slider.querySelector("input"),

@@ -1,10 +1,11 @@
 // Tables that stand on a page as a whole (`data-order` is their name in the address) are ordered here, by a click at
 // the head of a column. Lists that have pages are ordered by the server.
+import { ORDER } from "./address.js";
 import { offerCsv } from "./csv.js";
 
 const NOTHING = new Set(["", "–", "—", "?"]);
 const collator = new Intl.Collator(document.documentElement.lang || "en", { numeric: true, sensitivity: "base" });
-const parameter = (table) => `${table.dataset.order}-order`;
+const parameter = (table) => table.dataset.order + ORDER;
 
 // What a cell is ordered by; `null`: it says nothing, and comes last either way. In a column of moments a word says
 // that there was none ("never").

@@ -8,12 +8,13 @@ from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import User
 from django.db.models import Case, Model, Q, QuerySet, Value, When
 from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from hadash.accounts.roles import VIEW, may, may_somewhere, pairs_where
+from hadash.accounts.roles import MANAGE_PEOPLE, MANAGE_REPORTS, VIEW, may, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.nodes import Focus
 from hadash.governance import selectors as governance
@@ -21,11 +22,14 @@ from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
+from hadash.notices.models import Channel
 from hadash.pipeline.jobs import offered
 from hadash.presentation.paging import first_of
+from hadash.presentation.published_tables import runs_for
 from hadash.radius.nodes import GROUP, TOPIC
 from hadash.reports.reading import schedules_for
 from hadash.switching.models.batches import Batch
+from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
 T = TypeVar("T", bound=Model)
@@ -202,6 +206,45 @@ def _batches(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     return [Hit(row.key, row.get_absolute_url(), row.reason) for row in rows.order_by("-pk")[:READ]]
 
 
+def _binding_changes(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    wanted = Q(key__istartswith=text) | Q(appid__icontains=text) | Q(reason__icontains=text)
+    rows = BindingChange.objects.filter(wanted, pair__in=pairs).order_by("-pk")
+    return [
+        Hit(row.key, reverse("binding-change", args=[row.key]), f"{row.appid} · {row.reason}")
+        for row in rows.only("key", "appid", "reason")[:READ]
+    ]
+
+
+def _runs(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    """Return the run of this number, which people write with or without "#"."""
+    number = text.removeprefix("#")
+    if not pairs or not (number.isascii() and number.isdecimal() and len(number) < 19):
+        return []
+    return [
+        Hit(str(row.pk), reverse("run", args=[row.pk]), str(row.get_job_display()))
+        for row in runs_for(user).filter(pk=int(number))
+    ]
+
+
+def _people(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    if not may(user, MANAGE_PEOPLE):
+        return []
+    rows = User.objects.filter(
+        Q(username__icontains=text) | Q(first_name__icontains=text) | Q(last_name__icontains=text)
+    ).order_by("username")
+    return [
+        Hit(row.username, _listed("people")(row.username), row.get_full_name())
+        for row in rows.only("username", "first_name", "last_name")[:READ]
+    ]
+
+
+def _channels(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    if not may(user, MANAGE_REPORTS):
+        return []
+    rows = Channel.objects.filter(endpoint__name__icontains=text).select_related("endpoint")
+    return [Hit(str(row), reverse("channel", args=[row.pk])) for row in rows[:READ]]
+
+
 def _findings(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     from hadash.presentation.localized import sentence
 
@@ -240,7 +283,11 @@ _KINDS: tuple[
     (_("Gateways"), "gateways", _gateways, None),
     (_("Switches"), "switches", _switches, _listed("switches")),
     (_("Batches"), "batches", _batches, None),
+    (_("Changes of bindings"), "switches", _binding_changes, None),
     (_("Findings"), "risks", _findings, _listed("findings")),
     (_("Jobs"), "pipeline", _jobs, None),
+    (_("Runs"), "pipeline", _runs, None),
     (_("Reports"), "reports", _reports, None),
+    (_("Channels"), "notices", _channels, None),
+    (_("People"), "people", _people, _listed("people")),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import ceil
 from typing import Any
 
 from django.db import connection
@@ -63,7 +64,7 @@ class Change:
 @dataclass(frozen=True)
 class Difference:
     """The difference between a table of a run and that of an earlier one: the keys of added and gone rows, and
-    the changed rows. Of each at most :data:`SHOWN` are listed; the counts are complete.
+    the changed rows. Of each at most :data:`SHOWN` are listed, those of one page; the counts are complete.
     """
 
     table: str
@@ -79,20 +80,33 @@ class Difference:
     def is_empty(self) -> bool:
         return not (self.added_count or self.gone_count or self.changed_count)
 
+    @property
+    def pages(self) -> int:
+        """How many pages it takes until all rows of each kind have been listed."""
+        return max(1, ceil(max(self.added_count, self.gone_count, self.changed_count) / SHOWN))
+
 
 def tables_of(run: Run) -> list[str]:
     """Return the names of the run's tables that can be compared."""
     return [name for name in TABLES.get(Run.Job(run.job), {}) if name in COMPARED]
 
 
-def difference(name: str, before: Run, now: Run, pairs: Iterable[str]) -> Difference:
+def difference(name: str, before: Run, now: Run, pairs: Iterable[str], page: int = 1) -> Difference:
     """Return the difference between one table of ``before`` and of ``now``. For a large fleet this takes
     seconds; the result is cached, because published runs do not change.
 
     :param pairs: the pairs whose rows are compared.
+    :param page: from 1; one that does not exist is the nearest one that does.
     """
     table = TABLES[Run.Job(now.job)][name]._meta.db_table
-    return _difference(name, table, before.pk, now.pk, tuple(sorted(pairs)))
+    asked = (name, table, before.pk, now.pk, tuple(sorted(pairs)))
+    first = _difference(*asked, 1)
+    nearest = min(max(page, 1), first.pages)
+    if nearest == 1:
+        return first
+    # (A kind that has no rows on this page has no count in its answer.)
+    counts = {name: getattr(first, name) for name in ("added_count", "gone_count", "changed_count")}
+    return replace(_difference(*asked, nearest), **counts)
 
 
 def differences(before: Run, now: Run, pairs: Iterable[str]) -> list[Difference]:
@@ -120,7 +134,7 @@ def _every_row(
 ) -> Iterator[tuple[Any, ...]]:
     # (A cursor of the server: the rows of a large fleet would not fit into memory many times.)
     with connection.chunked_cursor() as cursor:
-        cursor.execute(query, [runs[0], pairs, runs[1], pairs, ALL])
+        cursor.execute(query, [runs[0], pairs, runs[1], pairs, 0, ALL])
         while rows := cursor.fetchmany(CHUNK):
             for how, _, *cells in rows:
                 read = list(map(_read, cells))
@@ -134,10 +148,13 @@ def _every_row(
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _difference(name: str, table: str, before: int, now: int, pairs: tuple[str, ...]) -> Difference:
+def _difference(
+    name: str, table: str, before: int, now: int, pairs: tuple[str, ...], page: int
+) -> Difference:
     key, values = COMPARED[name]
+    places = [(page - 1) * SHOWN, page * SHOWN]
     with connection.cursor() as cursor:
-        cursor.execute(_query(table, key, values), [before, list(pairs), now, list(pairs), SHOWN])
+        cursor.execute(_query(table, key, values), [before, list(pairs), now, list(pairs), *places])
         rows = cursor.fetchall()
     keys: dict[str, list[tuple[Any, ...]]] = {"added": [], "gone": []}
     changed: list[Change] = []
@@ -158,7 +175,8 @@ def _difference(name: str, table: str, before: int, now: int, pairs: tuple[str, 
 
 def _query(table: str, key: tuple[str, ...], values: tuple[str, ...]) -> sql.Composed:
     """Return a query for rows of (kind of difference, number of rows of that kind, the key, the values before,
-    the values now), limited to the last parameter for each kind, in order.
+    the values now), in order. Its last two parameters are the places of each kind after which and up to which rows
+    are wanted.
 
     It groups the rows of both runs by their keys: a join would depend on PostgreSQL's estimates for runs that
     have just been published (with a million rows it took minutes). GROUP BY treats nulls as equal.
@@ -184,7 +202,7 @@ def _query(table: str, key: tuple[str, ...], values: tuple[str, ...]) -> sql.Com
         " ranked AS (SELECT how, count(*) OVER (PARTITION BY how) AS many, row_number() OVER (PARTITION BY "
         "how ORDER BY {keys}) AS place, {all}"
         " FROM differing)"
-        " SELECT how, many, {all} FROM ranked WHERE place <= %s ORDER BY how, place"
+        " SELECT how, many, {all} FROM ranked WHERE place > %s AND place <= %s ORDER BY how, place"
     )
     return query.format(
         together=_listed(

@@ -179,6 +179,18 @@ CLIENT_KIND_WORDS: dict[str, Any] = {
     "consume": pgettext_lazy("kind of client", "consume"),
 }
 
+#: The states of a consumer group, by Kafka's names for them. (Both protocols have them: the classic one prepares and
+#: completes a rebalance, the one of KIP-848 assigns and reconciles.)
+GROUP_STATE_WORDS: dict[str, Any] = {
+    "Stable": pgettext_lazy("group", "stable"),
+    "PreparingRebalance": pgettext_lazy("group", "preparing a rebalance"),
+    "CompletingRebalance": pgettext_lazy("group", "completing a rebalance"),
+    "Assigning": pgettext_lazy("group", "assigning"),
+    "Reconciling": pgettext_lazy("group", "reconciling"),
+    "Empty": pgettext_lazy("group", "without members"),
+    "Dead": pgettext_lazy("group", "gone"),
+}
+
 #: The reasons for which a Gateway turns clients away, as it counts them (``turned_away`` of
 #: :mod:`hadash.gateway.server`).
 TURNED_AWAY_WORDS: dict[str, Any] = {
@@ -307,6 +319,11 @@ def stage_purpose(stage: Stage, kind: Kind = Kind.PLANNED) -> str:
     """Return the purpose of a stage in a switch of this kind."""
     own = READ_SPLIT_PURPOSES if kind.spec.readers_only else {}
     return str(own.get(stage, STAGE_PURPOSES[stage]))
+
+
+def group_state_word(state: str) -> str:
+    """Return the word for a state that Kafka has told of a group; a state that is not known here is told as it is."""
+    return str(GROUP_STATE_WORDS.get(state, state))
 
 
 def verb_word(verb: str) -> str:

@@ -30,7 +30,7 @@ class Advice:
     """The advice to register the InstanceIDs (``clients``) of ``appid``: on its island at most ``before``
     Topics and groups move together, and ``after`` when it is done together with all earlier advice.
     ``critical_before`` and ``critical_after`` count only radii that contain those of a critical AppID; ``None``
-    where the island has none.
+    where the island has none. ``island`` numbers the islands with advice, from 1.
     """
 
     appid: str
@@ -39,6 +39,7 @@ class Advice:
     clients: tuple[str, ...]
     critical_before: int | None = None
     critical_after: int | None = None
+    island: int = 1
 
 
 def advise(
@@ -60,10 +61,13 @@ def advise(
     :param critical: AppIDs whose radii matter most.
     """
     found: list[Advice] = []
+    island = 0
     for part in _islands(fleet, cannot, critical):
         if len(found) >= most:
             break
-        found += _steps(part, most - len(found), least_radius)
+        if steps := _steps(part, most - len(found), least_radius):
+            island += 1
+            found += [replace(step, island=island) for step in steps]
     return found
 
 

@@ -79,6 +79,7 @@ def _step_rows(rows: pa.Table, most: int, least_radius: int) -> Iterator[dict[st
             "after": step.after,
             "critical_before": step.critical_before,
             "critical_after": step.critical_after,
+            "island": step.island,
             "clients": list(step.clients),
         }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -13,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from hadash.accounts.roles import ensure_user
+from hadash.audit import models
 from hadash.audit.models import exported, record
 from hadash.dashboard.audit_links import page_of
 from hadash.dashboard.views import audit as view
@@ -58,6 +60,20 @@ def test_it_is_filtered_by_what_the_address_says(as_vera: Client) -> None:
     assert verbs_of(as_vera, number="nonsense") == []
     assert verbs_of(as_vera, since=str(today), until=str(today)) == ["stop", "expire"]
     assert verbs_of(as_vera, since=str(tomorrow)) == []
+
+
+def test_days_are_those_of_the_reader(as_vera: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """23:00 UTC is the next day in Shanghai, and 01:00 UTC the day before in New York."""
+    for verb, at in (("expire", "2026-11-20T23:00:00+00:00"), ("stop", "2026-11-21T01:00:00+00:00")):
+        monkeypatch.setattr(models.timezone, "now", partial(datetime.fromisoformat, at))
+        record(None, verb, "batch def")
+    monkeypatch.undo()
+    shanghai = {"since_offset": "-480", "until_offset": "-480"}
+    new_york = {"since_offset": "300", "until_offset": "300"}
+    assert verbs_of(as_vera, since="2026-11-20", until="2026-11-20") == ["expire"]
+    assert verbs_of(as_vera, since="2026-11-21", until="2026-11-21", **shanghai) == ["stop", "expire"]
+    assert verbs_of(as_vera, since="2026-11-20", until="2026-11-20", **new_york) == ["stop", "expire"]
+    assert verbs_of(as_vera, since="2026-11-21", since_offset="a day") == ["stop"], "as without it"
 
 
 def test_what_is_no_day_is_told(as_vera: Client) -> None:

@@ -44,7 +44,7 @@ EXAMPLES: list[Chart] = [
     over_time.coverage([over_time.CoverageDay(DAY, "main", 4, 3)], DAY),
     over_time.lag([mirror_day(20, 1.5)], {"main": 30.0}, DAY),
     coverage_map.coverage_map([cell()]),
-    work_list.falling_apart([work_list.Step("main", 1, "shop", 3, 40, 7)]),
+    work_list.falling_apart([work_list.Step("main", 1, "shop", 3, 40, 7, 1)]),
     stages.compared([stages.StageTime("drain", 1.0, [0.5, 0.6, 0.7]), stages.StageTime("verify", 1.0)]),
 ]
 
@@ -177,7 +177,7 @@ class TestCoverageMap:
     def test_it_says_how_much_of_it_is_drawn(self) -> None:
         assert "are drawn" not in str(coverage_map.coverage_map([cell()]).says)
         many = [cell(topic=f"topic-{number}") for number in range(coverage_map.TOPICS + 5)]
-        says = str(coverage_map.coverage_map(many, appids=1200).says)
+        says = str(coverage_map.coverage_map(many, rest=coverage_map.Rest(1200, 0, list)).says)
         assert "1 of 1,200 AppIDs and 30 of their 35 Topics are drawn" in says
 
 
@@ -206,12 +206,21 @@ class TestOverTime:
 def test_as_the_work_list_is_done_the_largest_island_gets_smaller() -> None:
     """Steps may be about other islands than the largest: what is left is the largest of all."""
     steps = [
-        work_list.Step("main", 1, "shop", 3, before=40, after=7),
-        work_list.Step("main", 2, "audit", 1, before=12, after=5),
+        work_list.Step("main", 1, "shop", 3, before=40, after=7, island=1),
+        work_list.Step("main", 2, "audit", 1, before=12, after=5, island=2),
     ]
     islands, largest = work_list.falling_apart(steps).traces
-    assert largest["y"] == [40, 12, 5]
+    assert largest["y"] == [40, 12, 7], "in the end the first island is the largest again"
     assert islands["y"] == [40, 7, 7, None, 12, 12, 5, None], "each island by itself"
+
+
+def test_islands_of_the_same_size_are_not_taken_for_each_other() -> None:
+    steps = [
+        work_list.Step("main", 1, "shop", 3, before=40, after=20, island=1),
+        work_list.Step("main", 2, "audit", 1, before=40, after=20, island=2),
+        work_list.Step("main", 3, "stock", 1, before=20, after=5, island=1),
+    ]
+    assert work_list.each_island(steps) == [[40, 20, 20, 5], [40, 40, 20, 20]]
 
 
 class TestStages:

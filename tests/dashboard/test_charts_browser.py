@@ -135,7 +135,7 @@ def published(
     AdviceStep.objects.bulk_create(
         AdviceStep(
             run=runs[Run.Job.ADVICE], pair="main", place=place, appid=names[place], before=90 - 8 * place,
-            after=80 - 8 * place, clients=["web-1", "web-2"], hosts=["10.0.0.1"],
+            after=80 - 8 * place, island=1, clients=["web-1", "web-2"], hosts=["10.0.0.1"],
         )
         for place in range(1, 9)
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -239,7 +240,15 @@ def tables(fleet: SimpleNamespace) -> None:
         )
         Coverage.objects.create(run=run, pair="main", appid=appid, clients=clients, **numbers)
     AdviceStep.objects.create(
-        run=advice, pair="main", place=1, appid="shop", before=9, after=3, clients=["x"], hosts=["h"]
+        run=advice,
+        pair="main",
+        place=1,
+        appid="shop",
+        before=9,
+        after=3,
+        island=1,
+        clients=["x"],
+        hosts=["h"],
     )
     LagDay.objects.create(
         run=lag, pair="main", mirror="carts", date=now.date(), samples=10, unknown=1, over_rpo=2,
@@ -355,7 +364,7 @@ def test_the_map_of_coverage_shows_what_is_looked_for(as_vera: Client, fleet: An
     CoverageCell.objects.bulk_create(
         CoverageCell(
             run=run, pair="main", appid=f"app-{number:03d}", topic=f"topic-{number}", clients=5, registered=number % 2,
-            nameless=0, changing=0, duplicates=0, bypassing=0,
+            nameless=0, changing=0, duplicates=0, bypassing=int(number == 99),
         )
         for number in range(100)
     )  # fmt: skip
@@ -366,6 +375,13 @@ def test_the_map_of_coverage_shows_what_is_looked_for(as_vera: Client, fleet: An
     assert [row[1] for row in one.rows] == ["app-001"]
     _trend, by_topic = charts_of("coverage", run, ["main"], "topic-99")
     assert [row[1] for row in by_topic.rows] == ["app-099"]
+    answer = as_vera.get(reverse("table", args=["coverage"]), {"csv": "coverage-map"})
+    head, *rows = csv.reader(b"".join(answer.streaming_content).decode().splitlines())  # type: ignore[attr-defined]
+    appids = [row[head.index("appid")] for row in rows]
+    assert sorted(appids) == [f"app-{number:03d}" for number in range(100)], (
+        "the CSV has those that are not drawn"
+    )
+    assert appids[:2] == ["app-099", "app-000"], "the worst states first, then by name"
     text = page(as_vera, "table", "coverage", q="nobody")
     assert "No AppID and no Topic of the map has “nobody” in its name." in text
 

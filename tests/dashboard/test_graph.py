@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.test import Client
@@ -222,6 +224,26 @@ class TestPages:
         csv = as_arne.get(reverse("graph"), {"island": island.island, "csv": "island"})
         lines = b"".join(csv.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
         assert lines[0] == "kind,name,cluster,radius,neighbours,leads_to" and len(lines) == 4
+
+    def test_an_island_stays_open_in_other_runs(self, as_arne: Client, fleet: SimpleNamespace) -> None:
+        """Its number is another one there: it is found by the thing in its centre, or all islands are shown."""
+        before = publish_graph(fleet.pair, [*uses_of("early", produce=["x", "y"]), *FLEET])
+        now = publish_graph(fleet.pair, FLEET)
+        island = Island.objects.get(run=now, things=7)
+        opened = {"island": island.island, "pair": "main", "zoom-island": "0~1"}
+        page = as_arne.get(reverse("graph"), opened).content.decode().replace("&amp;", "&")
+        [to_before] = re.findall(rf'href="(\?[^"]*run={before.pk}[^"]*)"', page)
+        answer = as_arne.get(reverse("graph") + to_before, follow=True)
+        [(address, _status)] = answer.redirect_chain
+        there = dict(parse_qsl(urlsplit(address).query))
+        assert Island.objects.get(run=before, island=there["island"]).things == 7
+        assert there["run"] == str(before.pk) and there["zoom-island"] == "0~1" and "kind" not in there
+        gone = {"kind": "appid", "appid": "early", "run": now.pk}
+        page = as_arne.get(reverse("graph"), gone).content.decode()
+        assert "This run does not know early. All its islands are shown." in page
+        assert f"run={before.pk}&kind=appid&appid=early" in page.replace("&amp;", "&"), (
+            "where it was, it opens"
+        )
 
     @pytest.mark.parametrize("wanted", ["99", "x", "9" * 30])
     def test_an_island_that_is_not_there(self, as_arne: Client, run: Run, wanted: str) -> None:

@@ -190,9 +190,9 @@ def coverage(run: Run, appid: str, clients: int, registered: int = 0) -> None:
 LINK = re.compile(r'href="[^"]*"')
 
 
-def compared(client: Client, now: Run, before: Run, table: str) -> str:
+def compared(client: Client, now: Run, before: Run, table: str, **more: str) -> str:
     """A part of the page, which is asked for when the page is there."""
-    asked = {"with": before.pk, "table": table}
+    asked = {"with": before.pk, "table": table, **more}
     answer = client.get(reverse("compare-runs", args=[now.pk]), asked, headers={"HX-Request": "true"})
     assert answer.status_code == 200
     return answer.content.decode()
@@ -224,7 +224,7 @@ def test_the_csv_of_a_difference_has_what_the_page_cuts_off(
     ):  # fmt: skip
         coverage(run, appid, clients)
     body = compared(as_vera, now, before, "coverage")
-    assert "Of each kind the first 1 are shown; the CSV has all." in body
+    assert "1 of each kind on a page; the CSV has all." in body
     assert 'data-csv=""' in body, "the browser would offer the first row as the whole table"
     answer = as_vera.get(reverse("compare-runs", args=[now.pk]), {"with": before.pk, "csv": "coverage"})
     head, *rows = csv.reader(b"".join(answer.streaming_content).decode().splitlines())  # type: ignore[attr-defined]
@@ -235,6 +235,26 @@ def test_the_csv_of_a_difference_has_what_the_page_cuts_off(
         ["changed", "main", "shop", "4", "5"],
         ["gone", "main", "gone", "1", ""],
     ]
+
+
+def test_each_page_of_a_difference_says_how_many_there_are_in_all(
+    as_vera: Client, fleet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one on which a kind has no rows any more; a page that does not exist is the nearest one."""
+    monkeypatch.setattr(comparing, "SHOWN", 1)
+    before, now = ended(Job.COVERAGE), ended(Job.COVERAGE)
+    for run, appid, clients in ((before, "gone", 1), (now, "new-1", 2), (now, "new-2", 2)):
+        coverage(run, appid, clients)
+    first = compared(as_vera, now, before, "coverage")
+    second = compared(as_vera, now, before, "coverage", coverage="2")
+    assert all("2 new, 1 gone, 0 changed" in body for body in (first, second))
+    assert "new-1" in first and "new-2" not in first and "page 1 of 2" in first
+    assert "new-2" in second and "new-1" not in second and "page 2 of 2" in second
+    assert f"with={before.pk}&amp;coverage=2#difference-coverage" in first, "a link to the whole page"
+    assert f"with={before.pk}&amp;coverage=1#difference-coverage" in second
+    for beyond, nearest in (("3", 2), ("0", 1), ("-1", 1), ("x", 1), ("9" * 20, 1)):
+        body = compared(as_vera, now, before, "coverage", coverage=beyond)
+        assert f"page {nearest} of 2" in body, beyond
 
 
 def test_names_that_nobody_has_given_are_alike(as_vera: Client, fleet: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,9 @@ from hadash.dashboard import searching
 from hadash.dashboard.searching import search
 from hadash.governance.models.findings import Finding
 from hadash.inventory.models import AppID, InstanceID, Pair
+from hadash.notices.models import Channel
+from hadash.outbox.models import Endpoint, Transport
+from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -55,6 +59,27 @@ class TestWhatIsFound:
         assert names(people.vera, "checkout") == {"Owners": ["Team Checkout"]}
         assert names(people.vera, "main")["Pairs"] == ["main"]
         assert names(people.vera, "topolog")["Jobs"] == ["Topology"]
+
+    def test_changes_of_bindings_and_runs(
+        self, people: Any, fleet: SimpleNamespace, make_change: Callable[..., BindingChange]
+    ) -> None:
+        change = make_change(reason="moves to the new building")
+        run = publish_graph(fleet.pair, FLEET)
+        assert names(people.vera, "new building") == {"Changes of bindings": [change.key]}
+        assert names(people.vera, change.key) == {"Changes of bindings": [change.key]}
+        for text in (f"#{run.pk}", str(run.pk)):
+            assert names(people.vera, text)["Runs"] == [str(run.pk)]
+
+    def test_people_and_channels_are_found_by_those_who_manage_them(
+        self, people: Any, fleet: SimpleNamespace
+    ) -> None:
+        ada = ensure_user("ada", PASSWORD, "administrator", "Ada Administrator")
+        Channel.objects.create(
+            endpoint=Endpoint.objects.create(transport=Transport.WEBHOOK, name="night shift")
+        )
+        assert names(ada, "night") == {"Channels": ["night shift"]}
+        assert names(ada, "viewer") == {"People": ["vera"]}, "by what a person is called, too"
+        assert names(people.vera, "night") == names(people.vera, "arne") == {}
 
     def test_the_best_of_many_is_found_whatever_comes_before_it_by_name(
         self, people: Any, fleet: SimpleNamespace
@@ -104,7 +129,7 @@ class TestWhatIsFound:
         for number in range(30):
             AppID.objects.create(name=f"shop-{number}", pair=fleet.pair)
         publish_graph(fleet.pair, FLEET)
-        with django_assert_max_num_queries(17):
+        with django_assert_max_num_queries(18):
             search(people.vera, "shop")
 
 

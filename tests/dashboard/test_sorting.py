@@ -16,9 +16,12 @@ from django.utils import timezone
 from dashboard.parts import gateway
 from hadash.audit.models import record
 from hadash.dashboard.sorting import order_of, part_order
+from hadash.dashboard.views.batches import ITEM_FIELDS
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Access, AppID
+from hadash.mirroring.models import Mirror
+from hadash.outbox.models import Content, Delivery
 from hadash.presentation.engines import Engines
 from hadash.switching.models.switches import Switch
 
@@ -37,6 +40,7 @@ LISTS = (
     "people",
     "audit",
     "pipeline",
+    "deliveries",
 )
 
 
@@ -102,6 +106,13 @@ class TestPages:
             opened_at=NOW,
             last_run=1,
         )
+        Delivery.objects.create(
+            content=Content.objects.create(subject="The week"),
+            asked_as="1",
+            transport="mail",
+            address="a@b.example",
+            due_at=NOW,
+        )
         engines.look = Engines({}, 7, (gateway("b"), gateway("a", live=False)))
         page = reverse(name)
         heads = links(text_of(admin_client, page))
@@ -110,6 +121,30 @@ class TestPages:
             for address in (link, link.replace("sort=", "sort=-").replace("--", "")):
                 found = text_of(admin_client, page + address)
                 assert found.count("aria-sort=") == 1, address
+
+    def test_the_radii_of_a_batch(self, as_vera: Client, engines: SimpleNamespace, make_batch: Any) -> None:
+        page = make_batch().get_absolute_url()
+        heads = links(text_of(as_vera, page + "?wave=all"))
+        assert {link.split("sort=")[-1].removeprefix("-") for link in heads} == set(ITEM_FIELDS)
+        for link in heads:
+            assert text_of(as_vera, link).count("aria-sort=") == 1, link
+
+    def test_mirrors_by_their_tasks(
+        self, as_vera: Client, fleet: SimpleNamespace, engines: SimpleNamespace
+    ) -> None:
+        """The database orders them by what it counts in a list of tasks."""
+        tasks = {"a": [("RUNNING", 1)], "b": [("FAILED", 0), ("RUNNING", 7)], "c": []}
+        for name, own in tasks.items():
+            Mirror.objects.create(
+                pair=fleet.pair,
+                name=name,
+                source=fleet.pair.first,
+                tasks=[{"state": state, "restarts": restarts} for state, restarts in own],
+            )
+        for sort, first in (("-tasks", "b"), ("-restarts", "b"), ("restarts", "c")):
+            page = as_vera.get(reverse("mirrors"), {"sort": sort, "pair": "main"})
+            named = [row.mirror.name for row in page.context["rows"] if row.mirror.name in tasks]
+            assert named[0] == first, sort
 
     def test_the_parts_of_an_appid(
         self, admin_client: Client, fleet: SimpleNamespace, engines: SimpleNamespace

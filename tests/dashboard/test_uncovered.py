@@ -75,7 +75,7 @@ def published(fleet: SimpleNamespace) -> None:
             bypassing=0,
         )
     AdviceStep.objects.create(
-        run=runs[Run.Job.ADVICE], pair="main", place=1, appid="shop", before=40, after=7
+        run=runs[Run.Job.ADVICE], pair="main", place=1, appid="shop", before=40, after=7, island=1
     )
     uses = [AccessEdge("shop", name, "produce", "carts") for name in ("shop-carts", "web-2", "")]
     publish_graph(fleet.pair, [*uses, *(AccessEdge("购物", f"c-{n}", "consume", "carts") for n in range(9))])

@@ -199,9 +199,9 @@ class TestCriticalAppIDs:
 
     def test_without_any_the_largest_comes_first(self) -> None:
         advice = advise(fleet(self.uses()), most=5, least_radius=1)
-        assert [(step.appid, step.before, step.after) for step in advice] == [
-            ("large.shared", 16, 8),
-            ("small.shared", 8, 4),
+        assert [(step.appid, step.before, step.after, step.island) for step in advice] == [
+            ("large.shared", 16, 8, 1),
+            ("small.shared", 8, 4, 2),
         ]
         assert {step.critical_before for step in advice} == {None}
 
@@ -222,7 +222,7 @@ class TestCriticalAppIDs:
         }
         found |= {use("a-b", "one", "a.topic-0"), use("a-b", "other", "b.topic-0")}
         found |= {use("b-c", "one", "b.topic-1"), use("b-c", "other", "c.topic-0")}
-        assert [step.appid for step in advise(fleet(found), 5, 1)] == ["a-b", "b-c"]
+        assert [(step.appid, step.island) for step in advise(fleet(found), 5, 1)] == [("a-b", 1), ("b-c", 1)]
         first, second = advise(fleet(found), 5, 1, critical={"c.app-0"})
         assert (first.appid, first.before, first.after) == ("b-c", 27, 24)
         assert (first.critical_before, first.critical_after) == (27, 3)

@@ -265,6 +265,7 @@ def test_advice_names_clients_and_their_hosts(spark: SparkSession, store: Store)
         "after": 1,
         "critical_before": None,
         "critical_after": None,
+        "island": 1,
         "clients": ["a", "b"],
         "hosts": ["10.0.0.1", "10.0.0.2", "10.0.0.3"],
     }

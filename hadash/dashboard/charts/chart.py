@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property, partial
@@ -77,6 +77,9 @@ class Chart:
     address: str = ""
     #: Whether it is in a part that a page loads later: then the page's address cannot set the twin's order.
     is_fragment: bool = False
+    #: Where ``rows`` are a part of what the CSV has: how many that are, and what returns them.
+    all_count: int | None = None
+    all_rows: Callable[[], Iterable[Sequence[Any]]] | None = None
 
     def twin(self, order: Order | None = None) -> list[list[tuple[Column, Any]]]:
         """Return the first rows of the twin in this order, each cell with its column."""
@@ -91,7 +94,8 @@ class Chart:
     @property
     def more(self) -> int:
         """How many rows the twin leaves out."""
-        return max(0, len(self.rows) - TWIN_ROWS)
+        count = len(self.rows) if self.all_count is None else self.all_count
+        return max(0, count - TWIN_ROWS)
 
     @property
     def zooms(self) -> bool:
@@ -169,5 +173,6 @@ def asked_csv(request: HttpRequest, charts: Iterable[Chart]) -> StreamingHttpRes
     name = request.GET.get("csv", "")
     for chart in charts:
         if chart.name == name:
-            return csv_response(name, [column.name for column in chart.columns], chart.rows)
+            rows = chart.rows if chart.all_rows is None else chart.all_rows()
+            return csv_response(name, [column.name for column in chart.columns], rows)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -77,11 +77,22 @@ class Cell:
         return Known.UNREGISTERED if self.registered < self.clients else Known.REGISTERED
 
 
-def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Chart:
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What there is beyond the cells that a map is given: the numbers of all AppIDs and of all cells, and what returns
+    the cells, those with the worst state first.
+    """
+
+    appids: int
+    count: int
+    cells: Callable[[], Iterable[Cell]]
+
+
+def coverage_map(cells: Sequence[Cell], query: str = "", rest: Rest | None = None) -> Chart:
     """Return the map: a row per AppID, those with the most unregistered clients first; a column per Topic.
 
     :param query: the text in names of AppIDs and Topics by which the cells were selected.
-    :param appids: the number of all AppIDs, when the cells do not cover all of them.
+    :param rest: when the cells are not those of all AppIDs.
     """
     missing: dict[tuple[str, str], int] = defaultdict(int)
     users: dict[str, int] = defaultdict(int)
@@ -116,20 +127,7 @@ def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Cha
             Column("twice", _("Twice at once"), "number"),
             Column("bypassing", _("Bypassing"), "number"),
         ),
-        [
-            (
-                c.pair,
-                Linked(c.appid, c.href),
-                c.topic,
-                str(c.known.word),
-                c.clients,
-                c.registered,
-                c.changing,
-                c.twice,
-                c.bypassing,
-            )
-            for c in sorted(cells, key=lambda cell: (-cell.known, cell.pair, cell.appid, cell.topic))
-        ],
+        list(map(_row, sorted(cells, key=lambda cell: (-cell.known, cell.pair, cell.appid, cell.topic)))),
         [
             {
                 "type": "heatmap",
@@ -156,12 +154,28 @@ def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Cha
             "yaxis": {"type": "category", "showgrid": False},
             "margin": {"l": 120, "r": 60, "t": 90, "b": 12},
         },
-        says=_says(len(rows), max(appids, len(missing)), len(columns), len(of_rows)),
+        says=_says(len(rows), rest.appids if rest else len(missing), len(columns), len(of_rows)),
         empty=_("No AppID and no Topic of the map has “%(query)s” in its name.") % {"query": query}
         if query
         else _("No run has counted clients yet."),
         height=height_of(len(rows) + 4),
         is_wide=len(columns) > NARROW_TOPICS,
+        all_count=rest.count if rest else None,
+        all_rows=(lambda: map(_row, rest.cells())) if rest else None,
+    )
+
+
+def _row(cell: Cell) -> tuple[Any, ...]:
+    return (
+        cell.pair,
+        Linked(cell.appid, cell.href),
+        cell.topic,
+        str(cell.known.word),
+        cell.clients,
+        cell.registered,
+        cell.changing,
+        cell.twice,
+        cell.bypassing,
     )
 
 

@@ -4,13 +4,13 @@ many queries for a large fleet as for a small one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, F, Max, Q, Sum
+from django.db.models import Case, Count, F, IntegerField, Max, Q, QuerySet, Sum, When
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
@@ -25,6 +25,8 @@ from hadash.inventory.models import AppID, Pair
 from hadash.presentation.posture import TREND_DAYS
 from hadash.switching import policy
 
+#: Rows that are read from the database at a time for a CSV.
+CHUNK = 2000
 #: Most cached charts of published runs: for a few tables, for the pairs of some users, in two languages.
 REMEMBERED = 64
 
@@ -153,24 +155,40 @@ def _map_of(run: Run, pairs: tuple[str, ...], query: str) -> Chart:
     drawn = [(row["pair"], row["appid"]) for row in worst[: coverage_map.APPIDS]]
     of_drawn = found.filter(appid__in={appid for _pair, appid in drawn}).order_by("pair", "appid", "topic")
     cells = [cell for cell in of_drawn if (cell.pair, cell.appid) in set(drawn)]
+    all_of_them = by_appid.annotate(cells_of=Count("pk")).aggregate(appids=Count("*"), cells=Sum("cells_of"))
     pages = _pages(cells)
     return coverage_map.coverage_map(
-        [
-            coverage_map.Cell(
-                cell.pair,
-                cell.appid,
-                cell.topic,
-                cell.clients,
-                cell.registered,
-                cell.changing,
-                cell.duplicates,
-                cell.bypassing,
-                pages.get((cell.pair, cell.appid), ""),
-            )
-            for cell in cells
-        ],
+        [_cell(cell, pages.get((cell.pair, cell.appid), "")) for cell in cells],
         query,
-        by_appid.distinct().count(),
+        coverage_map.Rest(all_of_them["appids"], all_of_them["cells"] or 0, partial(_every_cell, found)),
+    )
+
+
+def _every_cell(found: QuerySet[CoverageCell]) -> Iterator[coverage_map.Cell]:
+    """Yield the cells in the order of the map's table: those with the worst state first."""
+    state = Case(
+        When(bypassing__gt=0, then=coverage_map.Known.BYPASSING),
+        When(duplicates__gt=0, then=coverage_map.Known.TWICE),
+        When(changing__gt=0, then=coverage_map.Known.CHANGING),
+        When(registered__lt=F("clients"), then=coverage_map.Known.UNREGISTERED),
+        default=coverage_map.Known.REGISTERED,
+        output_field=IntegerField(),
+    )
+    rows = found.order_by(state.desc(), "pair", "appid", "topic")
+    return map(_cell, rows.iterator(chunk_size=CHUNK))
+
+
+def _cell(row: CoverageCell, href: str = "") -> coverage_map.Cell:
+    return coverage_map.Cell(
+        row.pair,
+        row.appid,
+        row.topic,
+        row.clients,
+        row.registered,
+        row.changing,
+        row.duplicates,
+        row.bypassing,
+        href,
     )
 
 
@@ -189,6 +207,7 @@ def _advice(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
                     len(step.clients),
                     step.before,
                     step.after,
+                    step.island,
                     pages.get((step.pair, step.appid), ""),
                 )
                 for step in steps

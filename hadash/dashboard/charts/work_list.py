@@ -15,7 +15,7 @@ from hadash.presentation.tables import Column
 @dataclass(frozen=True, slots=True)
 class Step:
     """A step: registering the InstanceIDs of one AppID. ``before`` and ``after``: how many things move together at
-    most. ``href``: the AppID's page.
+    most on its ``island``, which has a number within its pair. ``href``: the AppID's page.
     """
 
     pair: str
@@ -24,6 +24,7 @@ class Step:
     clients: int
     before: int
     after: int
+    island: int
     href: str = ""
 
 
@@ -34,20 +35,19 @@ MOST_ISLANDS = 40
 def each_island(steps: Sequence[Step]) -> list[list[int]]:
     """Return by island how many of its things move together at most: now, and after each step; the largest now first.
 
-    A step does not name its island: it goes on with the one that is as large as the step begins with.
+    :param steps: of one pair, in order.
 
-    >>> each_island([Step("main", 1, "a", 1, 9, 5), Step("main", 2, "b", 1, 7, 2), Step("main", 3, "c", 1, 5, 1)])
-    [[9, 5, 5, 1], [7, 7, 2, 2]]
+    >>> shop, audit = Step("main", 1, "shop", 1, 9, 5, island=1), Step("main", 2, "audit", 1, 9, 2, island=2)
+    >>> each_island([shop, audit, Step("main", 3, "stock", 1, 5, 1, island=1)])
+    [[9, 5, 5, 1], [9, 9, 2, 2]]
     """
-    found: list[list[int]] = []
+    found: dict[int, list[int]] = {}
     for place, step in enumerate(steps):
-        island = next((sizes for sizes in found if sizes[-1] == step.before), None)
-        if island is None:
-            island = [step.before] * (place + 1)
-            found.append(island)
-        for sizes in found:
-            sizes.append(step.after if sizes is island else sizes[-1])
-    return sorted(found, key=lambda sizes: -sizes[0])
+        # (Until its first step an island is as large as that begins with.)
+        found.setdefault(step.island, [step.before] * (place + 1))
+        for island, sizes in found.items():
+            sizes.append(step.after if island == step.island else sizes[-1])
+    return sorted(found.values(), key=lambda sizes: -sizes[0])
 
 
 def falling_apart(steps: Sequence[Step]) -> Chart:
@@ -61,14 +61,8 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
     traces, labels = [], []
     for number, (pair, own) in enumerate(sorted(by_pair.items())):
         colour = GREYS[number % len(GREYS)]
-        # A step is about one island. The largest island after it is this step's result, or one that a later step
-        # begins with.
-        left = [
-            max([own[place].after, *(later.before for later in own[place + 1 :])])
-            for place in range(len(own))
-        ]
-        largest = [max(step.before for step in own), *left]
         islands = each_island(own)
+        largest = [max(sizes) for sizes in zip(*islands, strict=True)]
         traces.append(
             {
                 "type": "scatter",
@@ -114,14 +108,12 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
             Column("pair", _("Pair")),
             Column("place", _("No."), "number"),
             Column("appid", _("AppID")),
+            Column("island", _("Island"), "number"),
             Column("clients", _("To be registered"), "number"),
             Column("before", _("Before"), "number"),
             Column("after", _("After"), "number"),
         ),
-        [
-            (step.pair, step.place, Linked(step.appid, step.href), step.clients, step.before, step.after)
-            for step in steps
-        ],
+        [(s.pair, s.place, Linked(s.appid, s.href), s.island, s.clients, s.before, s.after) for s in steps],
         traces,
         {
             "xaxis": {"title": {"text": _("steps done")}, "dtick": 1, "rangemode": "tozero"},

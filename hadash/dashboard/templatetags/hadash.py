@@ -128,6 +128,12 @@ def does(kind: str) -> str:
 
 
 @register.filter
+def group_state(state: str) -> str:
+    """Return the word for a state of a consumer group."""
+    return labels.group_state_word(state)
+
+
+@register.filter
 def lookup(values: dict[str, Any], name: str) -> Any:
     """Return an entry of a mapping; empty when it has none of that name."""
     value = values.get(name, "")

@@ -12,7 +12,17 @@ from django.utils.safestring import SafeString, mark_safe
 
 from hadash.dashboard.charts.chart import Chart, Linked
 from hadash.dashboard.sorting import Order, order_of
-from hadash.dashboard.templatetags.hadash import cluster, day, does, few_names, number, percent, seconds, when
+from hadash.dashboard.templatetags.hadash import (
+    cluster,
+    day,
+    does,
+    few_names,
+    group_state,
+    number,
+    percent,
+    seconds,
+    when,
+)
 from hadash.dashboard.views.common import address_with
 from hadash.presentation.tables import Column
 
@@ -104,6 +114,7 @@ _SHOWN: dict[str, Any] = {
     "day": day,
     "use": does,
     "names": few_names,
+    "group_state": group_state,
 }
 
 

@@ -30,8 +30,11 @@ from hadash.sentences import Sentence, say
 #: The sort keys of the list.
 FIELDS: Fields = {"when": ("at",), "who": ("actor__username",), "verb": ("verb",), "subject": ("subject",)}
 
-#: The query parameters that filter the list.
+#: The query parameters that filter the list, and those that say how its days are meant.
 FILTERS = ("q", "actor", "verb", "since", "until", "number")
+OFFSETS = ("since_offset", "until_offset")
+#: A time zone is not further from UTC, in minutes.
+MOST_OFFSET = 24 * 60
 
 
 @require_GET
@@ -39,11 +42,13 @@ def audit(request: HttpRequest) -> HttpResponseBase:
     """List the entries, the newest first (with ``?sort=when`` the oldest).
 
     ``?q=`` searches the subject, ``?actor=`` takes a user name, ``?verb=`` a recorded verb, ``?since=`` and
-    ``?until=`` days in UTC, ``?number=`` one entry; ``?format=csv``.
+    ``?until=`` days, ``?number=`` one entry; ``?format=csv``. ``?since_offset=`` and ``?until_offset=`` are the minutes
+    that the user's clock is behind UTC when the first day begins and when the last one ends; without them, days are in
+    UTC.
     """
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
-    asked = {name: searched(request, name) for name in FILTERS}
+    asked = {name: searched(request, name) for name in (*FILTERS, *OFFSETS)}
     found, faults = _filtered(asked)
     order = order_of(request, FIELDS)
     found = order.query(found, FIELDS, ("-pk",))
@@ -55,7 +60,7 @@ def audit(request: HttpRequest) -> HttpResponseBase:
         "entries": [(entry, page_of(entry.subject)) for entry in page.object_list],
         "order": order,
         "asked": asked,
-        "filtered": any(asked.values()),
+        "filtered": any(asked[name] for name in FILTERS),
         "verbs": sorted(((verb, str(word)) for verb, word in VERBS.items()), key=itemgetter(1)),
         "head": head(),
         "faults": faults,
@@ -79,11 +84,21 @@ def _filtered(asked: Mapping[str, str]) -> tuple[QuerySet[Entry], list[Sentence]
         if asked[name]:
             try:
                 day = datetime.combine(date.fromisoformat(asked[name]) + timedelta(days=days), time(), UTC)
+                day += _behind_utc(asked[f"{name}_offset"])
             except (ValueError, OverflowError):
                 faults.append(say("“%(day)s” is no day. Write it as 2026-11-30.", day=asked[name][:40]))
             else:
                 found = found.filter(at__gte=day) if name == "since" else found.filter(at__lt=day)
     return found, faults
+
+
+def _behind_utc(minutes: str) -> timedelta:
+    """Return how far a clock is behind UTC; nothing for what is no zone."""
+    try:
+        found = int(minutes[:5])
+    except ValueError:
+        return timedelta()
+    return timedelta(minutes=found) if abs(found) <= MOST_OFFSET else timedelta()
 
 
 _CSV = ("number", "at", "actor", "verb", "subject", "address", "details")

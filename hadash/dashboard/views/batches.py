@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import F, Func, IntegerField
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -35,7 +36,15 @@ LINES_SHOWN = 200
 NAMED = 20
 
 
-#: The sort keys of the list.
+#: The sort keys of a batch's radii, and of the list.
+ITEM_FIELDS: Fields = {
+    "wave": ("wave", "position"),
+    "radius": ("asked__appid", "asked__instance_id"),
+    "state": ("status",),
+    "topics": ("topics",),
+    "clients": ("clients",),
+    "switch": ("switch__key",),
+}
 FIELDS: Fields = {
     "way": ("source__name", "target__name"),
     "state": ("status",),
@@ -144,10 +153,15 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
     items = items.filter(wave=int(wave)) if is_wave else items.exclude(wave=LEFT_OUT)
     if status in set(ItemStatus):
         items = items.filter(status=status)
-    page = paged(request, items, ITEMS_SHOWN)
+    order = order_of(request, ITEM_FIELDS, address=found.get_absolute_url())
+    items = items.annotate(
+        topics=Func(F("plan__topics"), function="jsonb_array_length", output_field=IntegerField())
+    )
+    page = paged(request, order.query(items, ITEM_FIELDS, ("position",)), ITEMS_SHOWN)
     events = found.events.select_related("actor").order_by("-pk")[:LINES_SHOWN]
     return {
         "batch": found,
+        "order": order,
         "progress": batches.whole(waves),
         "took": batches.took(found),
         "waves": [(wave, badges.of(BatchItem.SHOWN[wave.look])) for wave in waves],

@@ -50,6 +50,7 @@ KEYS: Keys = {
 }
 TROUBLE_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Trouble)}
 BROKER_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(BrokerRow)}
+CONTROLLER_KEYS: Keys = {name: attrgetter(name) for name in ("at", "before", "now", "epoch")}
 DIFFERING_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Differing)}
 
 
@@ -111,6 +112,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
         "troubles": part_order(request, "troubles", TROUBLE_KEYS),
         "brokers": part_order(request, "brokers", BROKER_KEYS),
         "differing": part_order(request, "differing", DIFFERING_KEYS),
+        "controllers": part_order(request, "controllers", CONTROLLER_KEYS),
     }
     context = {
         "row": row,
@@ -119,7 +121,12 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
         "brokers": orders["brokers"].rows(survey.brokers, BROKER_KEYS),
         "charts": charts,
         "snapshots": sum(state.controller is not None for state in known),
-        "controllers": part_of(request, "controllers", controllers_of(known), ROWS_SHOWN),
+        "controllers": part_of(
+            request,
+            "controllers",
+            orders["controllers"].rows(controllers_of(known), CONTROLLER_KEYS),
+            ROWS_SHOWN,
+        ),
         "troubles": part_of(
             request, "troubles", orders["troubles"].rows(survey.troubles, TROUBLE_KEYS), ROWS_SHOWN
         ),

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, may
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.notices.gathering import TOPIC as NOTICES
 from hadash.outbox import services as outbox
@@ -55,10 +56,21 @@ def csv_row(delivery: Delivery) -> tuple[Any, ...]:
     )
 
 
+#: The sort keys of the list.
+FIELDS: Fields = {
+    "when": ("wanted_at",),
+    "to": ("address",),
+    "what": ("content__subject",),
+    "state": ("state",),
+    "tries": ("tries",),
+    "said": ("said",),
+}
+
+
 @require_GET
 def deliveries(request: HttpRequest) -> HttpResponseBase:
     """List the deliveries, the newest first. ``?state=`` is a value of :class:`State`, or ``all``; ``?way=`` one of
-    :class:`Transport`; ``?q=`` a part of an address; ``?format=csv``.
+    :class:`Transport`; ``?q=`` a part of an address; ``?sort=``; ``?format=csv``.
     """
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
@@ -73,10 +85,13 @@ def deliveries(request: HttpRequest) -> HttpResponseBase:
         found = found.filter(transport=way)
     if query:
         found = found.filter(address__icontains=query)
+    order = order_of(request, FIELDS)
+    found = order.query(found.order_by("-pk"), FIELDS, ("-pk",))
     if request.GET.get("format") == "csv":
-        return csv_response("deliveries", CSV, map(csv_row, found.order_by("-pk").iterator(chunk_size=500)))
-    page = paged(request, found.order_by("-pk"))
+        return csv_response("deliveries", CSV, map(csv_row, found.iterator(chunk_size=500)))
+    page = paged(request, found)
     context = {
+        "order": order,
         "page": page,
         "deliveries": [(each, badges.of(STATES[each.current])) for each in page.object_list],
         "chosen": chosen,

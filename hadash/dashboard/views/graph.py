@@ -18,7 +18,7 @@ from hadash.dashboard.charts import island_map
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.graph import maps
 from hadash.dashboard.graph.focusing import flows_of
-from hadash.dashboard.graph.nodes import Focus, word_of
+from hadash.dashboard.graph.nodes import Focus, focus_of, word_of
 from hadash.dashboard.graph.surroundings import Surroundings, surroundings_of
 from hadash.dashboard.views.common import address_with, searched, user_of
 from hadash.governance import selectors
@@ -61,7 +61,7 @@ REMEMBERED = 32
 @require_GET
 def graph(request: HttpRequest) -> HttpResponseBase:
     """Render the map of a pair. ``?pair=``; ``?run=`` selects an earlier run, ``?since=`` a run to compare it with,
-    ``?island=`` one island; ``?csv=`` names a chart.
+    ``?island=`` one island, or ``?kind=``, ``?appid=`` and ``?name=`` that of a thing; ``?csv=`` names a chart.
     """
     pairs = _pairs(request)
     pair = _pair(request, pairs)
@@ -73,14 +73,21 @@ def graph(request: HttpRequest) -> HttpResponseBase:
     context: dict[str, Any] = {"pairs": pairs, "pair": pair, "run": run, "runs": runs, "since": since}
     if pair is None or run is None:
         return render(request, "graph/map.html", context)
+    around = _around(request, pair)
+    if around is not None and (number := maps.island_of(run, around)) is not None:
+        here = address_with(request, island=str(number), kind=None, appid=None, name=None)
+        return redirect(request.path + here)
     chart, island = _opened(request, run, pair, since) if searched(request, "island") else (None, None)
     chart = chart or _map(run, pair, since, _clusters(pair), get_language())
     if (asked := asked_csv(request, [chart])) is not None:
         return asked
+    if island is not None:
+        around = focus_of(pair.name, island.kind, island.appid, island.names)
     context |= {
         "chart": chart,
         "island": island,
-        "slider": [(each, _at(request, each)) for each in runs],
+        "unknown": around if island is None else None,
+        "slider": [(each, _at(request, each, around)) for each in runs],
         "place": runs.index(run),
         "newest": run == selectors.published(Run.Job.TOPOLOGY),
         "earlier": [each for each in reversed(runs) if each.pk < run.pk],
@@ -89,9 +96,20 @@ def graph(request: HttpRequest) -> HttpResponseBase:
     return render(request, "graph/map.html", context)
 
 
-def _at(request: HttpRequest, run: Run) -> str:
-    """Return the address of this page for another run. (Numbers of islands are only valid within one run.)"""
-    return address_with(request, run=str(run.pk), island=None)
+def _around(request: HttpRequest, pair: Pair) -> Focus | None:
+    """Return the thing whose island is asked for, instead of an island by its number; ``None`` for no thing."""
+    kind = searched(request, "kind")
+    if kind not in KINDS or searched(request, "island"):
+        return None
+    return Focus(pair.name, kind, searched(request, "appid"), searched(request, "name"))
+
+
+def _at(request: HttpRequest, run: Run, around: Focus | None) -> str:
+    """Return the address of this page for another run. Numbers of islands are only valid within one run: the island
+    there is the one of the thing in the centre of this one.
+    """
+    named = {"kind": around.kind, "appid": around.appid, "name": around.name} if around is not None else {}
+    return address_with(request, run=str(run.pk), island=None, **named)
 
 
 def _opened(request: HttpRequest, run: Run, pair: Pair, since: Run | None) -> tuple[Chart, Island]:

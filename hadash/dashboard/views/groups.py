@@ -35,7 +35,7 @@ PAGE_SIZE, ROWS_SHOWN = 50, 50
 COLUMNS = (
     Column("cluster", gettext_lazy("Cluster"), "cluster"),
     Column("group", gettext_lazy("Group")),
-    Column("state", gettext_lazy("State")),
+    Column("state", gettext_lazy("State"), "group_state"),
     Column("assignor", gettext_lazy("Assignor")),
     Column("members", gettext_lazy("Members"), "number"),
     Column("hosts", gettext_lazy("Hosts"), "number"),

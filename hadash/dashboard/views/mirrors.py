@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import F, Q
+from django.db.models.expressions import RawSQL
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -54,6 +55,26 @@ FIELDS: Fields = {
     "lag": ("lag_seconds",),
     "records": ("lag_records",),
     "looked_at": ("looked_at",),
+    "tasks": ("tasks_not_running",),
+    "restarts": ("tasks_restarts",),
+    "topics": ("topics__0",),
+}
+#: What the database counts in the tasks of each mirror when the list is ordered by it.
+_COUNTED = {
+    "tasks": {
+        "tasks_not_running": RawSQL(
+            "(SELECT count(*) FROM jsonb_array_elements(mirroring_mirror.tasks) AS task"
+            " WHERE task->>'state' <> 'RUNNING')",
+            (),
+        )
+    },
+    "restarts": {
+        "tasks_restarts": RawSQL(
+            "(SELECT coalesce(sum((task->>'restarts')::int), 0)"
+            " FROM jsonb_array_elements(mirroring_mirror.tasks) AS task)",
+            (),
+        )
+    },
 }
 FURTHEST_FIRST = F("lag_seconds").desc(nulls_first=True)
 TOPIC_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(TopicLag)}
@@ -79,6 +100,7 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
         found = found.filter(pair__name=pair)
     if state in Mirror.State.values:
         found = found.filter(state=state)
+    found = found.annotate(**_COUNTED.get(order.column, {}))
     found = order.query(found.order_by(FURTHEST_FIRST, "pair__name", "name"), FIELDS, ("pair__name", "name"))
     if request.GET.get("format") == "csv":
         columns = ("pair", "mirror", "source", "target", "state", "records", "seconds", "topics")

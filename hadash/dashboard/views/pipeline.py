@@ -18,7 +18,7 @@ from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB
 from hadash.dashboard.context import frame
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
-from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
+from hadash.dashboard.views.common import address_of, address_with, denied, paged, searched, typed, user_of
 from hadash.governance import comparing, selectors
 from hadash.governance.models.runs import Run
 from hadash.pipeline import schedules
@@ -122,7 +122,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Show what has changed since the run ``?with=`` of the same job; without it, redirect to the run's page.
 
     With htmx, render only one ``?table=``: the database compares up to a million rows, and the page is shown meanwhile.
-    With ``?csv=``, return all differences of that table.
+    ``?<table>=`` is the page of its rows. With ``?csv=``, return all differences of that table.
     """
     if "with" not in request.GET:
         return redirect("run", pk=pk)
@@ -145,8 +145,22 @@ def compare(request: HttpRequest, pk: int) -> HttpResponseBase:
     if wanted_as_csv:
         head, rows = comparing.every_difference(table, before, now, pairs)
         return csv_response(f"{now.job}-{table}-{before.pk}-{now.pk}", head, rows)
-    context["each"] = comparing.difference(table, before, now, pairs)
+    page = searched(request, table)
+    number = int(page) if page.isdecimal() and len(page) < 9 else 1
+    found = comparing.difference(table, before, now, pairs, number)
+    shown = min(max(number, 1), found.pages)
+    context |= {
+        "each": found,
+        "number": shown,
+        "before_page": _beside(request, table, shown - 1) if shown > 1 else "",
+        "after_page": _beside(request, table, shown + 1) if shown < found.pages else "",
+    }
     return render(request, "pipeline/difference.html", context)
+
+
+def _beside(request: HttpRequest, table: str, page: int) -> str:
+    """Return the address of the whole page with another page of one of its tables."""
+    return request.path + address_with(request, **{table: str(page)}, table=None)
 
 
 @require_POST

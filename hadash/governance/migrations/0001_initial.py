@@ -280,6 +280,7 @@ class Migration(migrations.Migration):
                 ('after', models.BigIntegerField()),
                 ('critical_before', models.BigIntegerField(null=True)),
                 ('critical_after', models.BigIntegerField(null=True)),
+                ('island', models.BigIntegerField()),
                 ('clients', models.JSONField(default=list)),
                 ('hosts', models.JSONField(default=list)),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='governance.run')),

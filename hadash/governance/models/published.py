@@ -208,6 +208,8 @@ class AdviceStep(_Row):
     #: The same for the radii that contain a critical AppID; null where none is on its island.
     critical_before = models.BigIntegerField(null=True)
     critical_after = models.BigIntegerField(null=True)
+    #: The islands with steps are numbered from 1 within a pair.
+    island = models.BigIntegerField()
     clients = models.JSONField(default=list)
     hosts = models.JSONField(default=list)
 
