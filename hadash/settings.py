@@ -556,6 +556,8 @@ ACCESS_WINDOW_DAYS = number("HADASH_ACCESS_WINDOW_DAYS", 7)
 #: Seconds between two samples of mirror lag, and how long samples are kept.
 LAG_SAMPLE_SECONDS = number("HADASH_LAG_SAMPLE_SECONDS", 2)
 LAG_KEPT_HOURS = number("HADASH_LAG_KEPT_HOURS", 24)
+#: Days for which the worst sample of each hour is kept: the longest window of a mirror's page shows 30.
+LAG_HOURS_KEPT_DAYS = number("HADASH_LAG_HOURS_KEPT_DAYS", 31)
 #: Seconds for the Topics that a mirror has created to have leaders on every broker: a cluster that has just started
 #: is slow.
 MIRROR_TOPICS_SECONDS = number("HADASH_MIRROR_TOPICS_SECONDS", 60)

@@ -321,6 +321,14 @@ export function extend(name, lines, range, shapes) {
   draw(box);
 }
 
+// A chart that is drawn already, with what it shows now. Somebody who has zoomed into it keeps what they look at.
+export function redraw(name, told) {
+  const box = boxes.get(name);
+  if (!box?.isConnected) return;
+  box.told = told;
+  draw(box);
+}
+
 document.addEventListener("click", (event) => {
   const tool = event.target.closest("[data-chart-png], [data-chart-reset], [data-chart-zoom]");
   const { chartPng, chartReset, chartZoom, by } = tool?.dataset ?? {};

@@ -6,6 +6,7 @@ import logging
 
 from celery import shared_task
 from django.conf import settings
+from django.utils import timezone
 from kazoo.exceptions import KazooException
 
 from hadash.audit import anchors
@@ -18,7 +19,7 @@ from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.lake.store import Store
-from hadash.mirroring import looking, positions
+from hadash.mirroring import looking, positions, samples
 from hadash.switching.handovers import counting as handovers
 from hadash.switching.planning import overlaps
 from hadash.switching.recovery.old_journals import remove_old_departures, remove_old_journals
@@ -110,7 +111,7 @@ def anchor_audit() -> None:
 
 @shared_task(name="watching.trim", ignore_result=True)
 def trim() -> None:
-    looking.trim_samples()
+    samples.trim(timezone.now())
     sampling.trim()
     daily.trim()
     workers.trim()

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 
 from django.conf import settings
 from django.db.models import Count, F, Max, Q
@@ -214,10 +213,11 @@ def _look(
         if not mirror.turning and (known := comparing.fault_of(mirror)):
             state, fault = Mirror.State.FAILED, joined(known, fault)
     sample.state = state
+    sample.partition_seconds = {str(p): seconds for p, seconds in behind.items() if seconds != 0}
     sample.save()
     mirror.state, mirror.fault = state, fault
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
-    mirror.partition_seconds = {str(p): seconds for p, seconds in behind.items() if seconds != 0}
+    mirror.partition_seconds = sample.partition_seconds
     mirror.save(update_fields=[*_LOOKED_AT])
     return sample, away
 
@@ -426,11 +426,3 @@ def _seconds(
         mirrored = mirrored_up_to(syncs[partition], target_ends[partition])
         found[partition] = seconds_behind(now, mirrored, history)
     return found
-
-
-def trim_samples() -> int:
-    """Delete samples older than ``LAG_KEPT_HOURS``; return how many of mirrors."""
-    before = timezone.now() - timedelta(hours=settings.LAG_KEPT_HOURS)
-    PairLag.objects.filter(at__lt=before).delete()
-    deleted, _ = LagSample.objects.filter(at__lt=before).delete()
-    return deleted

@@ -153,20 +153,42 @@ class WriteDenial(models.Model):
         return f"{self.principal} may not write to {self.topic} on {self.cluster}"
 
 
-class LagSample(models.Model):
-    """The lag of a mirror at one moment. ``records`` is null when it was not known: charts show a gap, not zero."""
+class _Lag(models.Model):
+    """The lag of a mirror at one moment."""
 
-    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="samples")
     at = models.DateTimeField()
+    #: ``None`` when it was not known: charts show a gap, not zero.
     records = models.BigIntegerField(null=True)
     seconds = models.FloatField(null=True)
     #: The state of the mirror; empty in old samples.
     state = models.CharField(max_length=10, choices=Mirror.State.choices, blank=True, default="")
     #: The records by partition: ``topic-partition`` → records.
     partitions = models.JSONField(default=dict)
+    #: The seconds by partition, as in :attr:`Mirror.partition_seconds`.
+    partition_seconds = models.JSONField(default=dict)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.mirror} {self.at}: {self.records}"  # type: ignore[attr-defined]
+
+
+class LagSample(_Lag):
+    """One look at a mirror. Kept for ``HADASH_LAG_KEPT_HOURS``."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="samples")
 
     class Meta:
         indexes = [models.Index(fields=["mirror", "at"])]
 
-    def __str__(self) -> str:
-        return f"{self.mirror} {self.at}: {self.records}"
+
+class LagHour(_Lag):
+    """The sample of one hour in which a mirror was furthest behind. ``at``: the beginning of the hour. Kept for
+    ``HADASH_LAG_HOURS_KEPT_DAYS``.
+    """
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="hours")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "at"], name="lag_hour_once_a_mirror")]

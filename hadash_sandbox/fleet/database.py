@@ -184,6 +184,7 @@ def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
     state = pa.array(["running", "unknown"]).take(
         pc.cast(pc.is_null(known["seconds"]), pa.int32()).combine_chunks()
     )
+    nothing = pa.array(["{}"]).take(pa.array(np.zeros(len(known), np.int32)))
     rows = pa.table(
         {
             "mirror_id": keys.take(place.combine_chunks()),
@@ -191,7 +192,8 @@ def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
             "records": known["records"],
             "seconds": known["seconds"],
             "state": state,
-            "partitions": pa.array(["{}"]).take(pa.array(np.zeros(len(known), np.int32))),
+            "partitions": nothing,
+            "partition_seconds": nothing,
         }
     )
     _copy("mirroring_lagsample", rows)

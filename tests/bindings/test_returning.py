@@ -61,7 +61,7 @@ def test_they_are_removed_though_nobody_asks_for_a_switch(monkeypatch: pytest.Mo
     monkeypatch.setattr(old_journals, "zookeeper", lambda: nodes)
     monkeypatch.setattr(old_journals, "claimed", lambda client: client)
     for module, name in (
-        (watching.looking, "trim_samples"),
+        (watching.samples, "trim"),
         (watching.positions, "trim_positions"),
         (watching.sampling, "trim"),
         (watching.daily, "trim"),
@@ -69,6 +69,6 @@ def test_they_are_removed_though_nobody_asks_for_a_switch(monkeypatch: pytest.Mo
         (watching.handovers, "trim"),
         (watching, "remove_old_journals"),
     ):
-        monkeypatch.setattr(module, name, lambda: 0)
+        monkeypatch.setattr(module, name, lambda *_now: 0)
     watching.trim()
     assert nodes.written == {}

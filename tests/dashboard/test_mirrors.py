@@ -18,13 +18,14 @@ from hadash.accounts.roles import ensure_user
 from hadash.dashboard.charts import mirror_lag, mirror_partitions
 from hadash.dashboard.mirrors.history import WINDOWS, Moment, buckets_of, moments_of, named
 from hadash.dashboard.mirrors.incidents import Bucket, Incident, Kind, incidents
-from hadash.dashboard.mirrors.looking import over_time_of, partitions_of, rows_of, shown_of
+from hadash.dashboard.mirrors.looking import partitions_of, rows_of, shown_of
+from hadash.dashboard.views import mirror_list, streaming
 from hadash.dashboard.views import mirrors as views
-from hadash.dashboard.views import streaming
 from hadash.governance.models.published import LagDay
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
-from hadash.mirroring.models import LagSample, Mirror, PairLag
+from hadash.mirroring import samples
+from hadash.mirroring.models import LagHour, LagSample, Mirror, PairLag
 from hadash.switching.models.switches import Switch
 
 AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
@@ -117,15 +118,19 @@ def words_of(chart: Any) -> set[str]:
     return {shape["label"]["text"] for shape in chart.layout["shapes"]}
 
 
+def moment(at: datetime, records: dict[str, int], seconds: dict[str, float | None] | None = None) -> Moment:
+    """A moment; by default partitions are a second behind for every record."""
+    late = named(seconds) if seconds is not None else {p: float(n) for p, n in named(records).items()}
+    return Moment(at, named(records), late)
+
+
 class TestPartitionsOverTime:
     SPAN = (AT, AT + timedelta(minutes=10))
 
     def chart(self, *records: dict[str, int] | None, topic: str = "") -> Any:
         """A step each; ``None``: nobody has looked."""
         moments = [
-            Moment(AT + place * STEP, named(known))
-            for place, known in enumerate(records)
-            if known is not None
+            moment(AT + place * STEP, known) for place, known in enumerate(records) if known is not None
         ]
         return mirror_partitions.over_time(moments, STEP, self.SPAN, topic)
 
@@ -133,7 +138,10 @@ class TestPartitionsOverTime:
         chart = self.chart({"orders-0": 5, "orders-1": 900}, None, {"orders-0": 9})
         [drawn] = chart.traces
         assert drawn["y"] == ["orders-0", "orders-1"], "Plotly draws from below"
-        assert drawn["customdata"] == [[5, None, 9], [900, None, None]]
+        assert drawn["customdata"] == [
+            [["5 records", "5.0 s"], None, ["9 records", "9.0 s"]],
+            [["900 records", "900.0 s"], None, None],
+        ]
         assert drawn["z"][1] == [pytest.approx(2.95, abs=0.01), None, None], (
             "ten times as many is one step darker"
         )
@@ -141,16 +149,26 @@ class TestPartitionsOverTime:
 
     def test_its_table_has_what_was_behind_the_newest_first(self) -> None:
         chart = self.chart({"orders-0": 5, "orders-1": 0}, {"orders-0": 9})
-        assert [(at, partition, records) for at, _topic, partition, records in chart.rows] == [
-            (AT + STEP, 0, 9), (AT, 0, 5),
+        assert [(at, partition, records, late) for at, _topic, partition, records, late in chart.rows] == [
+            (AT + STEP, 0, 9, 9.0), (AT, 0, 5, 5.0),
         ]  # fmt: skip
 
     def test_a_topic_lacks_what_all_its_partitions_lack(self) -> None:
-        moments = [Moment(AT, named({"a-0": 5, "a-1": 2, "b-0": 1})), Moment(AT + STEP, named({"a-0": 4}))]
+        moments = [moment(AT, {"a-0": 5, "a-1": 2, "b-0": 1}), moment(AT + STEP, {"a-0": 4})]
         chart = mirror_partitions.topics_over_time(moments, STEP, self.SPAN)
         assert {trace["name"]: trace["y"] for trace in chart.traces} == {"a": [7, 4], "b": [1, None]}
         [alone] = mirror_partitions.topics_over_time(moments, STEP, self.SPAN, "b").traces
         assert alone["name"] == "b"
+
+    def test_a_topic_is_as_late_as_its_furthest_partition(self) -> None:
+        """And nobody knows how late while one of its partitions is not known."""
+        moments = [
+            moment(AT, {"a-0": 5, "a-1": 2, "b-0": 0}, {"a-0": 1.5, "a-1": 4.0, "b-0": 0.0}),
+            moment(AT + STEP, {"a-0": 4, "a-1": 9, "b-0": 3}, {"a-0": 0.5, "a-1": None, "b-0": 9.0}),
+        ]
+        chart = mirror_partitions.topics_seconds_over_time(moments, STEP, self.SPAN, 30.0)
+        assert {trace["name"]: trace["y"] for trace in chart.traces} == {"a": [4.0, None], "b": [0.0, 9.0]}
+        assert "RPO: 30 s" in words_of(chart), "a named line"
 
     def test_of_one_topic_alone(self) -> None:
         chart = self.chart({"orders-0": 5, "people-0": 7}, topic="people")
@@ -183,10 +201,43 @@ class TestHistory:
         assert (first.at, first.records) == (AT, named({"a-b-0": 2, "a-b-1": 7}))
         assert (unknown.at, unknown.records) == (AT + STEP, {})
 
-    def test_single_partitions_are_not_kept_for_a_month(self, as_arne: Client, fleet: Any) -> None:
-        assert over_time_of(fleet.mirror, WINDOWS["month"], timezone.now()) == []
+    def test_how_late_a_partition_was_is_told_only_where_it_is_known(self, fleet: SimpleNamespace) -> None:
+        """A sample notes the partitions that are behind: of others it says so by saying nothing. One that is behind
+        and notes none was taken before partitions were noted.
+        """
+        LagSample.objects.all().delete()
+        for place, (seconds, noted) in enumerate(
+            [(4.5, {"a-0": 4.5}), (None, {"a-0": None}), (4.5, {}), (0.0, {})]
+        ):
+            LagSample.objects.create(
+                mirror=fleet.mirror, at=AT + place * STEP, records=5, seconds=seconds,
+                partitions={"a-0": 5, "a-1": 0}, partition_seconds=noted,
+            )  # fmt: skip
+        moments = moments_of(fleet.mirror, AT, AT + timedelta(minutes=1), STEP)
+        assert [{p.partition: late for p, late in each.seconds.items()} for each in moments] == [
+            {0: 4.5, 1: 0.0}, {0: None, 1: 0.0}, {0: None, 1: None}, {0: 0.0, 1: 0.0},
+        ]  # fmt: skip
+
+    def test_the_worst_sample_of_each_hour_is_kept_for_a_month(
+        self, as_arne: Client, fleet: SimpleNamespace, settings: Any
+    ) -> None:
+        LagSample.objects.all().delete()
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        for minutes, records in ((-190, 900), (-170, None), (-130, 7), (-125, 40), (-70, 0), (5, 3)):
+            LagSample.objects.create(
+                mirror=fleet.mirror, at=hour + timedelta(minutes=minutes), records=records,
+                partitions={} if records is None else {"carts-0": records},
+            )  # fmt: skip
+        settings.LAG_KEPT_HOURS = 3
+        samples.trim(hour + timedelta(minutes=6))
+        assert list(LagHour.objects.order_by("at").values_list("at", "records")) == [
+            (hour - timedelta(hours=3), 40), (hour - timedelta(hours=2), 0),
+        ], "not the hour that still goes on, nor one before all that is kept"  # fmt: skip
+        assert samples.keep_hours(hour + timedelta(minutes=7)) == 0, "each once"
         page = as_arne.get(reverse("mirror", args=["main", "shop"]), {"window": "month"}).content.decode()
-        assert "Of single partitions the last 24 hours are kept." in page
+        assert "1 of 1 partition was behind" in page
+        samples.trim(hour + timedelta(days=32))
+        assert not LagHour.objects.exists()
 
     def test_each_topic_leads_to_its_partitions(self, as_arne: Client, fleet: Any) -> None:
         LagSample.objects.all().delete()
@@ -363,7 +414,8 @@ class TestPages:
             ("lag", "at,seconds,records,samples,unknown"),
             ("partitions", "topic,partition,records,seconds,source_end"),
             ("topics-over-time", "at"),
-            ("partitions-over-time", "at,topic,partition,records"),
+            ("topics-seconds-over-time", "at"),
+            ("partitions-over-time", "at,topic,partition,records,seconds"),
             ("incidents", "what,since,until,seconds"),
         ]:
             answer = as_arne.get(address, {"csv": name})
@@ -427,3 +479,51 @@ class TestTheStream:
     ) -> None:
         people.vera.groups.clear()
         assert self.look(self.feed(type(people.vera).objects.get(pk=people.vera.pk))) == {}
+
+
+@pytest.mark.stack
+@pytest.mark.django_db(transaction=True)
+class TestTheStreamOfTheList:
+    def feed(self, user: Any, **asked: str) -> mirror_list.Feed:
+        request = RequestFactory().get("/", asked)
+        request.user = user
+        feed = mirror_list.Feed(request)
+        feed._looked_at_rights = math.inf  # (there is no session)
+        return feed
+
+    def look(self, feed: mirror_list.Feed) -> dict[str, Any]:
+        events = parse(b"".join(streaming.pool.submit(feed.look).result()))
+        return {name: data for name, _id, data in events}
+
+    def test_rows_and_chart_are_told_when_they_change(
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any, monkeypatch: Any
+    ) -> None:
+        now = timezone.now().replace(second=20, microsecond=0)
+        monkeypatch.setattr(mirror_list.timezone, "now", lambda: now)
+        PairLag.objects.create(pair=fleet.pair, at=now - timedelta(seconds=60), seconds=41.0, unknown=0)
+        feed = self.feed(people.vera)
+        first = self.look(feed)
+        assert set(first) == {"rows", "chart"} and "carts" in first["rows"]["rows"]
+        assert first["chart"]["chart"]["traces"][0]["y"] == [41.0]
+        assert "Beyond its RPO within this time: main." in first["chart"]["chart"]["says"]
+        assert self.look(feed) == {}, "nothing has changed"
+        Mirror.objects.filter(name="shop").update(lag_records=4711, state="running", looked_at=now)
+        assert set(self.look(feed)) == {"rows"}
+        monkeypatch.setattr(mirror_list.timezone, "now", lambda: now + WINDOWS["live"].step)
+        assert set(self.look(feed)) >= {"chart"}
+
+    def test_it_follows_what_the_address_asks_for(
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
+    ) -> None:
+        told = self.look(self.feed(people.vera, q="nobody", window="day"))
+        assert "Nothing fits." in told["rows"]["rows"] and "chart" not in told, "that window stays as it is"
+        told = self.look(self.feed(people.vera, sort="-lag"))
+        assert 'href="?sort=lag"' in told["rows"]["rows"], "links lead to the page"
+
+    def test_it_shows_the_mirrors_of_the_viewers_pairs_alone(
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
+    ) -> None:
+        other = Pair.objects.create(name="other", first=fleet.east, second=fleet.west, default=fleet.east)
+        Mirror.objects.create(pair=other, name="hidden", topics=[], source=fleet.east)
+        told = self.look(self.feed(ensure_user("pia", PASSWORD, "viewer", pair=other)))
+        assert "hidden" in told["rows"]["rows"] and "carts" not in told["rows"]["rows"]

@@ -38,7 +38,15 @@ def over_time(
     shown = behind[:DRAWN] or sorted(most)[:DRAWN]
     known = {moment.at: moment.records for moment in moments}
     columns = _columns(moments, step)
+    late = {moment.at: moment.seconds for moment in moments}
     rows = [[known.get(at, {}).get(partition) for at in columns] for partition in reversed(shown)]
+    said = [
+        [
+            [_records(records), _seconds(late[at][partition])] if records is not None else None
+            for at, records in zip(columns, row, strict=True)
+        ]
+        for partition, row in zip(reversed(shown), rows, strict=True)
+    ]
     top = max([*(most[partition] for partition in shown), 1])
     return Chart(
         "partitions-over-time",
@@ -48,9 +56,10 @@ def over_time(
             Column("topic", _("Topic")),
             Column("partition", _("Partition"), "number"),
             Column("records", _("Records behind"), "number"),
+            Column("seconds", _("Seconds behind"), "seconds"),
         ),
         [
-            (moment.at, partition.topic, partition.partition, records)
+            (moment.at, partition.topic, partition.partition, records, moment.seconds[partition])
             for moment in reversed(moments)
             for partition, records in sorted(moment.records.items(), key=lambda known: (-known[1], known[0]))
             if records > 0 and topic in ("", partition.topic)
@@ -61,7 +70,7 @@ def over_time(
                 "x": [milliseconds(at + step / 2) for at in columns],
                 "y": [f"{partition.topic}-{partition.partition}" for partition in reversed(shown)],
                 "z": [[None if records is None else _depth(records) for records in row] for row in rows],
-                "customdata": rows,
+                "customdata": said,
                 "colorscale": [[0, [LINE, 0.35]], [1, INK]],
                 "zmin": 0,
                 "zmax": _depth(top),
@@ -70,7 +79,7 @@ def over_time(
                 "hoverongaps": False,
                 "xgap": 1,
                 "ygap": 1,
-                "hovertemplate": "<b>%{y}</b> %{customdata:,}<extra></extra>",
+                "hovertemplate": "<b>%{y}</b> %{customdata[0]}<br>%{customdata[1]}<extra></extra>",
             }
         ]
         if behind
@@ -108,6 +117,40 @@ def topics_over_time(
         "topics-over-time", _("Topics over time"), at, records, span=span, every=step, unit=_("records"), digits=0,
         says=_("How many records each Topic lacked in the worst sample of each step."),
     )  # fmt: skip
+
+
+def topics_seconds_over_time(
+    moments: Sequence[Moment], step: timedelta, span: tuple[datetime, datetime], rpo: float, topic: str = ""
+) -> Chart:
+    """Return a line per Topic: the seconds that its furthest partition was behind, in the worst sample of each step.
+
+    :param rpo: seconds; a line of its own.
+    :param topic: the only Topic to show; empty for all.
+    """
+    names = sorted({p.topic for moment in moments for p in moment.seconds if topic in ("", p.topic)})
+    seconds: dict[str, list[float | None]] = {name: [] for name in names}
+    for moment in moments:
+        by_topic: dict[str, list[float | None]] = defaultdict(list)
+        for partition, late in moment.seconds.items():
+            by_topic[partition.topic].append(late)
+        for name in names:
+            known = [late for late in by_topic[name] if late is not None]
+            # (One partition of which nobody knows may be the one that is furthest behind.)
+            is_known = known and len(known) == len(by_topic[name])
+            seconds[name].append(max(known) if is_known else None)
+    return lines(
+        "topics-seconds-over-time", _("Topics over time, in seconds"), [moment.at + step / 2 for moment in moments],
+        seconds, span=span, every=step, unit=_("seconds"), limits={_("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}: rpo},
+        says=_("How far the furthest partition of each Topic was behind in the worst sample of each step."),
+    )  # fmt: skip
+
+
+def _records(records: int) -> str:
+    return ngettext("%(count)s record", "%(count)s records", records) % {"count": f"{records:,}"}
+
+
+def _seconds(seconds: float | None) -> str:
+    return "? s" if seconds is None else f"{seconds:,.1f} s"
 
 
 def _columns(moments: Sequence[Moment], step: timedelta) -> list[datetime]:

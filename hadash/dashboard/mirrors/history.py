@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import Max, Sum
 from django.utils.translation import gettext_lazy as _
+from psycopg import sql
 
 from hadash.dashboard.charts.mirror_lag import PairsLag
 from hadash.dashboard.mirrors.incidents import Bucket
@@ -19,7 +20,7 @@ from hadash.governance.models.published import LagDay
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
-from hadash.mirroring.models import Mirror
+from hadash.mirroring.models import LagHour, LagSample, Mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +133,21 @@ COLUMNS = 60
 @dataclass(frozen=True, slots=True)
 class Moment:
     """How far each partition was behind in one sample: that of a step in which the mirror was furthest behind.
-    ``records`` has only the partitions whose lag was known.
+    ``records`` has only the partitions whose lag was known, and ``seconds`` the same; ``None``: not known.
     """
 
     at: datetime
     records: Mapping[Partition, int]
+    seconds: Mapping[Partition, float | None]
 
 
 def step_of(window: Window) -> timedelta:
-    """Return the time of one column: a multiple of the window's step.
+    """Return the time of one column.
 
-    >>> step_of(WINDOWS["live"]), step_of(WINDOWS["day"])
-    (datetime.timedelta(seconds=10), datetime.timedelta(seconds=1440))
+    >>> step_of(WINDOWS["live"]), step_of(WINDOWS["day"]), step_of(WINDOWS["month"])
+    (datetime.timedelta(seconds=10), datetime.timedelta(seconds=1440), datetime.timedelta(seconds=43200))
     """
-    return window.step * max(1, round(window.length / window.step / COLUMNS))
+    return window.length / COLUMNS
 
 
 def last_whole(step: timedelta, now: datetime) -> datetime:
@@ -154,23 +156,50 @@ def last_whole(step: timedelta, now: datetime) -> datetime:
     return datetime.fromtimestamp(now.timestamp() // seconds * seconds, UTC)
 
 
-def moments_of(mirror: Mirror, begin: datetime, end: datetime, step: timedelta) -> list[Moment]:
+def moments_of(
+    mirror: Mirror,
+    begin: datetime,
+    end: datetime,
+    step: timedelta,
+    kept: type[LagSample | LagHour] = LagSample,
+) -> list[Moment]:
     """Return the moments in order; steps without a sample are left out. One query, which reads the partitions only of
     the chosen samples.
+
+    :param kept: the samples, or the worst one of each hour.
     """
+    query = sql.SQL(
+        "SELECT step, sample.seconds, sample.partitions::text, sample.partition_seconds::text FROM ("
+        "SELECT DISTINCT ON (step) id, date_bin(%s, at, 'epoch'::timestamptz) AS step"
+        " FROM {kept} WHERE mirror_id = %s AND at >= %s AND at < %s"
+        " ORDER BY step, records DESC NULLS LAST) AS chosen"
+        " JOIN {kept} AS sample USING (id) ORDER BY step"
+    ).format(kept=sql.Identifier(kept._meta.db_table))
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT step, sample.partitions::text FROM ("
-            "SELECT DISTINCT ON (step) id, date_bin(%s, at, 'epoch'::timestamptz) AS step"
-            " FROM mirroring_lagsample WHERE mirror_id = %s AND at >= %s AND at < %s"
-            " ORDER BY step, records DESC NULLS LAST) AS chosen"
-            " JOIN mirroring_lagsample AS sample USING (id) ORDER BY step",
-            [step, mirror.pk, begin, end],  # type: ignore[list-item]
-        )
-        return [Moment(at, named(json.loads(text))) for at, text in cursor.fetchall()]
+        cursor.execute(query, [step, mirror.pk, begin, end])  # type: ignore[list-item]
+        return [
+            _moment(at, seconds, json.loads(records), json.loads(late))
+            for at, seconds, records, late in cursor.fetchall()
+        ]
 
 
-def named(partitions: Mapping[str, int]) -> dict[Partition, int]:
+def _moment(
+    at: datetime, seconds: float | None, records: Mapping[str, int], late: Mapping[str, float | None]
+) -> Moment:
+    """:param seconds: the lag of the whole mirror. :param late: that of each partition that is behind."""
+    # (Only partitions that are behind are noted. Where none is, and yet the mirror was behind, they are not known.)
+    not_noted = 0.0 if late or seconds == 0 else None
+    by_partition = named(records)
+    known = named(late)
+    return Moment(
+        at, by_partition, {partition: known.get(partition, not_noted) for partition in by_partition}
+    )
+
+
+Lag = TypeVar("Lag", int, float | None)
+
+
+def named(partitions: Mapping[str, Lag]) -> dict[Partition, Lag]:
     """Return the partitions' lags from the form in which samples keep them.
 
     >>> named({"shop-orders-3": 5})

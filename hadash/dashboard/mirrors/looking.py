@@ -33,7 +33,8 @@ from hadash.dashboard.mirrors.history import (
 from hadash.dashboard.mirrors.incidents import Bucket, Incident, incidents
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
-from hadash.mirroring.models import LagSample, Mirror
+from hadash.mirroring.models import LagHour, LagSample, Mirror
+from hadash.mirroring.samples import HOUR
 from hadash.presentation import badges
 from hadash.presentation.badges import State
 from hadash.switching import policy
@@ -177,22 +178,22 @@ def partitions_of(mirror: Mirror) -> list[PartitionLag]:
 
 def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "") -> list[Chart]:
     """Return the charts of the mirror's Topics and partitions within a window, or of one Topic's, up to the last
-    complete step. None for a window that is longer than samples are kept.
+    complete step; for a window that is longer than samples are kept, up to the last complete hour.
     """
-    if window.length > timedelta(hours=settings.LAG_KEPT_HOURS):
-        return []
     step = step_of(window)
-    end = last_whole(step, now)
-    moments = moments_of(mirror, end - window.length, end, step)
+    if window.length > timedelta(hours=settings.LAG_KEPT_HOURS):
+        end = last_whole(HOUR, now)
+        moments = moments_of(mirror, end - window.length, end, step, LagHour)
+    else:
+        end = last_whole(step, now)
+        moments = moments_of(mirror, end - window.length, end, step)
     span = (end - window.length, end)
+    rpo = policy.rpos([mirror.pair])[mirror.pair_id]
     return [
         mirror_partitions.topics_over_time(moments, step, span, topic),
+        mirror_partitions.topics_seconds_over_time(moments, step, span, rpo, topic),
         mirror_partitions.over_time(moments, step, span, topic),
     ]
-
-
-#: The windows of the list's chart; by days beyond the time for which samples are kept.
-LIST_WINDOWS = {name: WINDOWS[name] for name in ("hour", "day", "month")}
 
 
 def lag_of_pairs(pairs: Sequence[Pair], window: Window, now: datetime) -> Chart:

@@ -1,4 +1,4 @@
-"""Mirrors: the list, and one mirror live and over time."""
+"""The page of one mirror, live and over time. (The list: :mod:`hadash.dashboard.views.mirror_list`.)"""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from django.conf import settings
-from django.db.models import F, Q
-from django.db.models.expressions import RawSQL
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -20,7 +17,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from hadash.accounts.roles import pairs_where
 from hadash.dashboard.charts import mirror_lag
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.mirror_lag import PartitionLag, points_of, shapes_of
@@ -28,10 +24,8 @@ from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole, step_of
 from hadash.dashboard.mirrors.incidents import KIND_WORDS
 from hadash.dashboard.mirrors.looking import (
-    LIST_WINDOWS,
     Shown,
     TopicLag,
-    lag_of_pairs,
     mirrors_for,
     over_time_of,
     partitions_of,
@@ -39,106 +33,17 @@ from hadash.dashboard.mirrors.looking import (
     shown_of,
     topics_of,
 )
-from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
+from hadash.dashboard.sorting import Keys, part_order
 from hadash.dashboard.views import streaming
-from hadash.dashboard.views.common import paged, searched, user_of
+from hadash.dashboard.views.common import searched, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
-from hadash.presentation import badges
 
-#: The sort keys of the list, and of one mirror's Topics. By default an unknown lag comes first, as it may be
-#: anything.
-FIELDS: Fields = {
-    "name": ("name",),
-    "way": ("source__name",),
-    "state": ("state",),
-    "lag": ("lag_seconds",),
-    "records": ("lag_records",),
-    "looked_at": ("looked_at",),
-    "tasks": ("tasks_not_running",),
-    "restarts": ("tasks_restarts",),
-    "topics": ("topics__0",),
-}
-#: What the database counts in the tasks of each mirror when the list is ordered by it.
-_COUNTED = {
-    "tasks": {
-        "tasks_not_running": RawSQL(
-            "(SELECT count(*) FROM jsonb_array_elements(mirroring_mirror.tasks) AS task"
-            " WHERE task->>'state' <> 'RUNNING')",
-            (),
-        )
-    },
-    "restarts": {
-        "tasks_restarts": RawSQL(
-            "(SELECT coalesce(sum((task->>'restarts')::int), 0)"
-            " FROM jsonb_array_elements(mirroring_mirror.tasks) AS task)",
-            (),
-        )
-    },
-}
-FURTHEST_FIRST = F("lag_seconds").desc(nulls_first=True)
+#: The sort keys of a mirror's Topics.
 TOPIC_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(TopicLag)}
 
-#: Seconds between two looks for a viewer of a mirror's page.
+#: Seconds between two looks for a viewer.
 POLL_SECONDS = 1.0
-
-
-@require_GET
-def mirrors(request: HttpRequest) -> HttpResponseBase:
-    """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``;
-    ``?window=`` of the chart: hour, day or month; ``?csv=`` its table. With htmx only the rows.
-    """
-    user = user_of(request)
-    query, pair, state = (searched(request, name) for name in ("q", "pair", "state"))
-    order = order_of(request, FIELDS)
-    everything = mirrors_for(user)
-    pairs = sorted(set(everything.values_list("pair__name", flat=True)))
-    found = everything
-    if query:
-        found = found.filter(Q(name__icontains=query) | Q(topics__icontains=query))
-    if pair in pairs:
-        found = found.filter(pair__name=pair)
-    if state in Mirror.State.values:
-        found = found.filter(state=state)
-    found = found.annotate(**_COUNTED.get(order.column, {}))
-    found = order.query(found.order_by(FURTHEST_FIRST, "pair__name", "name"), FIELDS, ("pair__name", "name"))
-    if request.GET.get("format") == "csv":
-        columns = ("pair", "mirror", "source", "target", "state", "records", "seconds", "topics")
-        rows = (
-            (
-                m.pair.name,
-                m.name,
-                m.source.name,
-                m.target.name,
-                m.state,
-                m.lag_records,
-                m.lag_seconds,
-                " ".join(m.topics),
-            )
-            for m in found
-        )
-        return csv_response("mirrors", columns, rows)
-    page = paged(request, found)
-    context = {
-        "rows": rows_of(page.object_list),
-        "page": page,
-        "pairs": pairs,
-        "query": query,
-        "pair": pair,
-        "state": state,
-        "order": order,
-        "states": [(state, each.label) for state, each in badges.MIRRORS.items()],
-        "any": bool(pairs),
-    }
-    if request.headers.get("HX-Request"):
-        return render(request, "mirrors/rows.html", context)
-    window = LIST_WINDOWS.get(searched(request, "window"), LIST_WINDOWS["hour"])
-    shown = list(pairs_where(user).filter(name__in=[pair] if pair in pairs else pairs))
-    chart = lag_of_pairs(shown, window, timezone.now()) if shown else None
-    if chart is not None and (asked := asked_csv(request, [chart])) is not None:
-        return asked
-    context |= {"chart": chart, "window": window, "windows": LIST_WINDOWS.values()}
-    return render(request, "mirrors/list.html", context)
 
 
 def _mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
@@ -185,7 +90,6 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
         "chart": shown.chart,
         "over_time": over_time,
         "topic": _topic(request),
-        "kept_hours": settings.LAG_KEPT_HOURS,
     }
     return render(request, "mirrors/page.html", context)
 

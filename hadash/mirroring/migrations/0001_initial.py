@@ -53,8 +53,25 @@ class Migration(migrations.Migration):
                 ('seconds', models.FloatField(null=True)),
                 ('state', models.CharField(blank=True, choices=[('running', 'running'), ('stopped', 'stopped'), ('failed', 'failed'), ('unknown', 'unknown'), ('turning', 'turning round')], default='', max_length=10)),
                 ('partitions', models.JSONField(default=dict)),
+                ('partition_seconds', models.JSONField(default=dict)),
                 ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='samples', to='mirroring.mirror')),
             ],
+        ),
+        migrations.CreateModel(
+            name='LagHour',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField()),
+                ('records', models.BigIntegerField(null=True)),
+                ('seconds', models.FloatField(null=True)),
+                ('state', models.CharField(blank=True, choices=[('running', 'running'), ('stopped', 'stopped'), ('failed', 'failed'), ('unknown', 'unknown'), ('turning', 'turning round')], default='', max_length=10)),
+                ('partitions', models.JSONField(default=dict)),
+                ('partition_seconds', models.JSONField(default=dict)),
+                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hours', to='mirroring.mirror')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('mirror', 'at'), name='lag_hour_once_a_mirror')],
+            },
         ),
         migrations.CreateModel(
             name='PairLag',

@@ -1,0 +1,166 @@
+"""The list of mirrors, and the lag of each pair's worst one, live and over time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, Q
+from django.db.models.expressions import RawSQL
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from hadash.accounts.roles import pairs_where
+from hadash.dashboard.charts.chart import Chart, asked_csv
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole
+from hadash.dashboard.mirrors.looking import lag_of_pairs, mirrors_for, rows_of
+from hadash.dashboard.sorting import Fields, order_of
+from hadash.dashboard.views import streaming
+from hadash.dashboard.views.common import paged, searched, user_of
+from hadash.inventory.models import Pair
+from hadash.mirroring.models import Mirror
+from hadash.presentation import badges
+
+#: The sort keys of the list. By default an unknown lag comes first, as it may be anything.
+FIELDS: Fields = {
+    "name": ("name",),
+    "way": ("source__name",),
+    "state": ("state",),
+    "lag": ("lag_seconds",),
+    "records": ("lag_records",),
+    "looked_at": ("looked_at",),
+    "tasks": ("tasks_not_running",),
+    "restarts": ("tasks_restarts",),
+    "topics": ("topics__0",),
+}
+#: What the database counts in the tasks of each mirror when the list is ordered by it.
+_COUNTED = {
+    "tasks": {
+        "tasks_not_running": RawSQL(
+            "(SELECT count(*) FROM jsonb_array_elements(mirroring_mirror.tasks) AS task"
+            " WHERE task->>'state' <> 'RUNNING')",
+            (),
+        )
+    },
+    "restarts": {
+        "tasks_restarts": RawSQL(
+            "(SELECT coalesce(sum((task->>'restarts')::int), 0)"
+            " FROM jsonb_array_elements(mirroring_mirror.tasks) AS task)",
+            (),
+        )
+    },
+}
+FURTHEST_FIRST = F("lag_seconds").desc(nulls_first=True)
+
+#: Seconds between two looks for a viewer.
+POLL_SECONDS = 1.0
+
+
+@require_GET
+def mirrors(request: HttpRequest) -> HttpResponseBase:
+    """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``;
+    ``?window=`` of the chart: live, hour, day or month; ``?csv=`` its table.
+    """
+    if request.GET.get("format") == "csv":
+        return _csv(request)
+    window = _window(request)
+    chart = _chart(request, window, timezone.now())
+    if chart is not None and (asked := asked_csv(request, [chart])) is not None:
+        return asked
+    context = {**_rows(request), "chart": chart, "window": window, "windows": WINDOWS.values()}
+    return render(request, "mirrors/list.html", context)
+
+
+def _window(request: HttpRequest) -> Window:
+    return WINDOWS.get(searched(request, "window"), WINDOWS["live"])
+
+
+def _pairs(request: HttpRequest) -> list[str]:
+    """Return the names of the pairs that have a mirror which the user may see."""
+    return sorted(set(mirrors_for(user_of(request)).values_list("pair__name", flat=True)))
+
+
+def _found(request: HttpRequest, pairs: list[str]) -> Any:
+    """Return the mirrors that the address asks for, in its order."""
+    query, pair, state = (searched(request, name) for name in ("q", "pair", "state"))
+    found = mirrors_for(user_of(request))
+    if query:
+        found = found.filter(Q(name__icontains=query) | Q(topics__icontains=query))
+    if pair in pairs:
+        found = found.filter(pair__name=pair)
+    if state in Mirror.State.values:
+        found = found.filter(state=state)
+    order = order_of(request, FIELDS)
+    found = found.annotate(**_COUNTED.get(order.column, {}))
+    return order.query(found.order_by(FURTHEST_FIRST, "pair__name", "name"), FIELDS, ("pair__name", "name"))
+
+
+def _rows(request: HttpRequest) -> dict[str, Any]:
+    """Return the context for the list's rows and its filters."""
+    pairs = _pairs(request)
+    page = paged(request, _found(request, pairs))
+    return {
+        "rows": rows_of(page.object_list),
+        "page": page,
+        "pairs": pairs,
+        "query": searched(request, "q"),
+        "pair": searched(request, "pair"),
+        "state": searched(request, "state"),
+        "order": order_of(request, FIELDS),
+        "states": [(state, each.label) for state, each in badges.MIRRORS.items()],
+        "any": bool(pairs),
+    }
+
+
+def _csv(request: HttpRequest) -> HttpResponseBase:
+    columns = ("pair", "mirror", "source", "target", "state", "records", "seconds", "topics")
+    rows = (
+        (m.pair.name, m.name, m.source.name, m.target.name, m.state, m.lag_records, m.lag_seconds, " ".join(m.topics))
+        for m in _found(request, _pairs(request))
+    )  # fmt: skip
+    return csv_response("mirrors", columns, rows)
+
+
+def _chart(request: HttpRequest, window: Window, until: datetime) -> Chart | None:
+    """Return the chart of the pairs that the address asks for, up to a time; ``None`` when there is no pair."""
+    pairs, pair = _pairs(request), searched(request, "pair")
+    wanted = [pair] if pair in pairs else pairs
+    shown: list[Pair] = list(pairs_where(user_of(request)).filter(name__in=wanted))
+    return lag_of_pairs(shown, window, until) if shown else None
+
+
+@require_GET
+async def stream(request: HttpRequest) -> HttpResponseBase:
+    """Stream the events ``rows`` (the list, as the address asks for it) and ``chart`` (with the live window)."""
+    return await streaming.answer(Feed(request))
+
+
+class Feed(streaming.Feed):
+    """The stream of one viewer of the list."""
+
+    poll_seconds = POLL_SECONDS
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request)
+        #: The end of the history that was sent last.
+        self._shown_until: datetime | None = None
+
+    def find(self) -> None:
+        """Everybody may look: at the mirrors of their pairs."""
+
+    def tell(self, events: list[bytes]) -> None:
+        events += self.if_new(
+            "rows", render_to_string("mirrors/rows.html", _rows(self.request), self.request)
+        )
+        window = _window(self.request)
+        until = last_whole(window.step, timezone.now())
+        if not window.live or until == self._shown_until:
+            return
+        self._shown_until = until
+        if (chart := _chart(self.request, window, until)) is not None:
+            events += self.if_new("chart", {**chart.drawn, "says": str(chart.says)})
