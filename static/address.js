@@ -10,12 +10,18 @@ const isOrder = (name) => name.endsWith(ORDER);
 // The zooms of this page, as [[parameter, ends], …].
 export const zooms = () => [...new URLSearchParams(location.search)].filter(([name]) => isZoom(name));
 
-// What `to`, another address of this page, lacks of this one's. Another order or another page of a list shows the same
-// time in the charts; another filter or time does not.
-function lacking(to, withZooms) {
-  return [...new URLSearchParams(location.search)].filter(
-    ([name]) => (isOrder(name) || (withZooms && isZoom(name))) && !to.has(name),
-  );
+// What is looked at is another thing in another time, and for another pair.
+const OTHERS = ["window", "pair"];
+
+// Takes along in `to`, the query of another address of this page, what this address says.
+function carry(to) {
+  const now = new URLSearchParams(location.search);
+  const isOther = OTHERS.some((name) => (to.get(name) ?? "") !== (now.get(name) ?? ""));
+  for (const [name, value] of now) {
+    if (isZoom(name) && isOther) to.delete(name);
+    else if ((isZoom(name) || isOrder(name)) && !to.has(name)) to.set(name, value);
+  }
+  return to;
 }
 
 // (A click of any button: the link may be opened in a window of its own.)
@@ -24,11 +30,10 @@ for (const kind of ["click", "auxclick"]) {
     kind,
     (event) => {
       const link = event.target.closest?.("a[href]");
-      if (!link || link.hasAttribute("download") || link.pathname !== location.pathname) return;
-      if (link.origin !== location.origin || link.getAttribute("href").startsWith("#")) return;
+      if (!link || link.hasAttribute("download") || link.getAttribute("href").startsWith("#")) return;
+      if (link.origin !== location.origin || link.pathname !== location.pathname) return;
       const to = new URL(link.href);
-      for (const [name, value] of lacking(to.searchParams, Boolean(link.closest("thead, .pages"))))
-        to.searchParams.set(name, value);
+      carry(to.searchParams);
       if (to.href !== link.href) link.href = to.href;
     },
     true,
@@ -37,8 +42,9 @@ for (const kind of ["click", "auxclick"]) {
 
 document.addEventListener("submit", ({ target: form }) => {
   if (form.method !== "get" || new URL(form.action).pathname !== location.pathname) return;
-  for (const [name, value] of lacking(new FormData(form), false)) {
-    const field = Object.assign(document.createElement("input"), { type: "hidden", name, value });
-    form.append(field);
+  const told = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
+  for (const [name, value] of carry(new URLSearchParams(told))) {
+    if (told.has(name)) continue;
+    form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
   }
 });

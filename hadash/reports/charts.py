@@ -8,7 +8,7 @@ reserved for clusters, all else is grey, and bad values are marked as well as co
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
@@ -150,6 +150,86 @@ def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = G
 def bars_height(count: int) -> int:
     """Return the height of :func:`bars` with so many rows, in pixels."""
     return 12 + _BAR_STEP * max(1, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a timeline. Seconds since 1970; ``until``: ``None`` for one that has not ended. ``said``: what stands
+    behind it.
+    """
+
+    name: str
+    since: float
+    until: float | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A stage behind the bars of a timeline. Seconds since 1970."""
+
+    name: str
+    begin: float
+    end: float
+    is_marked: bool
+
+
+#: Pixels above the bars of a timeline, for the names of its stages, and below them, for the times.
+_ABOVE, _BELOW = 40, 24
+#: Seconds before the first bar and behind the last one.
+_MARGIN = 0.5
+
+
+def timeline(bars: Sequence[Bar], bands: Sequence[Band], clock: Callable[[float], str]) -> str:
+    """Return a chart with a bar for each row on one time axis, over the stages in which they lie.
+
+    :param clock: returns the text for a time.
+    """
+    height = timeline_height(len(bars))
+    moments = [bar.since for bar in bars] + [bar.until for bar in bars if bar.until is not None]
+    moments += [end for band in bands if band.is_marked for end in (band.begin, band.end)]
+    begin, end = min(moments) - _MARGIN, max(moments) + _MARGIN
+    left, right = 170, 90
+    inner = WIDTH - left - right
+
+    def x(at: float) -> float:
+        return left + inner * (min(max(at, begin), end) - begin) / (end - begin)
+
+    parts = []
+    free = [0.0, 0.0]
+    for band in sorted(bands, key=lambda each: each.begin):
+        if band.end <= begin or band.begin >= end:
+            continue
+        if band.is_marked:
+            width = max(1.0, x(band.end) - x(band.begin))
+            parts.append(
+                f'<rect x="{x(band.begin):.1f}" y="{_ABOVE}" width="{width:.1f}" height="{height - _ABOVE - _BELOW}"'
+                f' fill="{LINE}"/>'
+            )
+        parts.append(_rule(x(band.begin), _ABOVE, x(band.begin), height - _BELOW, GREYS[2], dashes="2 3"))
+        # (A name that would lie on another one goes to the second line, or is left to the table of stages.)
+        level = next((n for n, until in enumerate(free) if until <= x(band.begin)), None)
+        if level is not None:
+            free[level] = x(band.begin) + _LETTER * len(band.name)
+            parts.append(_text(x(band.begin) + 2, _ABOVE - 6 - 14 * level, band.name, QUIET))
+    for number, bar in enumerate(bars):
+        top = _ABOVE + 4 + number * _BAR_STEP
+        until = end if bar.until is None else bar.until
+        width = max(1.0, x(until) - x(bar.since))
+        colour = BAD if bar.until is None else GREYS[0]
+        parts.append(_text(left - 8, top + 14, _cut(bar.name, 24), INK, "end"))
+        parts.append(
+            f'<rect x="{x(bar.since):.1f}" y="{top + 2}" width="{width:.1f}" height="{_BAR_STEP - 8}" fill="{colour}"/>'
+        )
+        parts.append(_text(x(until) + 6, top + 14, bar.said, QUIET))
+    for at, anchor in ((begin, "start"), (end, "end")):
+        parts.append(_text(x(at), height - 6, clock(at), QUIET, anchor))
+    return _svg(height, parts)
+
+
+def timeline_height(count: int) -> int:
+    """Return the height of :func:`timeline` with so many bars, in pixels."""
+    return _ABOVE + 8 + _BAR_STEP * max(1, count) + _BELOW
 
 
 def _runs(values: Sequence[float | None]) -> list[list[tuple[int, float]]]:

@@ -68,5 +68,10 @@ def look_at(page: Page, name: str, screen: Screen) -> None:
     page.screenshot(path=folder / f"{name}-{screen}.png", full_page=True)
     wider = page.evaluate(_WIDER)
     assert not wider, f"{name} is wider than the screen: {wider}"
+    can_be_read(page, name)
+
+
+def can_be_read(page: Page, name: str) -> None:
+    """By everybody, as axe judges it."""
     found = Axe().run(page, options={"runOnly": _RULES})
     assert not found.response["violations"], f"{name}: {found.generate_report()}"

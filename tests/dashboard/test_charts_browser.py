@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.conf import settings
@@ -21,7 +22,7 @@ from support.browser import Window
 
 from dashboard.graph_parts import FLEET, publish_graph, uses_of
 from dashboard.parts import PASSWORD
-from dashboard.pictures import SCREENS, Screen, look_at
+from dashboard.pictures import SCREENS, Screen, can_be_read, look_at
 from dashboard.test_clusters import TABLES
 from dashboard.test_gateways import STATUS
 from hadash.dashboard.groups.looking import Lag, Look
@@ -52,7 +53,7 @@ PAGES = {
     "cluster": "clusters/east/",
     "gateways": "gateways/",
     "gateway": "gateways/gateway-1/",
-    "mirrors": "mirrors/",
+    "mirrors": "mirrors/?window=hour",
     "mirror": "mirrors/main/shop/?window=hour",
     "graph": "graph/",
     "island": "graph/?island=0",
@@ -77,7 +78,7 @@ CHARTS = {
     "gateways": 0,
     "gateway": 8,
     "mirrors": 1,
-    "mirror": 4,
+    "mirror": 5,
     "graph": 1,
     "island": 1,
     "focus": 1,
@@ -424,6 +425,61 @@ def test_what_a_mark_leads_to_can_be_reached_with_keys_alone(
     page.wait_for_url(re.compile(reverse("appid", args=[published.pages["shop"]])))
 
 
+def test_a_chart_is_moved_and_zoomed_with_keys(olga: Window) -> None:
+    page = olga.open(PAGES["lag"])
+    drawn(page, 1)
+    ends = "document.querySelector('[data-chart]').layout.xaxis.range.map((end) => new Date(end).getTime())"
+    first, last = page.evaluate(ends)
+    chart = page.locator("[data-chart]").first
+    chart.press("+")
+    page.wait_for_url(re.compile("zoom-lag-by-day="))
+    closer = page.evaluate(ends)
+    assert closer[1] - closer[0] == pytest.approx((last - first) / 2, rel=0.01)
+    chart.press("ArrowRight")
+    page.wait_for_function(f"({ends})[0] > {closer[0]}")
+    assert page.evaluate(ends)[0] - closer[0] == pytest.approx((closer[1] - closer[0]) / 5, rel=0.01)
+    chart.press("ArrowDown")
+    assert page.evaluate(ends)[0] > closer[0], "which moves maps alone"
+    chart.press("0")
+    page.wait_for_url(lambda url: "zoom" not in url)
+    assert olga.errors == []
+
+
+def test_what_is_looked_at_stays_in_another_order_and_goes_with_another_time(olga: Window) -> None:
+    page = olga.open(PAGES["mirror"])
+    drawn(page, 1)
+    page.locator("[data-chart]").first.press("+")
+    page.wait_for_url(re.compile("zoom-lag="))
+    zoom = dict(parse_qsl(urlsplit(page.url).query))["zoom-lag"]
+    page.locator("#part-incidents th", has_text="From").get_by_role("button").click()
+    page.wait_for_url(re.compile("incidents-order="))
+    page.locator("#part-topics").get_by_role("link", name="Records behind").click()
+    page.wait_for_url(re.compile("topics-sort="))
+    told = dict(parse_qsl(urlsplit(page.url).query))
+    assert told["zoom-lag"] == zoom and "incidents-order" in told and told["window"] == "hour"
+    page.get_by_role("link", name="24 hours").click()
+    page.wait_for_url(re.compile("window=day"))
+    assert "zoom-lag" not in page.url and "incidents-order" in page.url
+    assert olga.errors == []
+
+
+def test_the_keys_are_a_key_away_but_for_those_who_type(olga: Window) -> None:
+    page = olga.open(PAGES["lag"])
+    keys = page.locator("#keys")
+    page.get_by_role("searchbox", name="Search everything").press("?")
+    expect(keys).not_to_be_visible()
+    page.locator("h1").press("?")
+    expect(keys).to_contain_text("Move a chart that has the focus")
+    page.keyboard.press("Escape")
+    expect(keys).not_to_be_visible()
+    page.get_by_role("button", name="Keys").click()
+    expect(keys).to_be_visible()
+    can_be_read(page, "keys")
+    keys.get_by_role("button", name="Close").click()
+    expect(keys).not_to_be_visible()
+    assert olga.errors == []
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/New_York"])
 def test_a_pause_is_as_long_in_every_zone(
     browser: Browser, live_server: Any, people: SimpleNamespace, engines: Any, finished: Switch, zone: str
@@ -586,6 +642,18 @@ def test_the_slider_shows_the_map_as_it_was(olga: Window) -> None:
     page.get_by_label("As it was").press("ArrowLeft")
     page.wait_for_url(re.compile(r"run=\d+"))
     drawn(page, 1)
+    page.get_by_label("As it was").press("ArrowRight")
+    page.wait_for_load_state()
+    drawn(page, 1)
+    page.locator("#map summary").press("Enter")
+    page.locator("#map tbody a.row").first.press("Enter")
+    page.wait_for_url(re.compile(r"island=\d+"))
+    drawn(page, 1)
+    title = page.locator("h1").inner_text()
+    page.get_by_label("As it was").press("ArrowLeft")
+    page.wait_for_url(re.compile(r"run=\d+.*island=\d+"))
+    drawn(page, 1)
+    assert page.locator("h1").inner_text() == title, "the same island as it was"
     page.goto(page.url.split("?")[0])
     page.get_by_label("Differences since").select_option(index=1)
     page.wait_for_url(re.compile(r"since=\d+"))

@@ -515,8 +515,8 @@ class TestTheStreamOfTheList:
     def test_it_follows_what_the_address_asks_for(
         self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
     ) -> None:
-        told = self.look(self.feed(people.vera, q="nobody", window="day"))
-        assert "Nothing fits." in told["rows"]["rows"] and "chart" not in told, "that window stays as it is"
+        told = self.look(self.feed(people.vera, q="nobody"))
+        assert "Nothing fits." in told["rows"]["rows"]
         told = self.look(self.feed(people.vera, sort="-lag"))
         assert 'href="?sort=lag"' in told["rows"]["rows"], "links lead to the page"
 

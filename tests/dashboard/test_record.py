@@ -8,11 +8,16 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from hadash.audit.models import record as audit
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.presentation.record import Proved, proof_of
+from hadash.reports.kinds import whole_record
+from hadash.reports.pdf import pdf_of
+from hadash.reports.recipients import View
+from hadash.reports.text import text_of
 from hadash.switching.models.switches import StageRecord, Switch
 from hadash.switching.stages.answers import TailsCompared
 from hadash.switching.stages.context import StageContext
@@ -108,6 +113,25 @@ class TestThePage:
         answer = as_vera.get(reverse("switch-record", args=[proved.key]), {"format": "pdf"})
         assert answer["Content-Type"] == "application/pdf" and answer.content.startswith(b"%PDF")
         assert f"hadash-switch-{proved.key}.pdf" in answer["Content-Disposition"]
+
+    def test_the_pdf_has_everything_that_the_page_has(self, proved: Switch) -> None:
+        began = (proved.started_at or timezone.now()).timestamp() + 4
+        pauses = [["shop", f"web-{n}", "produce", began, began + 1 + n / 10] for n in range(39, -1, -1)]
+        Switch.objects.filter(pk=proved.pk).update(pauses=[["shop", "lost", "consume", began, None], *pauses])
+        entry = audit(None, "switch ended", proved.subject)
+        report = whole_record.build(View("en", "UTC", ("main",)), timezone.now(), proved.key)
+        said = text_of(report).replace("\n", " ")
+        for told in (proved.plan_digest, entry.digest, "Topics (", "Upgrade of the brokers"):
+            assert told in said
+        tables = {section.title: section.table for section in report.sections if section.table is not None}
+        assert len(tables["Each client's own pause"].rows) == 41, "not the longest ten, as in the mail"
+        proof = tables["What proves that nothing was lost"]
+        assert len(proof.rows) == 3 and len(proof.columns) == 7
+        assert len(tables["Log"].rows) == proved.events.count() > 0
+        [picture] = report.pictures
+        assert picture.svg.count("no record since") == 1
+        assert picture.alt.startswith("lost no record since, web-39 4.90 s"), "the longest first"
+        assert pdf_of(report, "en", "", "").startswith(b"%PDF")
 
     def test_it_draws_how_long_stages_took_and_how_long_clients_paused(
         self, as_vera: Client, proved: Switch

@@ -64,7 +64,7 @@ POLL_SECONDS = 1.0
 @require_GET
 def mirrors(request: HttpRequest) -> HttpResponseBase:
     """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``;
-    ``?window=`` of the chart: live, hour, day or month; ``?csv=`` its table.
+    ``?window=`` of the chart: live (then the rows are, too), hour, day or month; ``?csv=`` its table.
     """
     if request.GET.get("format") == "csv":
         return _csv(request)
@@ -157,9 +157,9 @@ class Feed(streaming.Feed):
         events += self.if_new(
             "rows", render_to_string("mirrors/rows.html", _rows(self.request), self.request)
         )
-        window = _window(self.request)
+        window = WINDOWS["live"]
         until = last_whole(window.step, timezone.now())
-        if not window.live or until == self._shown_until:
+        if until == self._shown_until:
             return
         self._shown_until = until
         if (chart := _chart(self.request, window, until)) is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils import translation
+from django.utils import timezone, translation
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.charts.chart import asked_csv
@@ -17,8 +19,7 @@ from hadash.dashboard.views.common import the_switch, user_of
 from hadash.presentation import badges
 from hadash.presentation.record import PROOF_COLUMNS, proof_of, record_of
 from hadash.reports import reading
-from hadash.reports.editions import preview
-from hadash.reports.models import Kind
+from hadash.reports.kinds import whole_record
 from hadash.reports.recipients import View
 from hadash.switching.models.switches import Switch
 
@@ -48,6 +49,6 @@ def record(request: HttpRequest, key: str) -> HttpResponseBase:
 def _pdf(request: HttpRequest, switch: Switch) -> HttpResponseBase:
     language = translation.get_language() or settings.LANGUAGE_CODE
     zone = reading.zone_of(user_of(request))
-    report = preview(Kind.SWITCH, View(language, zone, (switch.pair.name,)), switch.key)
-    assert report is not None  # it was found before
+    with timezone.override(ZoneInfo(zone)):
+        report = whole_record.build(View(language, zone, (switch.pair.name,)), timezone.now(), switch.key)
     return pdf_response(report, language, zone, f"hadash-switch-{switch.key}")

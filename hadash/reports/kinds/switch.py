@@ -46,13 +46,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     :param about: the key of the switch.
     :raises NoSuchSwitch: it does not exist for this reader.
     """
-    switch = (
-        Switch.objects.filter(key=about, pair__name__in=view.pairs)
-        .select_related("pair", "source", "target", "requested_by", "decided_by")
-        .first()
-    )
-    if switch is None:
-        raise NoSuchSwitch(about)
+    switch = find(view, about)
     record = record_of(switch)
     pauses = kept_pauses(switch)
     longest = max((p.seconds for p in pauses if p.seconds is not None), default=None)
@@ -66,13 +60,28 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         url=url,
         generated=parts.generated([switch.pair]),
         sections=[
-            _figures(switch, record["refused_seconds"], longest, record["proof_count"]),
+            figures_of(switch, record["refused_seconds"], longest, record["proof_count"]),
             _who(switch, record["approvals"]),
             _pauses(pauses, address),
-            _stages(record["records"]),
+            stages_of(record["records"]),
             _proof(switch, record["records"], address),
         ],
     )
+
+
+def find(view: View, key: str) -> Switch:
+    """Return the switch with this key.
+
+    :raises NoSuchSwitch: it does not exist for this reader.
+    """
+    found: Switch | None = (
+        Switch.objects.filter(key=key, pair__name__in=view.pairs)
+        .select_related("pair", "source", "target", "requested_by", "decided_by", "reviewed_by")
+        .first()
+    )
+    if found is None:
+        raise NoSuchSwitch(key)
+    return found
 
 
 def _subject(switch: Switch, longest: float | None) -> str:
@@ -83,7 +92,7 @@ def _subject(switch: Switch, longest: float | None) -> str:
     return parts.subject([whose], said)
 
 
-def _figures(switch: Switch, refused: float | None, longest: float | None, partitions: int) -> Section:
+def figures_of(switch: Switch, refused: float | None, longest: float | None, partitions: int) -> Section:
     took = (
         (switch.ended_at - switch.started_at).total_seconds()
         if switch.ended_at and switch.started_at
@@ -92,9 +101,9 @@ def _figures(switch: Switch, refused: float | None, longest: float | None, parti
     return Section(
         _("At a glance"),
         figures=[
-            Figure(_("Longest pause of a client"), _seconds(longest)),
-            Figure(_("Writes were refused"), _seconds(refused)),
-            Figure(_("From start to end"), _seconds(took)),
+            Figure(_("Longest pause of a client"), seconds_word(longest)),
+            Figure(_("Writes were refused"), seconds_word(refused)),
+            Figure(_("From start to end"), seconds_word(took)),
             Figure(
                 _("Partitions proved equal"),
                 f"{partitions:,}",
@@ -104,7 +113,7 @@ def _figures(switch: Switch, refused: float | None, longest: float | None, parti
     )
 
 
-def _seconds(value: float | None) -> str:
+def seconds_word(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.2f} s" if value < 60 else f"{value / 60:.1f} min"
@@ -138,7 +147,9 @@ def _pauses(pauses: Sequence[Pause], address: str) -> Section:
     if not shown:
         return Section(title, empty=_("No Gateway has seen a client pause."))
     known = [
-        (f"{p.client_id or p.appid}", p.seconds, _seconds(p.seconds)) for p in shown if p.seconds is not None
+        (f"{p.client_id or p.appid}", p.seconds, seconds_word(p.seconds))
+        for p in shown
+        if p.seconds is not None
     ]
     alt = ", ".join(f"{name} {said}" for name, _value, said in known)
     picture = (
@@ -163,12 +174,12 @@ def _pauses(pauses: Sequence[Pause], address: str) -> Section:
     return Section(title, lines=never, picture=picture, table=table)
 
 
-def _stages(records: Sequence[StageRecord]) -> Section:
+def stages_of(records: Sequence[StageRecord]) -> Section:
     rows = [
         (
             Cell(stage_name(each.stage)),
             Cell(timezone.localtime(each.started_at).strftime("%H:%M:%S")),
-            Cell(_seconds(each.seconds)),
+            Cell(seconds_word(each.seconds)),
             Cell(each.get_result_display(), tone=_RESULTS.get(StageRecord.Result(each.result), Tone.PLAIN)),
         )
         for each in records
@@ -187,8 +198,8 @@ def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Sect
     rows = [
         (
             Cell(f"{p.topic}-{p.partition}"),
-            Cell(_offset(p.last_on_source)),
-            Cell(_offset(p.copy_on_target)),
+            Cell(offset_word(p.last_on_source)),
+            Cell(offset_word(p.copy_on_target)),
             Cell(f"{p.target_end:,}"),
         )
         for p in proof[:PROOF_SHOWN]
@@ -217,5 +228,5 @@ def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Sect
     return Section(_("What proves that nothing was lost"), says=says, table=table, empty=empty)
 
 
-def _offset(value: int | None) -> str:
+def offset_word(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
