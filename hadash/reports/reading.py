@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -44,6 +45,16 @@ def schedules_for(user: Any) -> QuerySet[ReportSchedule]:
     """Return all schedules for managers of reports, and none for other users."""
     found = ReportSchedule.objects.select_related("pair", "created_by").annotate(readers=Count("recipients"))
     return found if may(user, MANAGE_REPORTS) else found.none()
+
+
+def last_issues(schedules: Iterable[ReportSchedule]) -> dict[int, ReportIssue]:
+    """Return schedule → its newest issue, for those that have one. One query."""
+    found = (
+        ReportIssue.objects.filter(schedule__in=schedules)
+        .order_by("schedule", "-due_at", "-pk")
+        .distinct("schedule")
+    )
+    return {issue.schedule_id: issue for issue in found}
 
 
 def deliveries_of(issue: ReportIssue) -> QuerySet[Delivery]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.graph_parts import FLEET, publish_graph, uses_of
-from hadash.dashboard.charts import flows
+from hadash.dashboard.charts import flows, island_map
 from hadash.dashboard.charts.flows import APPID, CLIENT, CLUSTER, MOST_NAMED, TOPIC, Flow, Place
 from hadash.dashboard.charts.island_map import Turn
 from hadash.dashboard.graph import maps, surroundings
@@ -43,6 +44,27 @@ class TestTheMap:
         islands, rest = maps.islands_of(run, fleet.pair)
         assert [(i.things, i.appids, i.topics, i.groups) for i in islands] == [(7, 3, 2, 2), (3, 1, 1, 1)]
         assert rest.islands == 0
+
+    def test_clusters_are_told_apart_without_their_colours(self, run: Run, fleet: SimpleNamespace) -> None:
+        spots = [
+            replace(spot, cluster=cluster)
+            for spot in maps.spots_of(run, fleet.pair)
+            for cluster in ("east", "west", "")
+        ]
+        islands = [
+            replace(each, cluster=cluster)
+            for each in maps.islands_of(run, fleet.pair)[0]
+            for cluster in ("east", "west")
+        ]
+        chart = island_map.island_map(("east", "west"), islands, spots, island_map.Rest())
+        symbols = {
+            trace["name"]: set(trace["marker"]["symbol"])
+            for trace in chart.traces
+            if "name" in trace and isinstance(trace["marker"]["symbol"], list)
+        }
+        assert len(symbols) == 3 and not symbols["east"] & symbols["west"] & symbols["both"]
+        assert all(symbol.endswith("-open") for symbol in symbols["west"])
+        assert {trace["line"]["dash"] for trace in chart.traces if "circles" in trace} == {"solid", "dash"}
 
     def test_those_without_a_place_are_counted_together(self, run: Run, fleet: SimpleNamespace) -> None:
         Island.objects.filter(run=run, things=3).update(x=None, y=None, r=None)
@@ -240,7 +262,7 @@ class TestPages:
         assert there["run"] == str(before.pk) and there["zoom-island"] == "0~1" and "kind" not in there
         gone = {"kind": "appid", "appid": "early", "run": now.pk}
         page = as_arne.get(reverse("graph"), gone).content.decode()
-        assert "This run does not know early. All its islands are shown." in page
+        assert "This run does not know early. All islands are shown." in page
         assert f"run={before.pk}&kind=appid&appid=early" in page.replace("&amp;", "&"), (
             "where it was, it opens"
         )

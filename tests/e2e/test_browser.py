@@ -153,4 +153,15 @@ def test_a_mirror_is_watched_while_it_copies(olga: Window, trial: Trial) -> None
     expect(page.locator("#part-tasks")).to_contain_text("running")
     expect(page.locator("#part-topics")).to_contain_text("shop.carts")
     expect(page.locator("#part-state")).to_contain_text("RPO 30 s")
+    page = olga.open("mirrors/")
+    expect(page.locator("[data-chart='chart-data-pair-lag'] .main-svg").first).to_be_visible(timeout=PAGE_MS)
+    newest = "document.querySelector(\"[data-chart='chart-data-pair-lag']\").data[0].x.at(-1)"
+    shown = page.evaluate(newest)
+    looked = page.locator("#part-rows tbody tr").first.locator("time").last.get_attribute("datetime")
+    head = page.get_by_role("link", name="Lag, records")
+    head.focus()
+    eventually(lambda: page.evaluate(newest) > shown, "a new point of its pair is drawn")
+    rows = page.locator("#part-rows tbody tr").first.locator("time").last
+    eventually(lambda: rows.get_attribute("datetime") != looked, "the list says when it was looked at last")
+    expect(head).to_be_focused()
     assert olga.errors == []

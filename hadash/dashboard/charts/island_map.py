@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import log10
@@ -303,9 +303,28 @@ def _layout() -> dict[str, Any]:
     }
 
 
-def _colours(clusters: tuple[str, str]) -> dict[str, tuple[str, str]]:
-    """Return cluster → (word, colour); the empty name stands for both clusters."""
-    return {clusters[0]: (clusters[0], FIRST), clusters[1]: (clusters[1], SECOND), "": (_("both"), QUIET)}
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How things on a cluster are drawn: colour is not the only signal.
+
+    :param mark: what is added to the symbol of a thing. :param dash: of the outline of an island.
+    """
+
+    word: str
+    colour: str
+    mark: str
+    dash: str
+    edge: Mapping[str, Any]
+
+
+def _looks(clusters: tuple[str, str]) -> dict[str, _Look]:
+    """Return cluster → look; the empty name stands for both clusters."""
+    filled = {"width": 0.5, "color": "@surface"}
+    return {
+        clusters[0]: _Look(clusters[0], FIRST, "", "solid", filled),
+        clusters[1]: _Look(clusters[1], SECOND, "-open", "dash", {"width": 1.6}),
+        "": _Look(_("both"), QUIET, "-open-dot", "dot", {"width": 1.2}),
+    }
 
 
 def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[dict[str, Any]]:
@@ -313,7 +332,7 @@ def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[d
     points, which need not be sent.)
     """
     found = []
-    for cluster, (_word, colour) in _colours(clusters).items():
+    for cluster, look in _looks(clusters).items():
         own = [island for island in islands if island.cluster == cluster]
         if own:
             found.append(
@@ -321,7 +340,7 @@ def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[d
                     "type": "scatter",
                     "mode": "lines",
                     "circles": [[island.x, island.y, island.r] for island in own],
-                    "line": {"color": colour, "width": 1.2},
+                    "line": {"color": look.colour, "width": 1.2, "dash": look.dash},
                     "opacity": 0.75,
                     "hoverinfo": "skip",
                     "showlegend": False,
@@ -356,24 +375,38 @@ def _middles(islands: Sequence[IslandSpot]) -> dict[str, Any]:
 
 
 def _by_cluster(clusters: tuple[str, str], spots: Sequence[Spot]) -> list[dict[str, Any]]:
-    colours = _colours(clusters)
     return [
-        _marks(word, [spot for spot in spots if spot.cluster == cluster], colour, among=len(spots))
-        for cluster, (word, colour) in colours.items()
-        if any(spot.cluster == cluster for spot in spots)
+        _marks(
+            look.word,
+            own,
+            look.colour,
+            [spot.symbol + look.mark for spot in own],
+            look.edge,
+            among=len(spots),
+        )
+        for cluster, look in _looks(clusters).items()
+        if (own := [spot for spot in spots if spot.cluster == cluster])
     ]
 
 
 def _by_turn(spots: Sequence[Spot]) -> list[dict[str, Any]]:
     return [
-        _marks(str(word), own, colour, symbol, among=len(spots))
+        _marks(str(word), own, colour, symbol, {"width": 0.5, "color": "@surface"}, among=len(spots))
         for turn, (word, colour, symbol) in TURNS.items()
         if (own := [spot for spot in spots if spot.turn is turn])
     ]
 
 
-def _marks(word: str, spots: Iterable[Spot], colour: Any, symbol: str = "", *, among: int) -> dict[str, Any]:
-    own = list(spots)
+def _marks(
+    word: str,
+    own: Sequence[Spot],
+    colour: Any,
+    symbol: str | list[str],
+    edge: Mapping[str, Any],
+    *,
+    among: int,
+) -> dict[str, Any]:
+    """:param symbol: of all marks, or of each. :param edge: its line. :param among: the number of all marks."""
     return {
         "type": "scatter",
         "mode": "markers",
@@ -384,10 +417,10 @@ def _marks(word: str, spots: Iterable[Spot], colour: Any, symbol: str = "", *, a
             [spot.href, spot.word, str(THING_WORDS.get(spot.kind, spot.kind)), spot.radius] for spot in own
         ],
         "marker": {
-            "symbol": symbol or [spot.symbol for spot in own],
+            "symbol": symbol,
             "size": [size_of(spot.radius, among) for spot in own],
             "color": colour,
-            "line": {"width": 0.5, "color": "@surface"},
+            "line": dict(edge),
         },
         "hovertemplate": "<b>%{customdata[1]}</b> · %{customdata[2]} · "
         + word

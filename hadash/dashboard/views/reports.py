@@ -54,9 +54,10 @@ def reports(request: HttpRequest) -> HttpResponse:
         messages.success(request, _("Your mail comes like that from now on."))
         return redirect("reports")
     schedules = list(reading.schedules_for(user))
+    last = reading.last_issues(schedules)
     context = {
         "editions": reading.editions_for(user, LISTED),
-        "schedules": [(each, _last_issue(each)) for each in schedules],
+        "schedules": [(each, last.get(each.pk)) for each in schedules],
         "may_manage": may(user, MANAGE_REPORTS),
         "form": form,
         "address_is_own": addressing.address_is_own(user),
@@ -66,10 +67,6 @@ def reports(request: HttpRequest) -> HttpResponse:
         "kinds": Kind.choices,
     }
     return render(request, "reports/list.html", context, status=409 if form.errors else 200)
-
-
-def _last_issue(schedule: Any) -> Any:
-    return schedule.issues.first()
 
 
 def the_edition(user: Any, pk: int) -> ReportEdition:
