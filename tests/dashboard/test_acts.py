@@ -26,10 +26,11 @@ from hadash.dashboard.views import request_previews
 from hadash.inventory.models import InstanceID
 from hadash.presentation.engines import Engines
 from hadash.refusals import Refused
-from hadash.sentences import say
+from hadash.sentences import Sentence, say
 from hadash.switching import checking
 from hadash.switching import requests as switch_requests
 from hadash.switching.approvals import decisions
+from hadash.switching.execution import operations
 from hadash.switching.handovers import handing_over
 from hadash.switching.machines.switches import Kind
 from hadash.switching.models.switches import Approval, Switch
@@ -459,6 +460,28 @@ def test_retry(
     with django_capture_on_commit_callbacks(execute=True):
         assert as_olga.post(reverse("retry", args=[switch.key])).status_code == 302
     assert started == [switch.key]
+
+
+def test_a_verify_that_runs_again_says_what_it_does_not_wait_for_any_more(
+    as_olga: Client, engines: Any, started: list[str], make_switch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the switch's log and in the audit log: who reads them later must not believe that it was seen."""
+    monkeypatch.setattr(operations, "connected", lambda *_asked: {("shop", "shop-carts")})
+    switch = make_switch("needs_attention", stage="verify")
+    there = switch.the_plan().who("shop", "shop-carts")
+    seen = {"clients": ["gone-1", there], "groups": ["readers"], "activity": [["produce", "orders"]]}
+    Switch.objects.filter(pk=switch.pk).update(facts={"seen": seen})
+    assert as_olga.post(reverse("retry", args=[switch.key])).status_code == 302
+    said = " ".join(str(Sentence.from_json(event.sentence)) for event in switch.events.all())
+    assert "Not connected now, and not waited for any more: gone-1." in said
+    assert "That these groups read is not waited for any more: readers." in said
+    assert "That records move is not waited for any more: orders." in said
+    details = Entry.objects.get(verb="retry").details
+    assert (details["clients"], details["groups"], details["activity"]) == (
+        ["gone-1"],
+        ["readers"],
+        ["orders"],
+    )
 
 
 class TestClosing:

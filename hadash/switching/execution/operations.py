@@ -18,7 +18,7 @@ from hadash.bindings.errors import BindingError
 from hadash.bindings.model import BindingState
 from hadash.inventory.gateways import GatewaySilent, ask_every
 from hadash.refusals import Refused
-from hadash.sentences import say
+from hadash.sentences import Sentence, say
 from hadash.switching.execution.connections import connected
 from hadash.switching.machines.switches import (
     ABORTABLE,
@@ -110,13 +110,17 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
     with transaction.atomic():
         held = switch.locked_and_moved(Event.RETRY)
         held.ended_at = None
+        waived: dict[str, list[str]] = {}
         if there is not None:
             context = StageContext(held.facts)
+            waived = _waived(context.seen, there)
             context.keep_seen(there)
             held.facts = context.values
         held.save()
         log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
-        record(user, "retry", held.subject, address, stage=held.stage)
+        for what, names in waived.items():
+            log_event(held, _WAIVED[what](names), held.stage, user)
+        record(user, "retry", held.subject, address, stage=held.stage, **waived)
         transaction.on_commit(lambda: start(held))
     return held
 
@@ -132,6 +136,30 @@ def _still_there(switch: Switch) -> RecordSeen:
         raise EnginesAway(say("%(error)s", error=error)) from None
     there = {plan.who(*name) for name in found}
     return RecordSeen(tuple(sorted(there)), (), ())
+
+
+#: What is not waited for any more → the sentence that says so.
+_WAIVED: dict[str, Callable[[list[str]], Sentence]] = {
+    "clients": lambda names: say(
+        "Not connected now, and not waited for any more: %(clients)s.", clients=names
+    ),
+    "groups": lambda names: say(
+        "That these groups read is not waited for any more: %(groups)s.", groups=names
+    ),
+    "activity": lambda names: say("That records move is not waited for any more: %(topics)s.", topics=names),
+}
+
+
+def _waived(before: RecordSeen, there: RecordSeen) -> dict[str, list[str]]:
+    """Return what a verify that is run again does not wait for any more, by what it is."""
+    found = {
+        "clients": sorted(set(before.clients) - set(there.clients)),
+        "groups": sorted(set(before.groups) - set(there.groups)),
+        "activity": sorted(
+            {topic for _kind, topic in before.activity} - {topic for _kind, topic in there.activity}
+        ),
+    }
+    return {what: names for what, names in found.items() if names}
 
 
 def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
