@@ -51,8 +51,8 @@ def last_issues(schedules: Iterable[ReportSchedule]) -> dict[int, ReportIssue]:
     """Return schedule → its newest issue, for those that have one. One query."""
     found = (
         ReportIssue.objects.filter(schedule__in=schedules)
-        .order_by("schedule", "-due_at", "-pk")
-        .distinct("schedule")
+        .order_by("schedule_id", "-due_at", "-pk")
+        .distinct("schedule_id")
     )
     return {issue.schedule_id: issue for issue in found}
 

@@ -269,7 +269,7 @@ OPEN = {
 }
 
 #: These streams never end: tests/dashboard/test_live.py and test_mirrors.py read them.
-ENDLESS = {"switches/<slug:key>/stream/", "mirrors/<slug:pair>/<slug:name>/stream/"}
+ENDLESS = {"switches/<slug:key>/stream/", "mirrors/stream/", "mirrors/<slug:pair>/<slug:name>/stream/"}
 
 #: Whatever has no address of its own.
 ELSEWHERE = {"api/v1/"}

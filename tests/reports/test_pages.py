@@ -4,6 +4,7 @@ not see is shown.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -212,6 +213,22 @@ class TestDeliveries:
             as_ada.get(reverse("report-issue", args=[edition.issue_id]))
         with django_assert_max_num_queries(22):
             as_ada.get(reverse("report-schedule", args=[edition.issue.schedule_id]))
+
+    def test_each_schedule_of_the_list_has_its_last_issue(
+        self, as_ada: Client, django_assert_max_num_queries: Any
+    ) -> None:
+        last = {}
+        for number in range(8):
+            schedule = ReportSchedule.objects.create(
+                name=f"No. {number}", kind="posture", cron="0 7 * * *", zone="UTC"
+            )
+            for day in (1, 3, 2):
+                issue = schedule.issues.create(due_at=timezone.now() + timedelta(days=day))
+                if day == 3:
+                    last[schedule.pk] = issue
+        with django_assert_max_num_queries(30):
+            found = as_ada.get(reverse("reports")).context["schedules"]
+        assert {schedule.pk: issue for schedule, issue in found} == last
 
 
 class TestAddresses:
