@@ -189,7 +189,8 @@ def timeline(bars: Sequence[Bar], bands: Sequence[Band], clock: Callable[[float]
     moments = [bar.since for bar in bars] + [bar.until for bar in bars if bar.until is not None]
     moments += [end for band in bands if band.is_marked for end in (band.begin, band.end)]
     begin, end = min(moments) - _MARGIN, max(moments) + _MARGIN
-    left, right = 170, 90
+    left = 170
+    right = max([60, *(round(_LETTER * len(bar.said)) for bar in bars)])
     inner = WIDTH - left - right
 
     def x(at: float) -> float:

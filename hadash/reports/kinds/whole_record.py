@@ -27,8 +27,8 @@ from hadash.switching.models.switches import StageRecord, Switch
 
 #: Rows of a table, at most: some fifty pages. The page's CSV has all.
 ROWS = 2000
-#: Clients whose pauses are drawn: as many as fit on a page.
-DRAWN = 36
+#: Clients whose pauses are drawn, the longest: more than half a page says no more. The table has all.
+DRAWN = 20
 
 
 def build(view: View, now: datetime, key: str) -> Report:
