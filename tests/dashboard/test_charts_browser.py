@@ -202,6 +202,7 @@ def _samples(mirror: Mirror) -> None:
             mirror=mirror, at=at, records=(4000 if late else place % 7) if known else None,
             seconds=(41.0 if late else 0.3 * (place % 7)) if known else None, state="running" if known else "unknown",
             partitions={"carts-0": place % 7, "carts-1": 0, "carts-2": 12},
+            partition_seconds={"carts-0": 0.3 * (place % 7), "carts-2": 41.0 if late else 1.5},
         )  # fmt: skip
     task = {
         "connector": "c",

@@ -169,6 +169,7 @@ class TestPartitionsOverTime:
         chart = mirror_partitions.topics_seconds_over_time(moments, STEP, self.SPAN, 30.0)
         assert {trace["name"]: trace["y"] for trace in chart.traces} == {"a": [4.0, None], "b": [0.0, 9.0]}
         assert "RPO: 30 s" in words_of(chart), "a named line"
+        assert "Where nothing is drawn it is not known." in str(chart.says)
 
     def test_of_one_topic_alone(self) -> None:
         chart = self.chart({"orders-0": 5, "people-0": 7}, topic="people")

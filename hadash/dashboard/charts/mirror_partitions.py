@@ -138,10 +138,13 @@ def topics_seconds_over_time(
             # (One partition of which nobody knows may be the one that is furthest behind.)
             is_known = known and len(known) == len(by_topic[name])
             seconds[name].append(max(known) if is_known else None)
+    says = _("How far the furthest partition of each Topic was behind in the worst sample of each step.")
+    if any(value is None for values in seconds.values() for value in values):
+        says += " " + _("Where nothing is drawn it is not known.")
     return lines(
         "topics-seconds-over-time", _("Topics over time, in seconds"), [moment.at + step / 2 for moment in moments],
         seconds, span=span, every=step, unit=_("seconds"), limits={_("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}: rpo},
-        says=_("How far the furthest partition of each Topic was behind in the worst sample of each step."),
+        says=says,
     )  # fmt: skip
 
 
