@@ -433,6 +433,12 @@ class TestPages:
         assert client.get(reverse("mirror", args=["main", "shop"])).status_code == 404
 
 
+def look(feed: streaming.Feed) -> dict[str, Any]:
+    """What a viewer is told next, by event."""
+    events = parse(b"".join(streaming.pool.submit(feed.look).result()))
+    return {name: data for name, _id, data in events}
+
+
 @pytest.mark.stack
 @pytest.mark.django_db(transaction=True)
 class TestTheStream:
@@ -443,21 +449,17 @@ class TestTheStream:
         feed._looked_at_rights = math.inf  # (there is no session)
         return feed
 
-    def look(self, feed: views.Feed) -> dict[str, Any]:
-        events = parse(b"".join(streaming.pool.submit(feed.look).result()))
-        return {name: data for name, _id, data in events}
-
     def test_new_points_are_told_once(
         self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
     ) -> None:
         feed = self.feed(people.vera)
-        first = self.look(feed)
+        first = look(feed)
         assert set(first) == {"lag", "state", "tasks", "topics", "incidents", "over-time"}
         assert first["lag"]["at"] == sorted(first["lag"]["at"])
         LagSample.objects.create(
             mirror=fleet.mirror, at=timezone.now() - timedelta(seconds=4), records=77, seconds=1.5
         )
-        again = self.look(feed)
+        again = look(feed)
         assert again["lag"]["records"][-1] == 77
         assert not set(again["lag"]["at"]) & set(first["lag"]["at"])
 
@@ -470,16 +472,16 @@ class TestTheStream:
         )
         monkeypatch.setattr(views.timezone, "now", lambda: now)
         feed = self.feed(people.vera)
-        assert "carts-0" in self.look(feed)["over-time"]["over-time"]
-        assert "over-time" not in self.look(feed)
+        assert "carts-0" in look(feed)["over-time"]["over-time"]
+        assert "over-time" not in look(feed)
         monkeypatch.setattr(views.timezone, "now", lambda: now + timedelta(seconds=10))
-        assert "carts-0" in self.look(feed)["over-time"]["over-time"]
+        assert "carts-0" in look(feed)["over-time"]["over-time"]
 
     def test_whoever_may_not_see_the_pair_is_told_nothing(
         self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
     ) -> None:
         people.vera.groups.clear()
-        assert self.look(self.feed(type(people.vera).objects.get(pk=people.vera.pk))) == {}
+        assert look(self.feed(type(people.vera).objects.get(pk=people.vera.pk))) == {}
 
 
 @pytest.mark.stack
@@ -492,10 +494,6 @@ class TestTheStreamOfTheList:
         feed._looked_at_rights = math.inf  # (there is no session)
         return feed
 
-    def look(self, feed: mirror_list.Feed) -> dict[str, Any]:
-        events = parse(b"".join(streaming.pool.submit(feed.look).result()))
-        return {name: data for name, _id, data in events}
-
     def test_rows_and_chart_are_told_when_they_change(
         self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any, monkeypatch: Any
     ) -> None:
@@ -503,22 +501,22 @@ class TestTheStreamOfTheList:
         monkeypatch.setattr(mirror_list.timezone, "now", lambda: now)
         PairLag.objects.create(pair=fleet.pair, at=now - timedelta(seconds=60), seconds=41.0, unknown=0)
         feed = self.feed(people.vera)
-        first = self.look(feed)
+        first = look(feed)
         assert set(first) == {"rows", "chart"} and "carts" in first["rows"]["rows"]
         assert first["chart"]["chart"]["traces"][0]["y"] == [41.0]
         assert "Beyond its RPO within this time: main." in first["chart"]["chart"]["says"]
-        assert self.look(feed) == {}, "nothing has changed"
+        assert look(feed) == {}, "nothing has changed"
         Mirror.objects.filter(name="shop").update(lag_records=4711, state="running", looked_at=now)
-        assert set(self.look(feed)) == {"rows"}
+        assert set(look(feed)) == {"rows"}
         monkeypatch.setattr(mirror_list.timezone, "now", lambda: now + WINDOWS["live"].step)
-        assert set(self.look(feed)) >= {"chart"}
+        assert set(look(feed)) >= {"chart"}
 
     def test_it_follows_what_the_address_asks_for(
         self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
     ) -> None:
-        told = self.look(self.feed(people.vera, q="nobody"))
+        told = look(self.feed(people.vera, q="nobody"))
         assert "Nothing fits." in told["rows"]["rows"]
-        told = self.look(self.feed(people.vera, sort="-lag"))
+        told = look(self.feed(people.vera, sort="-lag"))
         assert 'href="?sort=lag"' in told["rows"]["rows"], "links lead to the page"
 
     def test_it_shows_the_mirrors_of_the_viewers_pairs_alone(
@@ -526,5 +524,5 @@ class TestTheStreamOfTheList:
     ) -> None:
         other = Pair.objects.create(name="other", first=fleet.east, second=fleet.west, default=fleet.east)
         Mirror.objects.create(pair=other, name="hidden", topics=[], source=fleet.east)
-        told = self.look(self.feed(ensure_user("pia", PASSWORD, "viewer", pair=other)))
+        told = look(self.feed(ensure_user("pia", PASSWORD, "viewer", pair=other)))
         assert "hidden" in told["rows"]["rows"] and "carts" not in told["rows"]["rows"]

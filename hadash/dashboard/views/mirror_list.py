@@ -69,10 +69,11 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
     if request.GET.get("format") == "csv":
         return _csv(request)
     window = _window(request)
-    chart = _chart(request, window, timezone.now())
+    pairs = _pairs(request)
+    chart = _chart(request, pairs, window, timezone.now())
     if chart is not None and (asked := asked_csv(request, [chart])) is not None:
         return asked
-    context = {**_rows(request), "chart": chart, "window": window, "windows": WINDOWS.values()}
+    context = {**_rows(request, pairs), "chart": chart, "window": window, "windows": WINDOWS.values()}
     return render(request, "mirrors/list.html", context)
 
 
@@ -100,9 +101,8 @@ def _found(request: HttpRequest, pairs: list[str]) -> Any:
     return order.query(found.order_by(FURTHEST_FIRST, "pair__name", "name"), FIELDS, ("pair__name", "name"))
 
 
-def _rows(request: HttpRequest) -> dict[str, Any]:
+def _rows(request: HttpRequest, pairs: list[str]) -> dict[str, Any]:
     """Return the context for the list's rows and its filters."""
-    pairs = _pairs(request)
     page = paged(request, _found(request, pairs))
     return {
         "rows": rows_of(page.object_list),
@@ -126,9 +126,9 @@ def _csv(request: HttpRequest) -> HttpResponseBase:
     return csv_response("mirrors", columns, rows)
 
 
-def _chart(request: HttpRequest, window: Window, until: datetime) -> Chart | None:
+def _chart(request: HttpRequest, pairs: list[str], window: Window, until: datetime) -> Chart | None:
     """Return the chart of the pairs that the address asks for, up to a time; ``None`` when there is no pair."""
-    pairs, pair = _pairs(request), searched(request, "pair")
+    pair = searched(request, "pair")
     wanted = [pair] if pair in pairs else pairs
     shown: list[Pair] = list(pairs_where(user_of(request)).filter(name__in=wanted))
     return lag_of_pairs(shown, window, until) if shown else None
@@ -154,13 +154,14 @@ class Feed(streaming.Feed):
         """Everybody may look: at the mirrors of their pairs."""
 
     def tell(self, events: list[bytes]) -> None:
+        pairs = _pairs(self.request)
         events += self.if_new(
-            "rows", render_to_string("mirrors/rows.html", _rows(self.request), self.request)
+            "rows", render_to_string("mirrors/rows.html", _rows(self.request, pairs), self.request)
         )
         window = WINDOWS["live"]
         until = last_whole(window.step, timezone.now())
         if until == self._shown_until:
             return
         self._shown_until = until
-        if (chart := _chart(self.request, window, until)) is not None:
+        if (chart := _chart(self.request, pairs, window, until)) is not None:
             events += self.if_new("chart", {**chart.drawn, "says": str(chart.says)})
