@@ -11,7 +11,19 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from hadash.dashboard.charts.chart import BAD, FINE, FIRST, GREYS, INK, QUIET, SECOND, WAITING, Chart, Linked
+from hadash.dashboard.charts.chart import (
+    BAD,
+    FINE,
+    FIRST,
+    GREYS,
+    INK,
+    QUIET,
+    SECOND,
+    SURFACE,
+    WAITING,
+    Chart,
+    Linked,
+)
 from hadash.presentation.tables import THING_WORDS, Column
 
 #: Most islands, and most things of one island, with a name on the map; more names would overlap.
@@ -303,6 +315,10 @@ def _layout() -> dict[str, Any]:
     }
 
 
+#: The edge of a filled mark.
+_FILLED: Mapping[str, Any] = {"width": 0.5, "color": SURFACE}
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     """How things on a cluster are drawn: colour is not the only signal.
@@ -319,9 +335,8 @@ class _Look:
 
 def _looks(clusters: tuple[str, str]) -> dict[str, _Look]:
     """Return cluster → look; the empty name stands for both clusters."""
-    filled = {"width": 0.5, "color": "@surface"}
     return {
-        clusters[0]: _Look(clusters[0], FIRST, "", "solid", filled),
+        clusters[0]: _Look(clusters[0], FIRST, "", "solid", _FILLED),
         clusters[1]: _Look(clusters[1], SECOND, "-open", "dash", {"width": 1.6}),
         "": _Look(_("both"), QUIET, "-open-dot", "dot", {"width": 1.2}),
     }
@@ -391,7 +406,7 @@ def _by_cluster(clusters: tuple[str, str], spots: Sequence[Spot]) -> list[dict[s
 
 def _by_turn(spots: Sequence[Spot]) -> list[dict[str, Any]]:
     return [
-        _marks(str(word), own, colour, symbol, {"width": 0.5, "color": "@surface"}, among=len(spots))
+        _marks(str(word), own, colour, symbol, _FILLED, among=len(spots))
         for turn, (word, colour, symbol) in TURNS.items()
         if (own := [spot for spot in spots if spot.turn is turn])
     ]
