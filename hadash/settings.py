@@ -97,10 +97,14 @@ SECRET_KEY = secret("HADASH_SECRET_KEY") or INSECURE_SECRET_KEY
 SECRET_KEY_FALLBACKS = [
     key.strip() for key in secret("HADASH_SECRET_KEY_FALLBACKS").split(",") if key.strip()
 ]
+#: Whether a failed request shows its traceback. For development.
 DEBUG = flag("HADASH_DEBUG", False)
+#: The web server's names in its users' addresses, separated by commas: requests with any other Host are refused.
 ALLOWED_HOSTS = os.environ.get("HADASH_ALLOWED_HOSTS", "127.0.0.1,localhost").split(",")
 #: Names of a web server that only this machine reaches: the checks are stricter about any other.
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "[::1]", "testserver"}
+#: Origins (https://…) whose forms are accepted besides the web server's own, separated by commas: for a proxy that
+#: changes the host.
 CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("HADASH_TRUSTED_ORIGINS", "").split(",") if o]
 #: Cookies over TLS only. Off for the sandbox, which speaks plain HTTP on loopback.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = flag("HADASH_SECURE_COOKIES", False)
@@ -188,6 +192,8 @@ TEMPLATES = [
     }
 ]
 
+#: The address of PostgreSQL, postgresql://user:password@host:port/name, and the seconds for which a thread keeps a
+#: connection: opening one takes some milliseconds of each request.
 DATABASES = {
     "default": dj_database_url.parse(
         secret("DATABASE_URL") or "postgresql://hadash@127.0.0.1:5432/hadash",
@@ -222,6 +228,7 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [Path(__file__).resolve().parent / "locale"]
 USE_I18N = True
 USE_TZ = True
+#: The time zone of pages for people who have not chosen one.
 TIME_ZONE = os.environ.get("HADASH_TIME_ZONE", "UTC")
 
 STATIC_URL = "/static/"
@@ -239,8 +246,8 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = True
 
-#: The format of log lines: "line" for people, "json" for log collectors (docs/monitoring.md). And the lowest level
-#: that is logged: DEBUG, INFO, WARNING or ERROR.
+#: The format of log lines: "line" for people (the default), "json" for log collectors (docs/monitoring.md). And the
+#: lowest level that is logged: DEBUG, INFO, WARNING or ERROR.
 LOGGING = logs.configuration(
     os.environ.get("HADASH_LOG_FORMAT", logs.LINE).strip().lower(),
     os.environ.get("HADASH_LOG_LEVEL", "INFO").strip().upper(),
@@ -374,6 +381,8 @@ CONTENT_SECURITY_POLICY = {
 
 # -- servers -----------------------------------------------------------------------------------------------------
 
+#: The addresses of the servers that hadash's processes share: Redis (redis://… or rediss://…), ZooKeeper (host:port,
+#: separated by commas), and the Connect of pairs that name none of their own.
 REDIS_URL = secret("REDIS_URL") or "redis://127.0.0.1:6379/0"
 ZOOKEEPER_HOSTS = os.environ.get("ZOOKEEPER_HOSTS", "127.0.0.1:2181")
 CONNECT_URL = os.environ.get("CONNECT_URL", "http://127.0.0.1:8083")

@@ -27,7 +27,7 @@ from hadash.lake.store import Store
 class SparkSettings:
     """The settings of Spark, from ``SPARK_MASTER`` and the variables ``HADASH_SPARK_…``."""
 
-    #: SPARK_MASTER.
+    #: Where Spark runs: "local[*]" is this machine; "spark://…", "yarn" or "k8s://…" a cluster.
     master: str = "local[*]"
     #: The memory of the driver (on one machine that is all of Spark) and, on a cluster, of each executor. With
     #: the overhead of Python and the JVM a process stays under 4 GiB.

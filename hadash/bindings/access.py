@@ -23,20 +23,19 @@ PREFIX = "HADASH_ZOOKEEPER_"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Credentials and certificates; without any, the connection to ZooKeeper is anonymous and unencrypted.
+    """Credentials and certificates; without any, the connection to ZooKeeper is anonymous and unencrypted."""
 
-    :param ca: the authority that issues the servers' certificates (PEM). If it is set, the connection is TLS and the
-        servers' names are checked.
-    :param certificate: hadash's own certificate (PEM), with ``key``, for servers that require one.
-    :param old_password: set while the password is replaced. A process with both passwords can read the nodes of
-        processes that have the old one only, and those processes can read the nodes that it creates.
-    """
-
+    #: hadash's user in ZooKeeper, and its password: nodes that hadash creates are this user's alone.
     user: str = ""
     password: str = field(default="", repr=False)
+    #: The authority that issues the servers' certificates (PEM). If it is set, the connection is TLS and the servers'
+    #: names are checked.
     ca: str = ""
+    #: hadash's own certificate (PEM) and its key, for servers that require one.
     certificate: str = ""
     key: str = ""
+    #: Set while the password is replaced. A process with both passwords can read the nodes of processes that have the
+    #: old one only, and those processes can read the nodes that it creates.
     old_password: str = field(default="", repr=False)
 
     @classmethod
