@@ -97,9 +97,15 @@ class TestUnits:
             for each in text.splitlines()
             if each.startswith("EnvironmentFile=")
         ]
-        assert files == ["/etc/hadash/hadash.env", "/etc/hadash/%i.env"]
+        assert files == ["/etc/hadash-gateway/gateway.env", "/etc/hadash-gateway/%i.env"]
         assert "hadash-gateway@gateway-1" in (ROOT / "docs" / "production.md").read_text()
         assert (DEPLOY / "systemd" / "gateway-1.env").is_file()
+
+    def test_the_guide_makes_their_users_and_closes_their_folders(self) -> None:
+        guide = (ROOT / "docs" / "production.md").read_text()
+        for user in {unit["Service"]["User"] for unit in units().values()}:
+            assert f"--home-dir /var/lib/{user} --shell /usr/sbin/nologin {user}\n" in guide
+            assert f"install -d -m 750 -g {user} /etc/{user} " in guide
 
 
 def compose() -> dict[str, Any]:
@@ -154,6 +160,30 @@ class TestKubernetes:
         env = {each["name"]: each.get("value") for each in container["env"]}
         nodes = [port["containerPort"] for port in container["ports"] if port["name"].startswith("node")]
         assert nodes == [9093 + number for number in range(2 * int(env["HADASH_GATEWAY_PORTS_PER_CLUSTER"]))]
+
+
+#: What only the control plane may know: clients reach Gateways, and who breaks into one should find none of it.
+OF_THE_CONTROL_PLANE = re.compile(
+    r"DATABASE_URL|REDIS_URL|HADASH_(SECRET|SMTP|OIDC|METRICS)|(?<!-)\b(secret-key|database-url|smtp-password)"
+)
+
+
+class TestAGatewayGetsNothingOfTheControlPlane:
+    def test_under_systemd(self) -> None:
+        given = [(DEPLOY / "systemd" / name).read_text() for name in ("gateway.env", "gateway-1.env")]
+        unit = (DEPLOY / "systemd" / "hadash-gateway@.service").read_text()
+        assert not OF_THE_CONTROL_PLANE.search("\n".join([*given, unit]))
+        assert "/etc/hadash/" not in "\n".join([*given, unit]).replace("/etc/hadash is closed", "")
+
+    def test_with_compose(self) -> None:
+        gateway = compose()["services"]["gateway"]
+        assert gateway["secrets"] == []
+        assert not OF_THE_CONTROL_PLANE.search(repr(gateway["environment"]))
+
+    def test_in_kubernetes(self) -> None:
+        (container,) = [each for name, _, each in containers() if name.startswith("gateways")]
+        assert [list(each) for each in container["envFrom"]] == [["configMapRef"]]
+        assert not OF_THE_CONTROL_PLANE.search(repr(container["env"]))
 
 
 class TestWhatIsStarted:
@@ -251,4 +281,5 @@ def test_nothing_runs_as_root() -> None:
         assert not users or users[-1] == "10001:10001"
     assert text.rstrip().splitlines()[-1].startswith("CMD")
     for name, unit in units().items():
-        assert (unit["Service"]["User"], unit["Service"]["NoNewPrivileges"]) == ("hadash", "yes"), name
+        user = "hadash-gateway" if name.startswith("hadash-gateway") else "hadash"
+        assert (unit["Service"]["User"], unit["Service"]["NoNewPrivileges"]) == (user, "yes"), name
