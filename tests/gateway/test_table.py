@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.bindings.epochs import Report
-from hadash.bindings.model import Binding, BindingDocument, Placement
+from hadash.bindings.model import Binding, BindingDocument, BindingState, Placement
 from hadash.bindings.watch import Update
 from hadash.gateway.rules.table import AppliedEpoch, BindingTable
 
@@ -115,6 +115,46 @@ class TestPlacements:
         table.apply(Update(2, {"shop": document("shop", self.MOVED)}, {"s1": self.PLACEMENT}))
         table.apply(Update(3, {"shop": document("shop", WEST)}, {}))
         assert table.placement(self.MOVED) is None
+
+
+#: A document's bindings: the switch that wrote each, and whether it holds clients.
+BINDINGS = st.lists(st.tuples(st.sampled_from(["", "S1", "S2"]), st.sampled_from(BindingState)), max_size=3)
+#: Changes: of which AppIDs, to which bindings (``None``: removed), and whether all others are gone.
+CHANGES = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from(["a", "b", "c"]), st.none() | BINDINGS, max_size=3), st.booleans()
+    ),
+    max_size=8,
+)
+
+
+def bound(appid: str, number: int, bindings: list[tuple[str, BindingState]]) -> BindingDocument:
+    """An AppID's document with an InstanceID for each binding, each with an epoch of its own."""
+    instances = {
+        f"i{each}": Binding("west", state, epoch=10 * number + each, switch=switch)
+        for each, (switch, state) in enumerate(bindings)
+    }
+    return document(appid, None, **instances)
+
+
+class TestWhatIsKeptWithTheDocuments:
+    @given(CHANGES)
+    def test_it_is_what_all_documents_together_say(
+        self, changes: list[tuple[dict[str, list[tuple[str, BindingState]] | None], bool]]
+    ) -> None:
+        table = BindingTable("east")
+        placements = {switch: Placement("west") for switch in ("S1", "S2")}
+        for number, (named, complete) in enumerate(changes, 1):
+            documents = {
+                appid: None if found is None else bound(appid, number, found)
+                for appid, found in named.items()
+            }
+            table.apply(Update(number, documents, placements, complete=complete))
+            bindings = [each for one in table.documents().values() for each in one.bindings()]
+            assert table.held_epochs() == {each.epoch for each in bindings if each.is_held}
+            for switch in placements:
+                is_placed = table.placement(Binding("west", switch=switch)) is not None
+                assert is_placed == (switch in {each.switch for each in bindings})
 
 
 class TestAppliedEpoch:

@@ -114,7 +114,7 @@ class BindingApplier:
         changed = self._table.apply(update)
         self._known_topics.placed(update.placements.values())
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
-        stops = self._stops()
+        stops = self._table.held_epochs()
         self.applied.release_but(stops)
         self._hold_for_the_returning(changed, before)
         for appid in changed:
@@ -130,15 +130,6 @@ class BindingApplier:
         # meanwhile.
         self._slices.run(self._purgatory.checking(changed), lambda _: None, _release_failed)
         self._spawn(self._in_effect(span, waits))
-
-    def _stops(self) -> set[int]:
-        """Return the epochs of all blocks, and of the states that come before a block."""
-        return {
-            binding.epoch
-            for document in self._table.documents().values()
-            for binding in document.bindings()
-            if binding.state is not BindingState.FORWARD
-        }
 
     def forgotten(self, epoch: int | None) -> None:
         """Note that ZooKeeper has another history than the one that was seen (``None``: that is over).
@@ -166,7 +157,7 @@ class BindingApplier:
         :param report: the last report of that process; ``None`` when it shut down cleanly, or there was none.
         """
         if report is not None:
-            self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
+            self.applied.hold(epoch for epoch in self._table.held_epochs() if not report.has(epoch))
             self.pending_retries.expect_everybody(self._loop.time() + self._settings.return_seconds)
 
     def departure(self) -> Departure | None:

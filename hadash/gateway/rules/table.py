@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from hadash.bindings.epochs import Report, Span, merged
@@ -16,6 +17,10 @@ class BindingTable:
     def __init__(self, default_cluster: str) -> None:
         self._documents: dict[str, BindingDocument] = {}
         self._placements: dict[str, Placement] = {}
+        #: How many documents have a binding of each switch, and the epochs of each AppID's bindings that hold clients.
+        #: Kept with every document, so that a change need not read all of them: no client is served meanwhile.
+        self._documents_of: Counter[str] = Counter()
+        self._held_epochs: dict[str, frozenset[int]] = {}
         self._default = Binding(cluster=default_cluster)
         #: AppIDs whose document this process could never read, so that their cluster is unknown.
         self._unknown: set[str] = set()
@@ -89,25 +94,46 @@ class BindingTable:
         """Return all documents by AppID, as a copy."""
         return dict(self._documents)
 
+    def held_epochs(self) -> set[int]:
+        """Return the epochs of all bindings that hold clients: blocks, and the states that come before one."""
+        return set().union(*self._held_epochs.values())
+
     def apply(self, update: Update) -> set[str]:
         """Apply ``update``, and return the AppIDs whose bindings may have changed."""
         changed = set(update.documents)
         for appid, document in update.documents.items():
-            if document is None:
-                self._documents.pop(appid, None)
-            else:
-                self._documents[appid] = document
+            self._replace(appid, document)
         if update.complete:
             gone = set(self._documents) - set(update.documents) - update.unreadable
             for appid in gone:
-                del self._documents[appid]
+                self._replace(appid, None)
             changed |= gone
             self._unknown = set(update.unreadable - set(self._documents))
         self._unknown -= set(update.documents)
         self._placements.update(update.placements)
-        in_use = {binding.switch for document in self._documents.values() for binding in document.bindings()}
-        self._placements = {switch: p for switch, p in self._placements.items() if switch in in_use}
+        self._placements = {
+            switch: p for switch, p in self._placements.items() if switch in self._documents_of
+        }
         return changed
+
+    def _replace(self, appid: str, document: BindingDocument | None) -> None:
+        """Keep ``document`` in place of the AppID's former one; ``None``: it has none any more."""
+        for switch in _switches(self._documents.pop(appid, None)):
+            self._documents_of[switch] -= 1
+            if not self._documents_of[switch]:
+                del self._documents_of[switch]
+        self._held_epochs.pop(appid, None)
+        if document is None:
+            return
+        self._documents[appid] = document
+        self._documents_of.update(_switches(document))
+        if held := frozenset(binding.epoch for binding in document.bindings() if binding.is_held):
+            self._held_epochs[appid] = held
+
+
+def _switches(document: BindingDocument | None) -> set[str]:
+    """Return the switches that wrote a document's bindings."""
+    return set() if document is None else {binding.switch for binding in document.bindings()}
 
 
 class AppliedEpoch:
