@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
-from hadash.gateway.reporting.admin import access_entries
+import pytest
+
+from hadash.gateway.reporting.admin import ENTRIES_AT_ONCE, access_entries, in_pieces
 from hadash.gateway.reporting.traffic import AccessFact, AccessKey
 
 NOW = 1000.0
@@ -61,3 +65,26 @@ def test_a_quiet_one_that_has_moved_uses_it_where_it_is_connected_and_has_never_
 def test_one_that_is_connected_to_both_uses_on_each_what_it_has_used_there() -> None:
     told = entries(fact("east", 400.0), fact("west", 500.0), connected={"web-1": {"east", "west"}})
     assert {entry["last_seen"] for entry in told.values()} == {NOW}
+
+
+def pieces(*parts: int) -> list[bytes]:
+    """The pieces of an answer whose parts have so many entries each."""
+
+    async def collected() -> list[bytes]:
+        entries = ([{"number": each} for each in range(count)] for count in parts)
+        return [piece async for piece in in_pieces("access", entries)]
+
+    return asyncio.run(collected())
+
+
+@pytest.mark.parametrize(
+    "parts", [(), (0,), (1,), (ENTRIES_AT_ONCE,), (3, ENTRIES_AT_ONCE, 0, 2), (1,) * 500]
+)
+def test_a_long_answer_in_pieces_is_the_same_json(parts: tuple[int, ...]) -> None:
+    entries = [{"number": each} for count in parts for each in range(count)]
+    assert json.loads(b"".join(pieces(*parts))) == {"access": entries}
+
+
+def test_a_piece_has_no_more_entries_than_are_made_without_a_pause() -> None:
+    most = max(piece.count(b"number") for piece in pieces(*((1,) * (5 * ENTRIES_AT_ONCE))))
+    assert most == ENTRIES_AT_ONCE

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import AsyncIterator, Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from hadash import VERSION
@@ -20,6 +22,9 @@ from hadash.gateway.reporting.traffic import AccessFact, AccessKey
 if TYPE_CHECKING:
     from hadash.gateway.context import GatewayContext
     from hadash.gateway.session.client import Client
+
+#: Entries of a long answer that are made without a pause, in which no client is served: a millisecond or two.
+ENTRIES_AT_ONCE = 50
 
 
 def build_app(gateway: GatewayContext) -> Starlette:
@@ -179,16 +184,19 @@ def build_app(gateway: GatewayContext) -> Starlette:
         :func:`access_entries`.
         """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
-        connected: dict[tuple[str, str], set[str]] = {}
-        for each in connections(request):
-            if each.resolver.belongs_here:
-                connected.setdefault((each.signed.appid, each.signed.client_id), set()).add(
-                    each.signed.upstream.cluster
-                )
-        facts = access_entries(
-            gateway.traffic.latest_access(appid, instance).values(), connected, time.time()
-        )
-        return JSONResponse({"access": facts})
+        now = time.time()
+
+        def of(appid: str) -> list[dict[str, Any]]:
+            connected: dict[tuple[str, str], set[str]] = {}
+            for each in gateway.clients.of(appid):
+                if each.resolver.belongs_here:
+                    connected.setdefault((appid, each.signed.client_id), set()).add(
+                        each.signed.upstream.cluster
+                    )
+            return access_entries(gateway.traffic.latest_access(appid, instance).values(), connected, now)
+
+        appids = gateway.traffic.appids() if appid is None else [appid]
+        return StreamingResponse(in_pieces("access", map(of, appids)), media_type="application/json")
 
     async def healthz(request: Request) -> Response:
         """Answers while the loop runs. It asks no server: a restart would drop all clients and repair nothing."""
@@ -221,6 +229,23 @@ def build_app(gateway: GatewayContext) -> Starlette:
             Route("/metrics", metrics),
         ]
     )
+
+
+async def in_pieces(name: str, parts: Iterable[list[dict[str, Any]]]) -> AsyncIterator[bytes]:
+    """Yield the JSON object ``{name: entries}`` in pieces, between which the loop serves clients: all clients of a busy
+    Gateway at once would keep it for tenths of a second, several times a minute.
+
+    :param parts: the entries in parts; each is made when its turn comes.
+    """
+    yield f"{{{json.dumps(name)}: [".encode()
+    separator, piece = "", []
+    for entries in parts:
+        piece += entries
+        if len(piece) >= ENTRIES_AT_ONCE:
+            yield f"{separator}{json.dumps(piece)[1:-1]}".encode()
+            separator, piece = ", ", []
+            await asyncio.sleep(0)
+    yield f"{separator if piece else ''}{json.dumps(piece)[1:-1]}]}}".encode()
 
 
 def faults(gateway: GatewayContext) -> list[str]:

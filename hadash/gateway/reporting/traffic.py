@@ -218,6 +218,10 @@ class Traffic:
         """Forget the evicted facts that the lake has after a batch was written."""
         self.evicted = [(key, fact) for key, fact in self.evicted if not fact.is_reported]
 
+    def appids(self) -> list[str]:
+        """Return the AppIDs of whose access something is known."""
+        return list(self._access_of)
+
     def latest_access(
         self, appid: str | None = None, client_id: str | None = None
     ) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
