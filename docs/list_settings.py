@@ -177,8 +177,6 @@ def _explained(body: Iterable[ast.stmt], lines: list[str]) -> Iterator[tuple[ast
 
 def _read(statement: ast.stmt) -> Iterator[Setting]:
     """Yield the variables that a statement reads."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name in READERS:
-        return
     for call in ast.walk(statement):
         if not isinstance(call, ast.Call) or (kind := ast.unparse(call.func)) not in READERS or not call.args:
             continue

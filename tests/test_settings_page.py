@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from types import ModuleType
 
 import pytest
 from django.conf import settings
 
-#: Variables that no operator sets: a Gateway's parent sets them for its processes, and the sandbox for its own.
+from tests.docs_scripts import load
+
+#: Variables that no operator sets: a Gateway's parent sets them for its processes.
 INTERNAL = {"HADASH_GATEWAY_WORKER", "HADASH_GATEWAY_READY_FD"}
 
 
 @pytest.fixture(scope="module")
 def listing() -> ModuleType:
-    """``docs/list_settings.py``, which is a script and in no package."""
-    spec = importlib.util.spec_from_file_location(
-        "list_settings", settings.BASE_DIR / "docs" / "list_settings.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for it there
-    spec.loader.exec_module(module)
-    return module
+    return load("list_settings")
 
 
 def test_the_page_is_up_to_date(listing: ModuleType) -> None:

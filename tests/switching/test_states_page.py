@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from types import ModuleType
 
 import pytest
-from django.conf import settings
 
 from hadash.switching.machines import batches
 from hadash.switching.machines import binding_changes as by_hand
 from hadash.switching.machines.switches import MOVES, Kind, Stage, Status
+from tests.docs_scripts import load
 
 
 @pytest.fixture(scope="module")
 def drawing() -> ModuleType:
-    """``docs/draw_states.py``, which is a script and in no package."""
-    spec = importlib.util.spec_from_file_location(
-        "draw_states", settings.BASE_DIR / "docs" / "draw_states.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("draw_states")
 
 
 def test_the_page_is_up_to_date(drawing: ModuleType) -> None:
