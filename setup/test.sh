@@ -30,7 +30,7 @@ export HADASH_SANDBOX_WAIT_FOR_DISK="${HADASH_SANDBOX_WAIT_FOR_DISK:-no}"
 # run once more, and .ci/run lists it. (What Playwright waits for on a page counts as a wait; a text that is wrong is
 # wrong the second time, too.) What a test has found is never asked a second time: a record that is lost, or a state.
 LATE='[Tt]imeout|timed out|did not come about in|Locator expected|Page expected|Not ready after|makes no progress'
-LATE="$LATE|still [a-z_]+ \\([a-z_]+\\) after|had not (ended|begun) after"
+LATE="$LATE|still [a-z_]+ \\([a-z_]+\\) after|had not (ended|begun) after|No worker took this stage"
 export LATE
 
 # run LANE SERVERS WHICH FOLDERS…: pytest beside a stack of its own. LANE names its notes of what failed: lanes would

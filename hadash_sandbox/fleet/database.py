@@ -18,6 +18,7 @@ from hadash.governance.models.posture import Posture
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, ClusterSample, ClusterState, Pair
 from hadash.mirroring.models import Mirror
+from hadash.mirroring.samples import keep_hours
 from hadash_sandbox.fleet import lags, reports
 from hadash_sandbox.fleet.model import DAYS, GROUP, PRODUCE, Fleet, Side
 from hadash_sandbox.fleet.servers import BROKERS
@@ -166,6 +167,8 @@ def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
             topics=[fleet.topic_names[n] for n in topics],
             source=pair.clusters[side],
             state=Mirror.State.RUNNING,
+            known_ends=lags.ends(fleet, topics),
+            known_ends_at=now,
         )
         for name, (topics, side) in fleet.mirrors.items()
     )
@@ -176,15 +179,27 @@ def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
 
 def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
     """Write samples of the mirrors and clusters for the last hours and days."""
-    numbers = dict(Mirror.objects.filter(pair__name=names.pair).values_list("name", "pk"))
     begin = now - timedelta(hours=SAMPLE_HOURS)
-    known = lags.samples(fleet, names, begin, now, SAMPLE_MINUTES)
+    _add_lags(fleet, names, "mirroring_lagsample", (begin, now), SAMPLE_MINUTES)
+    # One an hour before, and of the hours since then the worst sample, as hadash keeps them.
+    hour = begin.replace(minute=0, second=0, microsecond=0)
+    _add_lags(fleet, names, "mirroring_laghour", (hour - timedelta(days=DAYS - 1), hour), 60)
+    keep_hours(now)
+    _note_newest(now)
+    _add_clusters(names, now)
+
+
+def _add_lags(
+    fleet: Fleet, names: Side, table: str, between: tuple[datetime, datetime], minutes: int
+) -> None:
+    numbers = dict(Mirror.objects.filter(pair__name=names.pair).values_list("name", "pk"))
     keys = pa.array([numbers[name] for name in fleet.mirrors])
+    known = lags.samples(fleet, names, *between, minutes)
     place = pc.index_in(known["mirror"], pa.array(list(fleet.mirrors)))
     state = pa.array(["running", "unknown"]).take(
         pc.cast(pc.is_null(known["seconds"]), pa.int32()).combine_chunks()
     )
-    nothing = pa.array(["{}"]).take(pa.array(np.zeros(len(known), np.int32)))
+    behind = lags.by_partition(fleet, known)
     rows = pa.table(
         {
             "mirror_id": keys.take(place.combine_chunks()),
@@ -192,13 +207,11 @@ def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
             "records": known["records"],
             "seconds": known["seconds"],
             "state": state,
-            "partitions": nothing,
-            "partition_seconds": nothing,
+            "partitions": behind["partitions"],
+            "partition_seconds": behind["partition_seconds"],
         }
     )
-    _copy("mirroring_lagsample", rows)
-    _note_newest(now)
-    _add_clusters(names, now)
+    _copy(table, rows)
 
 
 def _note_newest(now: datetime) -> None:
@@ -206,8 +219,9 @@ def _note_newest(now: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE mirroring_mirror AS mirror SET lag_records = last.records, lag_seconds = last.seconds, "
-            "looked_at = %s"
-            " FROM (SELECT DISTINCT ON (mirror_id) mirror_id, records, seconds FROM mirroring_lagsample"
+            "partition_seconds = last.partition_seconds, looked_at = %s"
+            " FROM (SELECT DISTINCT ON (mirror_id) mirror_id, records, seconds, partition_seconds"
+            " FROM mirroring_lagsample"
             " ORDER BY mirror_id, at DESC) AS last, inventory_pair AS pair, inventory_cluster AS cluster"
             " WHERE last.mirror_id = mirror.id AND pair.id = mirror.pair_id AND cluster.id = pair.first_id "
             "AND cluster.generated",

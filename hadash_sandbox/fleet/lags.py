@@ -1,4 +1,6 @@
-"""The lags of the mirrors of a generated fleet: a second or two, more at noon, with some incidents. Pure."""
+"""The lags of the mirrors of a generated fleet: a second or two, more at noon, with some incidents; and which of their
+partitions are behind. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,9 @@ from math import pi
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hadash_sandbox.fleet.model import Fleet, Side
+from hadash_sandbox.fleet.model import Fleet, Numbers, Side
 
 #: Share of mirrors that have an incident on a day, its length, and the lag at its height.
 INCIDENTS, INCIDENT_MINUTES, INCIDENT_SECONDS = 0.01, 90, 400.0
@@ -16,6 +19,11 @@ INCIDENTS, INCIDENT_MINUTES, INCIDENT_SECONDS = 0.01, 90, 400.0
 RECORDS = 80
 #: Share of samples that could not be taken.
 UNKNOWN = 0.001
+#: Share of a mirror's records that its furthest partition lacks; its next Topic lacks the others. (A mirror's Topics
+#: have one partition each.) And hours after which it is another partition's turn.
+FURTHEST, TURN_HOURS = 0.7, 6
+#: Records that a Topic holds, at least and at most.
+RECORDS_HELD = 10_000, 5_000_000
 
 
 def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, minutes: int) -> pa.Table:
@@ -45,3 +53,42 @@ def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, minutes: 
             "seconds": pa.array(flat, mask=unknown),
         }
     )
+
+
+def by_partition(fleet: Fleet, lag: pa.Table) -> pa.Table:
+    """Who is behind in each sample of :func:`samples`, as JSON objects: ``partitions`` (records by ``topic-partition``)
+    and ``partition_seconds``. As hadash notes them: partitions that are not behind are left out.
+    """
+    topics = [numbers for numbers, _ in fleet.mirrors.values()]
+    first = np.concatenate(([0], np.cumsum([len(numbers) for numbers in topics])[:-1]))
+    many = np.array([len(numbers) for numbers in topics])
+    names = pa.array(f'"{fleet.topic_names[n]}-0": ' for numbers in topics for n in numbers)
+    mirror = pc.index_in(lag["mirror"], pa.array(list(fleet.mirrors))).combine_chunks().to_numpy()
+    hour = lag["at"].cast(pa.int64()).to_numpy() // 3_600_000
+    turn = (mirror * 7 + hour // TURN_HOURS) % many[mirror]
+    furthest = names.take(pa.array(first[mirror] + turn))
+    other = names.take(pa.array(first[mirror] + (turn + 1) % many[mirror]))
+    records, seconds = lag["records"].combine_chunks(), lag["seconds"].combine_chunks()
+    most = pc.cast(pc.floor(pc.multiply(pc.cast(records, pa.float64()), FURTHEST)), pa.int64())
+    rest = pc.subtract(records, most)
+    later = pc.round(pc.multiply(seconds, 1 - FURTHEST), 2)
+    return pa.table(
+        {
+            "partitions": _objects(furthest, most, other, rest),
+            "partition_seconds": _objects(furthest, seconds, other, later),
+        }
+    )
+
+
+def _objects(one: pa.Array, its: pa.Array, other: pa.Array, others: pa.Array) -> pa.Array:
+    """JSON objects of two entries; empty ones where the values are not known."""
+    text = pa.string()
+    first = pc.binary_join_element_wise("{", one, pc.cast(its, text), "")
+    second = pc.binary_join_element_wise(", ", other, pc.cast(others, text), "}", "")
+    return pc.fill_null(pc.binary_join_element_wise(first, second, ""), "{}")
+
+
+def ends(fleet: Fleet, topics: Numbers) -> list[list[str | int]]:
+    """The ends of a mirror's source, as ``[[topic, partition, end], …]``."""
+    least, most = RECORDS_HELD
+    return [[fleet.topic_names[n], 0, least + int(n) * 7919 % (most - least)] for n in topics]

@@ -4,6 +4,7 @@ could take for clusters.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from django.utils import timezone
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from hadash.dashboard.mirrors.looking import partitions_of
 from hadash.governance.models.posture import Posture
 from hadash.inventory.models import Access, AppID, InstanceID, Pair
 from hadash.kafka.errors import ClusterUnavailable
@@ -23,7 +25,7 @@ from hadash.lake import snapshots
 from hadash.lake.access import SCHEMA
 from hadash.lake.snapshots import TABLES
 from hadash.lake.store import Store
-from hadash.mirroring.models import LagSample, Mirror
+from hadash.mirroring.models import LagHour, LagSample, Mirror
 from hadash.mirroring.services import cluster_client
 from hadash.pipeline import collecting
 from hadash.radius.scope import Scope, ScopeKind
@@ -83,6 +85,17 @@ class TestItsShape:
         assert pc.max(found["seconds"]).as_py() > 60 > 10 > pc.mean(found["seconds"]).as_py()
         assert 0 < found["seconds"].null_count < len(found) / 100
 
+    def test_the_partitions_of_a_mirror_lack_together_what_it_lacks(self, fleet: Fleet) -> None:
+        lag = lags.samples(fleet, SIDE, NOW - timedelta(days=1), NOW, 60)
+        for behind, sample in zip(lags.by_partition(fleet, lag).to_pylist(), lag.to_pylist(), strict=True):
+            records, seconds = json.loads(behind["partitions"]), json.loads(behind["partition_seconds"])
+            if sample["records"] is None:
+                assert records == seconds == {}
+                continue
+            own = {f"{fleet.topic_names[n]}-0" for n in fleet.mirrors[sample["mirror"]][0]}
+            assert set(records) == set(seconds) <= own
+            assert sum(records.values()) == sample["records"] and max(seconds.values()) == sample["seconds"]
+
     def test_reports_are_access_reports(self, fleet: Fleet, tmp_path: Path) -> None:
         store = Store(str(tmp_path))
         count = reports.write_day(store, fleet, SIDE, NOW.date(), 3)
@@ -111,6 +124,14 @@ class TestInTheTables:
         database.add_samples(fleet, SIDE, timezone.now())
         assert LagSample.objects.count() == len(fleet.mirrors) * 24 * 12
         assert not Mirror.objects.filter(looked_at=None).exists()
+        hours = Counter(LagHour.objects.values_list("mirror", flat=True))
+        assert len(hours) == len(fleet.mirrors) and set(hours.values()) == {30 * 24 - 1}, (
+            "but the one that runs"
+        )
+        mirror = Mirror.objects.exclude(lag_seconds=None).order_by("-lag_seconds").first()
+        assert mirror is not None
+        behind = [row for row in partitions_of(mirror) if row.records]
+        assert max(row.seconds for row in behind) == mirror.lag_seconds
         known = {NOW.date() - timedelta(days=14): Posture(pair=pair.name, day=NOW.date(), appids=100)}
         known[NOW.date()] = Posture(pair=pair.name, day=NOW.date(), appids=200)
         database.add_postures(known, NOW.date())
