@@ -2,10 +2,10 @@
 // Whatever is shown came from the server; nothing is made up here.
 import { drawChart, drawTrafficTwin } from "./chart.js";
 import { whenSeen } from "./charts.js";
+import { Parts, listen } from "./feed.js";
 import { Picture, drawTwin } from "./picture.js";
 import { saveAsPng } from "./png.js";
-import { afterPress, comparable, kept, pressed } from "./swapping.js";
-import { clockTime, setServerTime, showElapsed, showTimes, zone } from "./times.js";
+import { clockTime, setServerTime, showTimes, zone } from "./times.js";
 
 const root = document.querySelector("[data-stream]");
 const data = JSON.parse(document.getElementById("live-data").textContent);
@@ -30,8 +30,6 @@ const chart = document.getElementById("chart");
 const trafficTwin = document.getElementById("traffic-twin");
 const traffic = trafficTwin.closest("details");
 const log = document.getElementById("log");
-const lost = document.getElementById("stream-lost");
-let heardAt = new Date();
 
 // A block may be shorter than an eye can see: it is shown for at least this long. The times in the rail are the real
 // ones.
@@ -46,36 +44,14 @@ function show() {
   drawTwin(twin, model);
 }
 
-// What is to be shown, and what is shown: of a part that says the same every node stays.
-const dueParts = new Map();
-const shownParts = new Map();
+const replaced = new Parts();
 
 function takeParts({ of, parts }) {
   // The page shows the parts of this very state, as after every new connection: people may be typing in them.
   if (of && of === partsOf) return;
   partsOf = of ?? partsOf;
-  for (const [name, html] of Object.entries(parts)) dueParts.set(name, html);
-  showParts();
+  replaced.take(parts);
 }
-
-// Abort is pressed while stages go by: nothing is replaced under a finger.
-function showParts() {
-  if (pressed()) return;
-  for (const [name, html] of dueParts) {
-    const said = comparable(html);
-    if (shownParts.get(name) === said) continue;
-    shownParts.set(name, said);
-    const part = document.getElementById(`part-${name}`);
-    const restore = kept(part);
-    part.innerHTML = html;
-    restore();
-    showTimes(part);
-    showElapsed(part);
-    part.dispatchEvent(new CustomEvent("hadash:parts", { bubbles: true }));
-  }
-  dueParts.clear();
-}
-afterPress(showParts);
 
 function takeState(state) {
   const { now, ...rest } = state;
@@ -154,56 +130,45 @@ document.addEventListener("click", (event) => {
     saveAsPng(document.querySelector("#picture svg"), `hadash-${model.state.key}-clients`);
 });
 
-function asOf() {
+function asOf(heardAt) {
   document.getElementById("picture-at").textContent = say("as_of", { time: clockTime(heardAt) });
 }
 
-function listen() {
-  const address = new URL(root.dataset.stream, location.href);
-  address.searchParams.set("after", data.last_event);
-  const source = new EventSource(address);
-  const on = (name, take) =>
-    source.addEventListener(name, (event) => {
-      heardAt = new Date();
-      lost.hidden = true;
-      take(JSON.parse(event.data));
-      asOf();
-    });
-  on("state", takeState);
-  on("parts", takeParts);
-  on("counts", takeParts);
-  on("log", takeLog);
-  on("clients", ({ clients }) => {
-    model.clients = clients;
-    show();
-  });
-  on("mirror", ({ mirror }) => {
-    model.mirrors = mirror;
-    show();
-  });
-  on("traffic", ({ samples }) => {
-    const known = new Set(model.samples.map((sample) => sample.at));
-    model.samples = [...model.samples, ...samples.filter((sample) => !known.has(sample.at))]
-      .sort((a, b) => a.at - b.at)
-      .slice(-4000);
-    drawSoon();
-  });
-  on("end", () => source.close());
-  source.addEventListener("error", () => {
-    setTimeout(() => {
-      if (source.readyState === EventSource.OPEN) return;
-      lost.textContent = say("stream_lost", { time: clockTime(heardAt) });
-      lost.hidden = false;
-    }, 2500);
-  });
-  addEventListener("pagehide", () => source.close());
+function takeTraffic({ samples }) {
+  const known = new Set(model.samples.map((sample) => sample.at));
+  model.samples = [...model.samples, ...samples.filter((sample) => !known.has(sample.at))]
+    .sort((a, b) => a.at - b.at)
+    .slice(-4000);
+  drawSoon();
 }
 
-asOf();
+function follow() {
+  const address = new URL(root.dataset.stream, location.href);
+  address.searchParams.set("after", data.last_event);
+  const take = {
+    state: takeState,
+    parts: takeParts,
+    counts: takeParts,
+    log: takeLog,
+    traffic: takeTraffic,
+    clients({ clients }) {
+      model.clients = clients;
+      show();
+    },
+    mirror({ mirror }) {
+      model.mirrors = mirror;
+      show();
+    },
+  };
+  const source = listen(address, take, asOf);
+  source.addEventListener("end", () => source.close());
+}
+
+asOf(new Date());
 show();
 // The picture comes first: Plotly takes longer to read than all the rest. (Safari does not say when it is idle.)
 const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 200));
 whenIdle(() => whenSeen(chart, () => drawChart(chart, model)), { timeout: 1000 });
 document.addEventListener("hadash:theme", drawSoon);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
-if (!model.state.ended) listen();
+if (!model.state.ended) follow();

@@ -51,7 +51,6 @@ def script_phrases(kind: Kind = Kind.PLANNED) -> dict[str, str]:
         "no_traffic": _("No records have passed a Gateway in this time."),
         "no_traffic_yet": _("The traffic of a switch is drawn from its beginning on."),
         "traffic_unknown": _("What passes is not known: no Gateway can be asked."),
-        "stream_lost": _("The connection to hadash is lost. What you see is from {time}. It is tried again."),
         "as_of": _("as of {time}"),
         "min": _("min"),
         "picture": _("Clients, Gateways and clusters of this switch"),
