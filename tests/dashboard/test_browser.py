@@ -146,6 +146,27 @@ def test_what_came_while_something_was_pressed_is_shown_afterwards(
     expect(page.locator(".status b")).to_have_text(stage_word(Stage.QUIESCE))
 
 
+def test_a_live_page_says_since_when_its_stream_is_interrupted_and_goes_on_by_itself(
+    browser: Browser, live_server: Any, people: SimpleNamespace, engines: SimpleNamespace, running: Switch
+) -> None:
+    """(With the browser's own EventSource.)"""
+    window = Window(browser, f"{live_server.url}/")
+    try:
+        window.sign_in("olga", PASSWORD)
+        window.page.route("**/stream/**", lambda route: route.abort())
+        page = window.open(f"switches/{running.key}/")
+        told = page.locator("#stream-lost")
+        expect(told).to_contain_text("is interrupted. What is shown is as of")
+        page.unroute("**/stream/**")
+        there_again = 'event: clients\ndata: {"clients": []}\n\n'
+        page.route(
+            "**/stream/**", lambda route: route.fulfill(content_type="text/event-stream", body=there_again)
+        )
+        expect(told).to_be_hidden()
+    finally:
+        window.close()
+
+
 def test_an_overview_that_has_not_changed_is_left_alone(
     olga: Window, fleet: SimpleNamespace, engines: SimpleNamespace
 ) -> None:
