@@ -97,6 +97,7 @@ def pair_views(
         facts = PairFacts(
             pair=pair.name,
             rpo_seconds=rpos[pair.pk],
+            generated=pair.generated,
             zookeeper_fault=engines.fault,
             clusters=[ClusterFacts(cluster.name, state.holds) for cluster, state in clusters],
             gateways=gateways,

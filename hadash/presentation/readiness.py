@@ -96,6 +96,7 @@ class MirrorFacts:
 class PairFacts:
     """The facts about a pair now.
 
+    :param generated: whether no clients and servers are behind it; then nobody looks at them, either.
     :param zookeeper_fault: why ZooKeeper does not answer; empty when it does.
     :param workers: the number of workers that carry out switches.
     :param blackout: why nothing may be switched now; ``None`` without a blackout.
@@ -107,6 +108,7 @@ class PairFacts:
 
     pair: str
     rpo_seconds: float
+    generated: bool = False
     zookeeper_fault: str = ""
     clusters: Sequence[ClusterFacts] = ()
     gateways: Sequence[GatewayFacts] = ()
@@ -130,14 +132,12 @@ class Readiness:
 
 def readiness(facts: PairFacts) -> Readiness:
     """Return the verdict on a pair, the gravest reasons first."""
-    found = [
-        *_engine(facts),
-        *_workers(facts),
-        *_clusters(facts),
-        *_mirrors(facts),
-        *_people(facts),
-        *_some_clients(facts),
-    ]
+    servers = (
+        _nothing(facts)
+        if facts.generated
+        else [*_engine(facts), *_workers(facts), *_clusters(facts), *_mirrors(facts)]
+    )
+    found = [*servers, *_people(facts), *_some_clients(facts)]
     found.sort(key=lambda reason: -reason.grade)
     grade = found[0].grade if found else Grade.READY
     return Readiness(grade, _verdict(grade, facts, found), tuple(found))
@@ -160,6 +160,14 @@ def _verdict(grade: Grade, facts: PairFacts, reasons: Sequence[Reason]) -> Sente
             return say("%(pair)s can be switched now, but look at this first.", pair=facts.pair)
         case _:
             return say("%(pair)s can be switched now.", pair=facts.pair)
+
+
+def _nothing(facts: PairFacts) -> list[Reason]:
+    why = say(
+        "Pair %(pair)s is generated: there are no clients and no servers behind it that could move.",
+        pair=facts.pair,
+    )
+    return [Reason(Grade.REFUSED, why, "clusters")]
 
 
 def _engine(facts: PairFacts) -> list[Reason]:

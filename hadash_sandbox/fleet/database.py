@@ -160,6 +160,7 @@ def _add_declarations(fleet: Fleet, numbers: Mapping[str, int], now: datetime) -
 
 
 def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
+    noted = frozenset(lags.noted(fleet))
     Mirror.objects.bulk_create(
         Mirror(
             pair=pair,
@@ -167,7 +168,7 @@ def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
             topics=[fleet.topic_names[n] for n in topics],
             source=pair.clusters[side],
             state=Mirror.State.RUNNING,
-            known_ends=lags.ends(fleet, topics),
+            known_ends=lags.ends(fleet, topics) if name in noted else [],
             known_ends_at=now,
         )
         for name, (topics, side) in fleet.mirrors.items()

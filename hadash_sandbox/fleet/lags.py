@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from math import pi
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ UNKNOWN = 0.001
 #: Share of a mirror's records that its furthest partition lacks; its next Topic lacks the others. (A mirror's Topics
 #: have one partition each.) And hours after which it is another partition's turn.
 FURTHEST, TURN_HOURS = 0.7, 6
+#: Partitions are noted of all mirrors of so many Topics, and of so many larger ones: a hundred partitions in each
+#: sample of a month of all mirrors would be gigabytes.
+FEW_TOPICS, MANY_NOTED = 10, 20
 #: Records that a Topic holds, at least and at most.
 RECORDS_HELD = 10_000, 5_000_000
 
@@ -55,15 +59,27 @@ def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, minutes: 
     )
 
 
+def noted(fleet: Fleet) -> list[str]:
+    """The mirrors of which partitions are noted."""
+    many = [name for name, (topics, _) in fleet.mirrors.items() if len(topics) > FEW_TOPICS]
+    others = frozenset(many[MANY_NOTED:])
+    return [name for name in fleet.mirrors if name not in others]
+
+
 def by_partition(fleet: Fleet, lag: pa.Table) -> pa.Table:
-    """Who is behind in each sample of :func:`samples`, as JSON objects: ``partitions`` (records by ``topic-partition``)
-    and ``partition_seconds``. As hadash notes them: partitions that are not behind are left out.
+    """How far each partition is behind in each sample of :func:`samples`, as hadash notes it: JSON objects by
+    ``topic-partition``. ``partitions``: records; ``partition_seconds``: seconds, of partitions that are behind.
     """
-    topics = [numbers for numbers, _ in fleet.mirrors.values()]
-    first = np.concatenate(([0], np.cumsum([len(numbers) for numbers in topics])[:-1]))
-    many = np.array([len(numbers) for numbers in topics])
-    names = pa.array(f'"{fleet.topic_names[n]}-0": ' for numbers in topics for n in numbers)
-    mirror = pc.index_in(lag["mirror"], pa.array(list(fleet.mirrors))).combine_chunks().to_numpy()
+    mirrors = noted(fleet)
+    topics = [[f'"{fleet.topic_names[n]}-0": ' for n in fleet.mirrors[name][0]] for name in mirrors]
+    names = pa.array([name for own in topics for name in own])
+    many = np.array([len(own) for own in topics])
+    first = np.cumsum(many) - many
+    # (An entry that comes twice has its last value, in PostgreSQL as in Python.)
+    zeros = pa.array(["".join(f"{name}0, " for name in own) for own in topics])
+    place = pc.index_in(lag["mirror"], pa.array(mirrors)).combine_chunks()
+    is_noted = pc.and_(pc.is_valid(place), pc.is_valid(lag["seconds"].combine_chunks()))
+    mirror = pc.fill_null(place, 0).to_numpy()
     hour = lag["at"].cast(pa.int64()).to_numpy() // 3_600_000
     turn = (mirror * 7 + hour // TURN_HOURS) % many[mirror]
     furthest = names.take(pa.array(first[mirror] + turn))
@@ -72,20 +88,23 @@ def by_partition(fleet: Fleet, lag: pa.Table) -> pa.Table:
     most = pc.cast(pc.floor(pc.multiply(pc.cast(records, pa.float64()), FURTHEST)), pa.int64())
     rest = pc.subtract(records, most)
     later = pc.round(pc.multiply(seconds, 1 - FURTHEST), 2)
+    nothing = pa.scalar("")
+    of_all = pc.if_else(is_noted, zeros.take(pa.array(mirror)), nothing)
     return pa.table(
         {
-            "partitions": _objects(furthest, most, other, rest),
-            "partition_seconds": _objects(furthest, seconds, other, later),
+            "partitions": _objects(is_noted, of_all, furthest, most, other, rest),
+            "partition_seconds": _objects(is_noted, nothing, furthest, seconds, other, later),
         }
     )
 
 
-def _objects(one: pa.Array, its: pa.Array, other: pa.Array, others: pa.Array) -> pa.Array:
-    """JSON objects of two entries; empty ones where the values are not known."""
+def _objects(
+    is_noted: pa.Array, before: Any, one: pa.Array, its: pa.Array, other: pa.Array, others: pa.Array
+) -> pa.Array:
+    """JSON objects of two entries after those of ``before``; empty ones where nothing is noted."""
     text = pa.string()
-    first = pc.binary_join_element_wise("{", one, pc.cast(its, text), "")
-    second = pc.binary_join_element_wise(", ", other, pc.cast(others, text), "}", "")
-    return pc.fill_null(pc.binary_join_element_wise(first, second, ""), "{}")
+    entries = [before, one, pc.cast(its, text), ", ", other, pc.cast(others, text)]
+    return pc.if_else(is_noted, pc.binary_join_element_wise("{", *entries, "}", ""), "{}")
 
 
 def ends(fleet: Fleet, topics: Numbers) -> list[list[str | int]]:

@@ -151,6 +151,13 @@ class TestSharing:
         assert between["x"][-3:] == [7, 40, None]
         assert [row[1] for row in chart.rows] == ["audit", "shop", "alone"], "as the work list has it"
 
+    def test_before_the_first_work_list_nobody_knows_whether_anything_is_left(self) -> None:
+        assert (
+            sharing.before_and_after(None).empty
+            == "No work list has been made yet: the job Advice has not run."
+        )
+        assert "Nothing is left to do" in sharing.before_and_after([]).empty
+
 
 class TestCoverageMap:
     @pytest.mark.parametrize(

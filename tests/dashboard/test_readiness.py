@@ -46,6 +46,15 @@ def test_where_all_is_well_it_says_so_and_nothing_else() -> None:
     assert (found.grade, text(found.sentence), why(found)) == (Grade.READY, "main can be switched now.", [])
 
 
+def test_a_generated_pair_is_refused_for_that_alone_although_nobody_has_looked_at_its_clusters() -> None:
+    never = [ClusterFacts("east", None), ClusterFacts("west", None)]
+    found = readiness(
+        replace(GOOD, generated=True, clusters=never, mirrors=[MirrorFacts("carts", None, None)])
+    )
+    reason = "Pair main is generated: there are no clients and no servers behind it that could move."
+    assert (found.grade, why(found)) == (Grade.REFUSED, [reason])
+
+
 @pytest.mark.parametrize(
     ("facts", "grade", "said"),
     [

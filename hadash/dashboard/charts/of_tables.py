@@ -88,8 +88,10 @@ def _sharing_of(run: Run, advice: Run | None, pairs: tuple[str, ...], language: 
     ]
 
 
-def _changes(advice: Run | None, pairs: Sequence[str]) -> list[sharing.Change]:
-    """Return the steps of the last work list."""
+def _changes(advice: Run | None, pairs: Sequence[str]) -> list[sharing.Change] | None:
+    """Return the steps of the last work list; ``None`` before the first."""
+    if advice is None:
+        return None
     steps = list(selectors.rows(AdviceStep, advice, pairs).order_by("pair", "place"))
     pages = _pages(steps)
     return [

@@ -242,12 +242,18 @@ class Change:
     href: str = ""
 
 
-def before_and_after(changes: Sequence[Change]) -> Chart:
+def before_and_after(changes: Sequence[Change] | None) -> Chart:
     """Return the chart with a line per AppID, from how much moves together now to how much would; the largest gains
     only.
 
-    :param changes: in the order of the work list.
+    :param changes: in the order of the work list; ``None`` while no run has made one.
     """
+    empty = (
+        _("No work list has been made yet: the job Advice has not run.")
+        if changes is None
+        else _("Nothing is left to do: registering more InstanceIDs would break up nothing more.")
+    )
+    changes = changes or ()
     rows = sorted(changes, key=lambda row: row.after - row.before)[:RANKED]
     names = _told_apart(rows)
     # (Plotly draws from below.)
@@ -310,6 +316,6 @@ def before_and_after(changes: Sequence[Change]) -> Chart:
             "How much moves together around an AppID now (circle), and once its InstanceIDs are registered "
             "(diamond): step by step, as the work list has it."
         ),
-        empty=_("Nothing is left to do: registering more InstanceIDs would break up nothing more."),
+        empty=empty,
         height=height_of(len(rows)),
     )

@@ -35,7 +35,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     user = user_of(request)
     look = engines.look_at_gateways()
     connected = engines.look_at_connected()
-    visible_pairs = list(pairs_where(user).order_by("name").select_related("first", "second", "default"))
+    found = pairs_where(user).order_by("name").select_related("first", "second", "default")
+    visible_pairs = sorted(found, key=lambda pair: pair.generated)  # (those that can be switched first)
     names = [pair.name for pair in visible_pairs]
     standing = posture.standing(names)
     now = timezone.now()
