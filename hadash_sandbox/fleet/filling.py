@@ -105,7 +105,7 @@ def _go_through(
     try:
         for age in range(DAYS - 1, -1, -1):
             day = today - timedelta(days=age)
-            reports.write_day(store, fleet, names, day, age)
+            reports.write_day(store, fleet, names, day, age, timezone.now())
             looks = age in looked_at
             if age or looks:  # (a running pipeline takes today's snapshot itself)
                 reports.write_snapshot(store, fleet, names, day, age, whole=looks)

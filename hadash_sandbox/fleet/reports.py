@@ -21,23 +21,27 @@ from hadash_sandbox.fleet.model import GROUP, PRODUCE, Fleet, Side
 RPO_SECONDS, QUIESCE_SECONDS = 60.0, 45.0
 #: Minutes between two samples of lag in earlier snapshots.
 SAMPLE_MINUTES = 30
+#: Milliseconds within which all uses of a day begin, and for which each lasts at most.
+SEEN_WITHIN_MS, LASTS_MS = 3_000_000, 60_000
 
 _TIME = pa.timestamp("ms", tz="UTC")
 
 
-def write_day(store: Store, fleet: Fleet, names: Side, day: date, age: int) -> int:
-    """Write the reports of one day as one batch of a Gateway; return their number.
+def write_day(store: Store, fleet: Fleet, names: Side, day: date, age: int, now: datetime) -> int:
+    """Write the reports of one day, as one batch that a Gateway sends at noon; return their number.
 
-    :param age: the days since then.
+    :param age: the days since then. :param now: today's batch comes before this, but for the first hour of the day.
     """
     seen = fleet.seen_on(age)
     uses = fleet.table(names, seen)
     count = uses.num_rows
     kind = fleet.kind[seen]
     appid = fleet.appid[seen]
-    noon = int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp() * 1000)
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    earlier = max(midnight, now - timedelta(milliseconds=SEEN_WITHIN_MS + LASTS_MS))
+    sent = int(min(midnight + timedelta(hours=12), earlier).timestamp() * 1000)
     random = np.random.default_rng([fleet.size.seed, age])
-    first = noon + random.integers(0, 3_000_000, count)
+    first = sent + random.integers(0, SEEN_WITHIN_MS, count)
     records = random.integers(1, 10_000, count)
     of_group, of_produce = kind == GROUP, kind == PRODUCE
     assignors = pa.array([["range", "cooperative-sticky"], None]).take(
@@ -57,13 +61,13 @@ def write_day(store: Store, fleet: Fleet, names: Side, day: date, age: int) -> i
         "records": pa.array(np.where(of_group, 0, records)),
         "bytes": pa.array(np.where(of_group, 0, records * 200)),
         "first_seen": pa.array(first, _TIME),
-        "last_seen": pa.array(first + random.integers(0, 60_000, count), _TIME),
+        "last_seen": pa.array(first + random.integers(0, LASTS_MS, count), _TIME),
     }
     twice = _second_hosts(columns, fleet, seen)
     table = pa.table({field.name: columns[field.name] for field in SCHEMA}, schema=SCHEMA)
     table = pa.concat_tables([table, twice])
     store.write_table(
-        f"{Hour.of(datetime.fromtimestamp(noon / 1000, UTC)).folder}/generated-{noon}.parquet", table
+        f"{Hour.of(datetime.fromtimestamp(sent / 1000, UTC)).folder}/generated-{sent}.parquet", table
     )
     return int(table.num_rows)
 

@@ -104,11 +104,21 @@ class TestItsShape:
 
     def test_reports_are_access_reports(self, fleet: Fleet, tmp_path: Path) -> None:
         store = Store(str(tmp_path))
-        count = reports.write_day(store, fleet, SIDE, NOW.date(), 3)
+        count = reports.write_day(store, fleet, SIDE, NOW.date(), 3, NOW)
         (name,) = store.files("access", deep=True)
         with store.open(name) as source:
             table = pq.read_table(source)
         assert table.schema.equals(SCHEMA) and table.num_rows == count > 10_000
+
+    @pytest.mark.parametrize("hour", [2, 8, 14])
+    def test_nobody_is_seen_later_than_now(self, fleet: Fleet, tmp_path: Path, hour: int) -> None:
+        store, now = Store(str(tmp_path)), NOW.replace(hour=hour)
+        reports.write_day(store, fleet, SIDE, now.date(), 0, now)
+        (name,) = store.files("access", deep=True)
+        with store.open(name) as source:
+            table = pq.read_table(source)
+        assert pc.max(table["last_seen"]).as_py() <= now
+        assert pc.min(table["first_seen"]).as_py().date() == now.date()
 
 
 @pytest.mark.stack
