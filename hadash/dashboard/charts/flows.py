@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -23,8 +24,7 @@ APPID, CLIENT, TOPIC, GROUP, CLUSTER = range(5)
 GROUP_USE, PRODUCE = "group", "produce"
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(NamedTuple):
     """One use of a Topic or a group by a client. ``is_own``: a use of the focus itself, not of its surroundings."""
 
     appid: str
@@ -37,8 +37,7 @@ class Flow:
     is_own: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A node in a column. ``key``: its identity there; ``None``: all things that are not drawn by name."""
 
     column: int
@@ -69,6 +68,7 @@ def flows(
     :param href: returns the address of a place's own page; for a place without a key, of a page with all that it
         stands for; empty for none.
     """
+    href = cache(href)  # (Thousands of rows name some hundred places.)
     steps = _steps(found)
     shown = _shown(steps, focus)
     links: dict[tuple[Place, Place], _Link] = defaultdict(_Link)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlencode
 
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 from hadash.radius.nodes import APPID, BOUND_GROUP, BOUND_TOPICS, GROUP, INSTANCE, TOPIC
 
@@ -19,6 +20,15 @@ SYMBOLS: dict[str, str] = {
     TOPIC: "square",
     GROUP: "diamond",
 }
+
+
+@cache
+def _page(prefix: str) -> str:
+    """The address of the page of one thing. Cached: a page has thousands of such links.
+
+    :param prefix: the path below which hadash is served.
+    """
+    return reverse("graph-focus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,7 @@ class Focus:
             "name": self.name,
             "run": self.run,
         }
-        return f"{reverse('graph-focus')}?{urlencode({k: v for k, v in values.items() if v})}"
+        return f"{_page(get_script_prefix())}?{urlencode({k: v for k, v in values.items() if v})}"
 
 
 def focus_of(pair: str, kind: str, appid: str, names: Sequence[str], run: int | None = None) -> Focus:
