@@ -19,6 +19,7 @@ from hadash.dashboard.gateways.rates import Counted, rates, thinned
 from hadash.inventory import sampling
 from hadash.inventory.models import GatewaySample, Pair
 from hadash.presentation.engines import Engines
+from hadash.presentation.tables import Column
 
 AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 
@@ -92,6 +93,18 @@ class TestLines:
         chart = self.chart([AT], {f"kind-{n}": [n] for n in range(9)})
         assert [trace["name"] for trace in chart.traces] == [f"kind-{n}" for n in (8, 7, 6, 5, 4)]
         assert len(chart.rows[0]) == 10
+
+    def test_where_there_may_be_hundreds_the_table_has_a_row_for_each_value_and_no_column_for_each_line(
+        self,
+    ) -> None:
+        at = [AT, AT + timedelta(seconds=10)]
+        series = {"orders": [1.0, 7.0], "people": [2.0, None], "clicks": [3.0, 9.0]}
+        named = Column("topic", "Topic"), Column("records", "Records", "number")
+        chart = lines("x", "X", at, series, span=(AT, AT), every=timedelta(seconds=10), unit="u", named=named)
+        assert [column.name for column in chart.columns] == ["at", "topic", "records"]
+        newest = [("people", None), ("clicks", 9.0), ("orders", 7.0)]
+        before = [("clicks", 3.0), ("people", 2.0), ("orders", 1.0)]
+        assert chart.rows == [*((at[1], *row) for row in newest), *((at[0], *row) for row in before)]
 
     def test_lines_are_told_apart_by_more_than_their_colour(self) -> None:
         traces = self.chart([AT], {"a": [1], "b": [2], "c": [3]}).traces

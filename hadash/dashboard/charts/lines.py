@@ -32,6 +32,7 @@ def lines(
     colours: Mapping[str, str] | None = None,
     digits: int = 1,
     limits: Mapping[str, float] | None = None,
+    named: tuple[Column, Column] | None = None,
 ) -> Chart:
     """Return a chart with a line per series, those with the highest values; missing samples are gaps.
 
@@ -42,6 +43,8 @@ def lines(
     :param unit: the unit on the axis.
     :param colours: the colours of series that have one (clusters).
     :param limits: named limits, drawn as lines across.
+    :param named: where there may be very many series, the columns of their names and of their values: then the twin
+        has a row for each value. Without, it has a column for each series.
     """
     own = dict(sorted(series.items(), key=lambda item: -_most(item[1])))
     shown = list(own)[:MOST_LINES]
@@ -70,14 +73,12 @@ def lines(
                 "hovertemplate": f"%{{y:,.{digits}f}} {unit}<extra>{key}</extra>",
             }
         )
+    columns, rows = _by_value(at, own, named) if named else _by_series(at, own)
     return Chart(
         name,
         title,
-        (Column("at", _("When"), "time"), *(Column(key, key, "number") for key in own)),
-        [
-            (moment, *(values[place] for values in own.values()))
-            for place, moment in reversed(list(enumerate(at)))
-        ],
+        columns,
+        rows,
         traces if at else [],
         {
             "xaxis": {"type": "date", "range": [milliseconds(each) for each in span]},
@@ -92,6 +93,29 @@ def lines(
         empty=_("There are no samples of this time."),
         height=220,
     )
+
+
+Twin = tuple[tuple[Column, ...], list[tuple[Any, ...]]]
+
+
+def _by_series(at: Sequence[datetime], series: Mapping[str, Sequence[float | None]]) -> Twin:
+    """Return the columns and rows of a twin with a column per series, the newest first."""
+    columns = (Column("at", _("When"), "time"), *(Column(key, key, "number") for key in series))
+    newest = reversed(list(enumerate(at)))
+    return columns, [(moment, *(values[place] for values in series.values())) for place, moment in newest]
+
+
+def _by_value(
+    at: Sequence[datetime], series: Mapping[str, Sequence[float | None]], named: tuple[Column, Column]
+) -> Twin:
+    """Return the columns and rows of a twin with a row per value: the newest first, of these the unknown and then the
+    highest first.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for place, moment in reversed(list(enumerate(at))):
+        here = [(moment, key, values[place]) for key, values in series.items()]
+        rows += sorted(here, key=lambda row: (row[2] is not None, -(row[2] or 0)))
+    return (Column("at", _("When"), "time"), *named), rows
 
 
 def marked(values: Sequence[float | None], few: int, size: int, symbol: str = "circle") -> dict[str, Any]:

@@ -61,8 +61,7 @@ def over_time(
         [
             (moment.at, partition.topic, partition.partition, records, moment.seconds[partition])
             for moment in reversed(moments)
-            for partition, records in sorted(moment.records.items(), key=lambda known: (-known[1], known[0]))
-            if records > 0 and topic in ("", partition.topic)
+            for partition, records in _furthest_first(moment, topic)
         ],
         [
             {
@@ -116,6 +115,7 @@ def topics_over_time(
     return lines(
         "topics-over-time", _("Topics over time"), at, records, span=span, every=step, unit=_("records"), digits=0,
         says=_("How many records each Topic lacked in the worst sample of each step."),
+        named=(Column("topic", _("Topic")), Column("records", _("Records behind"), "number")),
     )  # fmt: skip
 
 
@@ -144,8 +144,14 @@ def topics_seconds_over_time(
     return lines(
         "topics-seconds-over-time", _("Topics over time, in seconds"), [moment.at + step / 2 for moment in moments],
         seconds, span=span, every=step, unit=_("seconds"), limits={_("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}: rpo},
-        says=says,
+        says=says, named=(Column("topic", _("Topic")), Column("seconds", _("Seconds behind"), "seconds")),
     )  # fmt: skip
+
+
+def _furthest_first(moment: Moment, topic: str) -> list[tuple[Partition, int]]:
+    """Return the partitions that were behind, of one Topic or of all, and by how many records."""
+    behind = [(p, records) for p, records in moment.records.items() if records > 0 and topic in ("", p.topic)]
+    return sorted(behind, key=lambda each: (-each[1], each[0]))
 
 
 def _records(records: int) -> str:

@@ -107,10 +107,13 @@ def _addresses() -> dict[str, str]:
         "API declarations": f"api/v1/pairs/{pair.name}/declarations/",
         "API changes of a run": f"api/v1/runs/{run.pk}/changes/?since={before.pk}",
     }
-    mirror = Mirror.objects.filter(pair=pair).order_by("name").first()
-    if mirror is not None:
-        for window in ("hour", "day", "month"):
-            found[f"mirror, {window}"] = f"mirrors/{pair.name}/{mirror.name}/?window={window}"
+    own = Mirror.objects.filter(pair=pair)
+    seen = own.exclude(known_ends=[])
+    most = max(seen.only("name", "topics"), key=lambda mirror: (len(mirror.topics), mirror.name), default=None)
+    for word, mirror in (("mirror", own.order_by("name").first()), ("mirror of most Topics", most)):
+        if mirror is not None:
+            for window in ("hour", "day", "month"):
+                found[f"{word}, {window}"] = f"mirrors/{pair.name}/{mirror.name}/?window={window}"
     finding = Finding.objects.filter(pair=pair.name).order_by("pk").first()
     if finding is not None:
         found["risk"] = f"governance/risks/{finding.pk}/"
