@@ -29,8 +29,10 @@ FIRST_NUMBER = 900
 BOUND_AT_ONCE = 500
 #: Share of AppIDs for which a use has been declared.
 DECLARED = 0.02
-#: Minutes between two samples of a mirror's lag, and hours of them.
-SAMPLE_MINUTES, SAMPLE_HOURS = 5, 24
+#: The time between two samples of a mirror's lag, as close as its page draws them: within the last hour, and within the
+#: day before that; and the time between two samples of a cluster.
+CLOSE, WIDE, OF_CLUSTER = timedelta(seconds=10), timedelta(minutes=2), timedelta(minutes=5)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @transaction.atomic
@@ -180,22 +182,23 @@ def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
 
 def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
     """Write samples of the mirrors and clusters for the last hours and days."""
-    begin = now - timedelta(hours=SAMPLE_HOURS)
-    _add_lags(fleet, names, "mirroring_lagsample", (begin, now), SAMPLE_MINUTES)
+    begin, lately = now - DAY, now - HOUR
+    _add_lags(fleet, names, "mirroring_lagsample", (begin, lately), WIDE)
+    _add_lags(fleet, names, "mirroring_lagsample", (lately, now), CLOSE)
     # One an hour before, and of the hours since then the worst sample, as hadash keeps them.
     hour = begin.replace(minute=0, second=0, microsecond=0)
-    _add_lags(fleet, names, "mirroring_laghour", (hour - timedelta(days=DAYS - 1), hour), 60)
+    _add_lags(fleet, names, "mirroring_laghour", (hour - (DAYS - 1) * DAY, hour), HOUR)
     keep_hours(now)
     _note_newest(now)
     _add_clusters(names, now)
 
 
 def _add_lags(
-    fleet: Fleet, names: Side, table: str, between: tuple[datetime, datetime], minutes: int
+    fleet: Fleet, names: Side, table: str, between: tuple[datetime, datetime], every: timedelta
 ) -> None:
     numbers = dict(Mirror.objects.filter(pair__name=names.pair).values_list("name", "pk"))
     keys = pa.array([numbers[name] for name in fleet.mirrors])
-    known = lags.samples(fleet, names, *between, minutes)
+    known = lags.samples(fleet, names, *between, every)
     place = pc.index_in(known["mirror"], pa.array(list(fleet.mirrors)))
     state = pa.array(["running", "unknown"]).take(
         pc.cast(pc.is_null(known["seconds"]), pa.int32()).combine_chunks()
@@ -238,11 +241,11 @@ def _add_clusters(names: Side, now: datetime) -> None:
         samples += [
             ClusterSample(
                 cluster=cluster,
-                at=now - timedelta(minutes=minutes),
+                at=now - place * OF_CLUSTER,
                 milliseconds=float(np.round(random.gamma(3.0, 2.0), 1)),
                 brokers=BROKERS,
             )
-            for minutes in range(0, SAMPLE_HOURS * 60, SAMPLE_MINUTES)
+            for place in range(DAY // OF_CLUSTER)
         ]
         states += [
             ClusterState(

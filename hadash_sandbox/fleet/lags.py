@@ -30,10 +30,11 @@ FEW_TOPICS, MANY_NOTED = 10, 20
 RECORDS_HELD = 10_000, 5_000_000
 
 
-def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, minutes: int) -> pa.Table:
-    """The table ``lag`` of a snapshot: a sample of each mirror every ``minutes``, after ``begin`` until ``end``."""
-    count = int((end - begin) / timedelta(minutes=minutes))
-    moments = np.arange(1, count + 1) * minutes
+def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, every: timedelta) -> pa.Table:
+    """The table ``lag`` of a snapshot: a sample of each mirror at each step after ``begin``, until ``end``."""
+    count = int((end - begin) / every)
+    #: Minutes since the beginning.
+    moments = np.arange(1, count + 1) * (every / timedelta(minutes=1))
     mirrors = len(fleet.mirrors)
     random = np.random.default_rng([fleet.size.seed, int(begin.timestamp())])
     hour = (begin.hour + moments / 60) % 24
@@ -41,12 +42,12 @@ def samples(fleet: Fleet, names: Side, begin: datetime, end: datetime, minutes: 
     seconds = random.gamma(2.0, 0.4, (mirrors, count)) * busy[None, :]
     with_incident = INCIDENTS * ((end - begin) / timedelta(days=1))
     for mirror in np.flatnonzero(random.random(mirrors) < with_incident):
-        at = random.integers(0, max(1, moments[-1]))
+        at = random.integers(0, max(1, int(moments[-1])))
         away = np.abs(moments - at) / (INCIDENT_MINUTES / 2)
         seconds[mirror] += INCIDENT_SECONDS * np.clip(1 - away, 0, None)
     unknown = random.random((mirrors, count)).ravel() < UNKNOWN
     flat = np.round(seconds.ravel(), 2)
-    at_ms = int(begin.timestamp() * 1000) + np.tile(moments * 60_000, mirrors)
+    at_ms = int(begin.timestamp() * 1000) + np.tile((moments * 60_000).astype(np.int64), mirrors)
     mirror_names = pa.array(list(fleet.mirrors))
     return pa.table(
         {

@@ -19,8 +19,8 @@ from hadash_sandbox.fleet.model import GROUP, PRODUCE, Fleet, Side
 
 #: For earlier snapshots: the RPO of a pair that has not set one, and the time that a switch waits for consumers.
 RPO_SECONDS, QUIESCE_SECONDS = 60.0, 45.0
-#: Minutes between two samples of lag in earlier snapshots.
-SAMPLE_MINUTES = 30
+#: The time between two samples of lag in earlier snapshots.
+EVERY = timedelta(minutes=30)
 #: Milliseconds within which all uses of a day begin, and for which each lasts at most.
 SEEN_WITHIN_MS, LASTS_MS = 3_000_000, 60_000
 
@@ -95,9 +95,7 @@ def write_snapshot(store: Store, fleet: Fleet, names: Side, day: date, age: int,
     """
     at = datetime(day.year, day.month, day.day, 23, 30, tzinfo=UTC)
     tables: dict[str, list[dict[str, Any]]] = {"pairs": [pair_row(names)]}
-    more: list[dict[str, pa.Table]] = [
-        {"lag": samples(fleet, names, at - timedelta(days=1), at, SAMPLE_MINUTES)}
-    ]
+    more: list[dict[str, pa.Table]] = [{"lag": samples(fleet, names, at - timedelta(days=1), at, EVERY)}]
     if whole:
         tables |= known(fleet, names, age)
         more += [generated.tables(store, cluster) for cluster in names.clusters]

@@ -109,7 +109,9 @@ def _addresses() -> dict[str, str]:
     }
     own = Mirror.objects.filter(pair=pair)
     seen = own.exclude(known_ends=[])
-    most = max(seen.only("name", "topics"), key=lambda mirror: (len(mirror.topics), mirror.name), default=None)
+    most = max(
+        seen.only("name", "topics"), key=lambda mirror: (len(mirror.topics), mirror.name), default=None
+    )
     for word, mirror in (("mirror", own.order_by("name").first()), ("mirror of most Topics", most)):
         if mirror is not None:
             for window in ("hour", "day", "month"):
