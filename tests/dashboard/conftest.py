@@ -22,7 +22,7 @@ from dashboard.parts import NASTY, PASSWORD, cluster, gateway, signed_in
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.bindings.native import NativeDialect
-from hadash.dashboard.views import streaming
+from hadash.dashboard.views import request_previews, streaming
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, InstanceID, Pair, Worker
 from hadash.mirroring.models import LagSample, Mirror
@@ -31,6 +31,9 @@ from hadash.presentation import live
 from hadash.presentation.engines import Engines
 from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.sentences import say
+from hadash.switching import checking
+from hadash.switching import requests as switch_requests
+from hadash.switching.approvals import decisions
 from hadash.switching.binding_changes import applying, requests, unregistering
 from hadash.switching.handovers import handing_over
 from hadash.switching.models.batches import Batch, BatchItem, tell
@@ -38,6 +41,7 @@ from hadash.switching.models.batches import digest_of as digest_of_batch
 from hadash.switching.models.binding_changes import BindingChange, digest_of
 from hadash.switching.models.switches import StageRecord, Switch, log_event
 from hadash.switching.plan import Plan
+from hadash.switching.planning.radius import PlanProposal
 
 
 @pytest.fixture(autouse=True)
@@ -351,3 +355,21 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Any:
     yield
     pool.submit(connections.close_all).result()
     pool.shutdown()
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
+    """Planning and checking without ZooKeeper and Kafka."""
+    for module in (switch_requests, decisions):
+        monkeypatch.setattr(module, "plan_for", lambda *_: plan)
+    monkeypatch.setattr(request_previews, "proposal_for", lambda *_: PlanProposal(plan))
+    monkeypatch.setattr(checking, "check_now", lambda plan: None)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keys of the switches that were handed to the workers."""
+
+    keys: list[str] = []
+    monkeypatch.setattr(handing_over, "start_switch", lambda switch: keys.append(switch.key))
+    return keys

@@ -19,11 +19,8 @@ from hadash.switching.models.drafts import RequestDraft
 from hadash.switching.models.switches import Switch
 
 from .parts import signed_in
-from .test_acts import planned, started
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
-
-__all__ = ["planned", "started"]
 
 FORM = "/switches/request/"
 MINE = "/switches/?inbox=mine"
