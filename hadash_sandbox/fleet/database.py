@@ -17,7 +17,7 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.governance.models.posture import Posture
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, ClusterSample, ClusterState, Pair
-from hadash.mirroring.models import Mirror
+from hadash.mirroring.models import Mirror, PairLag
 from hadash.mirroring.samples import keep_hours
 from hadash_sandbox.fleet import lags, reports
 from hadash_sandbox.fleet.model import DAYS, GROUP, PRODUCE, Fleet, Side
@@ -183,22 +183,24 @@ def _add_mirrors(fleet: Fleet, pair: Pair, now: datetime) -> None:
 def add_samples(fleet: Fleet, names: Side, now: datetime) -> None:
     """Write samples of the mirrors and clusters for the last hours and days."""
     begin, lately = now - DAY, now - HOUR
-    _add_lags(fleet, names, "mirroring_lagsample", (begin, lately), WIDE)
-    _add_lags(fleet, names, "mirroring_lagsample", (lately, now), CLOSE)
+    for known in (
+        lags.samples(fleet, names, begin, lately, WIDE),
+        lags.samples(fleet, names, lately, now, CLOSE),
+    ):
+        _add_lags(fleet, names, "mirroring_lagsample", known)
+        _add_pair_lags(names, known)
     # One an hour before, and of the hours since then the worst sample, as hadash keeps them.
     hour = begin.replace(minute=0, second=0, microsecond=0)
-    _add_lags(fleet, names, "mirroring_laghour", (hour - (DAYS - 1) * DAY, hour), HOUR)
+    hours = lags.samples(fleet, names, hour - (DAYS - 1) * DAY, hour, HOUR)
+    _add_lags(fleet, names, "mirroring_laghour", hours)
     keep_hours(now)
     _note_newest(now)
     _add_clusters(names, now)
 
 
-def _add_lags(
-    fleet: Fleet, names: Side, table: str, between: tuple[datetime, datetime], every: timedelta
-) -> None:
+def _add_lags(fleet: Fleet, names: Side, table: str, known: pa.Table) -> None:
     numbers = dict(Mirror.objects.filter(pair__name=names.pair).values_list("name", "pk"))
     keys = pa.array([numbers[name] for name in fleet.mirrors])
-    known = lags.samples(fleet, names, *between, every)
     place = pc.index_in(known["mirror"], pa.array(list(fleet.mirrors)))
     state = pa.array(["running", "unknown"]).take(
         pc.cast(pc.is_null(known["seconds"]), pa.int32()).combine_chunks()
@@ -216,6 +218,19 @@ def _add_lags(
         }
     )
     _copy(table, rows)
+
+
+def _add_pair_lags(names: Side, known: pa.Table) -> None:
+    """Write what hadash notes of each round of looks: the mirror that is furthest behind, and how many are unknown."""
+    pair = Pair.objects.get(name=names.pair)
+    rounds = known.group_by("at").aggregate(
+        [("seconds", "max"), ("seconds", "count", pc.CountOptions(mode="only_null"))]
+    )
+    at, worst, unknown = (rounds[name].to_pylist() for name in ("at", "seconds_max", "seconds_count"))
+    PairLag.objects.bulk_create(
+        PairLag(pair=pair, at=moment, seconds=seconds, unknown=count)
+        for moment, seconds, count in zip(at, worst, unknown, strict=True)
+    )
 
 
 def _note_newest(now: datetime) -> None:

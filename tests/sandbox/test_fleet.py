@@ -25,7 +25,7 @@ from hadash.lake import snapshots
 from hadash.lake.access import SCHEMA
 from hadash.lake.snapshots import TABLES
 from hadash.lake.store import Store
-from hadash.mirroring.models import LagHour, LagSample, Mirror
+from hadash.mirroring.models import LagHour, LagSample, Mirror, PairLag
 from hadash.mirroring.services import cluster_client
 from hadash.pipeline import collecting
 from hadash.radius.scope import Scope, ScopeKind
@@ -140,6 +140,12 @@ class TestInTheTables:
         database.add_samples(fleet, SIDE, timezone.now())
         assert LagSample.objects.count() == len(fleet.mirrors) * (23 * 30 + 360)
         assert not Mirror.objects.filter(looked_at=None).exists()
+        rounds = PairLag.objects.filter(pair=pair)
+        assert rounds.count() == 23 * 30 + 360
+        newest = LagSample.objects.filter(at=LagSample.objects.latest("at").at)
+        worst = rounds.latest("at")
+        assert worst.seconds == max(sample.seconds for sample in newest if sample.seconds is not None)
+        assert worst.unknown == newest.filter(seconds=None).count()
         hours = Counter(LagHour.objects.values_list("mirror", flat=True))
         assert len(hours) == len(fleet.mirrors) and set(hours.values()) == {30 * 24 - 1}, (
             "but the one that runs"

@@ -95,6 +95,7 @@ def pauses(found: Sequence[Pause], bands: Sequence[Band], several_appids: bool) 
             "No Gateway has told how long clients were without records: it was an older one, or none of them moved any."
         ),
         height=height_of(len({(_name(pause, several_appids), pause.kind) for pause in shown})),
+        is_wide=True,
     )
 
 
