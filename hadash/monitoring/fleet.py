@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import Count, Max, Min, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -36,6 +36,7 @@ from hadash.switching.models.batches import Batch
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 from hadash.switching.policy import rpos
+from hadash.switching.recovery import strays
 
 log = logging.getLogger(__name__)
 
@@ -307,6 +308,18 @@ def _gateways() -> Families:
     yield _gauge("hadash_gateways", "Gateways, as ZooKeeper knows them.", counted.items(), "state")
 
 
+def _strays() -> Families:
+    try:
+        found = strays.find()
+    except DatabaseError:
+        return  # (missing: that PostgreSQL is away is told of its own figures)
+    moved = sum(stray.moved for stray in found)
+    yield _gauge(
+        "hadash_stray_bindings", "Bindings of switches that PostgreSQL does not know or run.",
+        [("waiting", len(found) - moved), ("moved", moved)], "state",
+    )  # fmt: skip
+
+
 def _pairs() -> list[str]:
     return list(Pair.objects.filter(first__generated=False).values_list("name", flat=True))
 
@@ -325,7 +338,7 @@ def _source(name: str, *parts: Callable[[], Families]) -> None:
 
 _source("postgresql", _switches, _approvals, _mirrors, _clusters, _governance, _pipeline, _outbox, _workers)
 _source("redis", _celery)
-_source("zookeeper", _gateways)
+_source("zookeeper", _gateways, _strays)
 
 
 class _Held:

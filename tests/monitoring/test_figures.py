@@ -10,17 +10,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
+from kazoo.client import KazooClient
 from prometheus_client.core import Metric
 
+from hadash.bindings.model import Binding, BindingState, Journal
+from hadash.bindings.store import BindingStore, Edit
 from hadash.governance.models.posture import Posture
 from hadash.governance.models.runs import Run
+from hadash.identity.identity import Identity
 from hadash.inventory.models import Worker
 from hadash.monitoring import fleet as figures
 from hadash.monitoring import metrics
 from hadash.outbox.models import Content, Delivery
 from hadash.outbox.states import State
 from hadash.switching.models.switches import Approval, StageRecord, Switch
+from hadash.switching.recovery import strays
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -176,7 +182,46 @@ def test_queues_are_read_from_redis_that_of_jobs_where_there_is_a_lake(
 
 
 def test_gateways_are_read_from_zookeeper(fleet: SimpleNamespace) -> None:
-    assert {key[1][0] for key in read("zookeeper")} == {"live", "away", "excluded"}
+    states = {key[1][0] for key in read("zookeeper") if key[0] == "hadash_gateways"}
+    assert states == {"live", "away", "excluded"}
+
+
+class TestStrayBindings:
+    """Bindings of switches that PostgreSQL has forgotten: nobody else would notice that their clients wait."""
+
+    def strays(self) -> dict[str, float]:
+        return {
+            key[1][0]: value for key, value in read("zookeeper").items() if key[0] == "hadash_stray_bindings"
+        }
+
+    @pytest.fixture
+    def store(self, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> BindingStore:
+        monkeypatch.setattr(strays, "zookeeper", lambda: zookeeper)
+        return BindingStore(zookeeper)
+
+    def test_none_is_zero(self, fleet: SimpleNamespace, store: BindingStore) -> None:
+        assert self.strays() == {"waiting": 0, "moved": 0}
+
+    def test_those_who_wait_and_those_who_were_sent_over(
+        self, fleet: SimpleNamespace, store: BindingStore
+    ) -> None:
+        blocked = Binding("east", BindingState.BLOCK, switch="lost", stage="block")
+        sent = Binding("west", switch="lost too", stage="forward")
+        store.change([Edit(Identity("shop"), blocked), Edit(Identity("audit"), sent)])
+        assert self.strays() == {"waiting": 1, "moved": 1}
+        store.take_over("lost", "return", 1)
+        back = Binding("east", switch="lost", stage="return")
+        store.change([Edit(Identity("shop"), back)], Journal("lost", "return", 1))
+        assert self.strays() == {"waiting": 0, "moved": 1}, "what has changed is looked at again"
+
+    def test_without_postgresql_they_are_missing_and_the_gateways_are_not(
+        self, fleet: SimpleNamespace, store: BindingStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def away() -> dict[str, str]:
+            raise OperationalError("no answer")
+
+        monkeypatch.setattr(strays, "_statuses", away)
+        assert self.strays() == {} and read("zookeeper")
 
 
 class TestCountedOnTheWay:

@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from hadash.audit.models import record
 from hadash.bindings.editing import FORWARD_STAGE
-from hadash.bindings.kept import kept_documents
+from hadash.bindings.kept import Documents, kept_documents
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
@@ -95,10 +95,34 @@ def strays(documents: Iterable[BindingDocument], statuses: dict[str, str]) -> li
     for document in documents:
         for identity, binding in _bindings(document):
             status = statuses.get(binding.switch, "")
-            waits = binding.state is not BindingState.FORWARD and status not in SEEN_TO
-            if waits or (binding.stage == FORWARD_STAGE and status not in MOVE_SEEN_TO):
+            if _may_be_stray(binding) and status not in (SEEN_TO if _waits(binding) else MOVE_SEEN_TO):
                 found.append(Stray(identity, binding, status))
     return sorted(found, key=lambda stray: (stray.binding.switch, stray.identity.key))
+
+
+def _waits(binding: Binding) -> bool:
+    return binding.state is not BindingState.FORWARD
+
+
+def _may_be_stray(binding: Binding) -> bool:
+    """Whether a switch has to take care of it: clients wait, or were sent to the target."""
+    return _waits(binding) or binding.stage == FORWARD_STAGE
+
+
+#: The documents that this process looked through last, and those of them that a switch has to take care of. (Prometheus
+#: asks every few seconds, and looking through a hundred thousand takes most of one.)
+_looked_through: tuple[Documents, list[BindingDocument]] | None = None
+
+
+def _in_switches(documents: Documents) -> list[BindingDocument]:
+    """Return the documents with a binding that a switch has to take care of."""
+    global _looked_through
+    looked = _looked_through
+    if looked is None or looked[0] is not documents:
+        known = (document for document in documents.values() if document is not None)
+        looked = documents, [d for d in known if any(_may_be_stray(binding) for _, binding in _bindings(d))]
+        _looked_through = looked
+    return looked[1]
 
 
 def _bindings(document: BindingDocument) -> Iterator[tuple[Identity, Binding]]:
@@ -119,8 +143,7 @@ def find() -> list[Stray]:
     """The current strays. :raises BindingError: ZooKeeper does not answer."""
     store = BindingStore(zookeeper())
     # (All documents of a large pair take seconds to read, so a process keeps them, and reads what has changed.)
-    documents = kept_documents(store.client).all().values()
-    suspects = strays((document for document in documents if document is not None), _statuses())
+    suspects = strays(_in_switches(kept_documents(store.client).all()), _statuses())
     if not suspects:
         return []
     # Read again: a switch may have begun or ended between the two queries.
