@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
 from hadash.machines import IllegalMove
+from hadash.switching.approvals.four_eyes import APPROVED, AWAITING
 from hadash.switching.machines.switches import (
     ABORTABLE,
     ENDED,
@@ -25,6 +27,7 @@ from hadash.switching.machines.switches import (
     after_failure,
     after_success,
 )
+from hadash.switching.models.approvable import Approvable
 from hadash.switching.stages.ways import RUNS
 
 #: Every move that there is. Written out: a change of the table is a decision, not an accident.
@@ -224,3 +227,11 @@ def test_an_abort_is_possible_exactly_before_forward() -> None:
 def test_writes_are_blocked_from_block_to_forward() -> None:
     blocked = [stage for stage in WAY if STAGES[stage].writes_blocked]
     assert blocked == [Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FORWARD]
+
+
+@pytest.mark.parametrize("kind", Approvable.__subclasses__(), ids=lambda kind: kind.__name__)
+def test_whatever_is_asked_for_waits_and_is_approved_under_the_same_names(kind: Any) -> None:
+    """Approvals are counted, expire and are shown alike for all of them (``approvals/four_eyes.py``)."""
+    status = kind._meta.get_field("status")
+    assert status.default == AWAITING
+    assert {AWAITING, APPROVED} <= {value for value, _ in status.choices}
