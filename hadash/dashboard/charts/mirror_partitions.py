@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cache
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -40,9 +41,10 @@ def over_time(
     columns = _columns(moments, step)
     late = {moment.at: moment.seconds for moment in moments}
     rows = [[known.get(at, {}).get(partition) for at in columns] for partition in reversed(shown)]
+    in_words = cache(_records)  # (Most of some thousand cells say the same.)
     said = [
         [
-            [_records(records), _seconds(late[at][partition])] if records is not None else None
+            [in_words(records), _seconds(late[at][partition])] if records is not None else None
             for at, records in zip(columns, row, strict=True)
         ]
         for partition, row in zip(reversed(shown), rows, strict=True)

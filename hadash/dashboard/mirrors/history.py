@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from django.db import connection
@@ -205,8 +206,11 @@ def named(partitions: Mapping[str, Lag]) -> dict[Partition, Lag]:
     >>> named({"shop-orders-3": 5})
     {Partition(topic='shop-orders', partition=3): 5}
     """
-    found = {}
-    for name, records in partitions.items():
-        topic, _dash, partition = name.rpartition("-")
-        found[Partition(topic, int(partition))] = records
-    return found
+    return {_partition(name): records for name, records in partitions.items()}
+
+
+@lru_cache(maxsize=20_000)
+def _partition(name: str) -> Partition:
+    """Return a partition from its name in samples. (Each sample of a mirror names the same ones.)"""
+    topic, _dash, partition = name.rpartition("-")
+    return Partition(topic, int(partition))
