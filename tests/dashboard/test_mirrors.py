@@ -414,8 +414,8 @@ class TestPages:
         for name, head in [
             ("lag", "at,seconds,records,samples,unknown"),
             ("partitions", "topic,partition,records,seconds,source_end"),
-            ("topics-over-time", "at"),
-            ("topics-seconds-over-time", "at"),
+            ("topics-over-time", "at,topic,records"),
+            ("topics-seconds-over-time", "at,topic,seconds"),
             ("partitions-over-time", "at,topic,partition,records,seconds"),
             ("incidents", "what,since,until,seconds"),
         ]:
