@@ -52,3 +52,8 @@ def gateway(name: str = "gateway-1", applied: int = 7, **values: Any) -> Gateway
             **values,
         }
     )
+
+
+def words_of(chart: Any) -> set[str]:
+    """The words on the lines and bands of a chart."""
+    return {shape["label"]["text"] for shape in chart.layout["shapes"]}
