@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.exceptions import SessionExpiredError
 from support.waiting import eventually
 from support.zookeeper import expire_session
 
 from hadash.bindings import layout
+from hadash.bindings.client import LOST_REPLY
 from hadash.bindings.epochs import Report
 from hadash.bindings.errors import NameTaken, Superseded
 from hadash.bindings.member import Member
@@ -92,7 +92,7 @@ def test_in_a_new_session_it_lives_again(
 ) -> None:
     expire_session(gateway.client, zookeeper_hosts)
     assert [m.live for m in members(zookeeper)] == [False]
-    eventually(lambda: is_connected(gateway.client), "the new session")
+    eventually(lambda: is_answered(gateway.client), "the new session")
     gateway.join(Report(5))
     assert [(m.live, m.applied) for m in members(zookeeper)] == [(True, 5)]
 
@@ -152,7 +152,7 @@ class TestOneName:
         assert second.predecessor() == Report(3)
         second.join(Report(2))
         assert zookeeper.exists(layout.gateway_applied("gateway-1", gateway.incarnation)) is None
-        eventually(lambda: is_connected(gateway.client), "the new session")
+        eventually(lambda: is_answered(gateway.client), "the new session")
         gateway.report_applied(Report(9))
         assert [m.applied for m in members(zookeeper)] == [2]
         with pytest.raises(Superseded, match="Another process has become Gateway 'gateway-1'"):
@@ -172,7 +172,7 @@ class TestOneName:
         second.predecessor()
         second.join(Report(3))
         path = layout.returning(gateway.incarnation)
-        eventually(lambda: is_connected(gateway.client), "the new session")
+        eventually(lambda: is_answered(gateway.client), "the new session")
         noted = zookeeper.exists(path).version
         gateway.expect_everybody_back()
         assert zookeeper.exists(path).version == noted + 1, "its time begins again"
@@ -312,8 +312,9 @@ def test_an_applied_epoch_that_is_garbage_is_none(
     assert [m.applied for m in members(zookeeper)] == [0]
 
 
-def is_connected(client: KazooClient) -> bool:
+def is_answered(client: KazooClient) -> bool:
+    """Whether ZooKeeper answers: while a session ends and the next begins, kazoo refuses in one of several ways."""
     try:
         return client.exists("/") is not None
-    except SessionExpiredError:
+    except LOST_REPLY:
         return False
