@@ -1,5 +1,5 @@
 """Every page without charts in a real browser, in both languages, light and dark, on a desk and on a
-telephone; those with charts are in ``test_charts_browser.py``.
+telephone; those with charts are in ``test_pages_with_charts.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from support.browser import Window
 
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
-from dashboard.test_browser import STREAM
+from dashboard.in_browser.test_live_pages import STREAM
 from hadash.audit.models import record
 from hadash.dashboard.views import request_previews, switches
 from hadash.governance.models.findings import Finding
