@@ -94,6 +94,22 @@ class TestHistory:
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
         assert [line.split(",")[1] for line in lines[1:]] == ["stock"]
 
+    def test_many_topics_have_pages_and_are_taken_along_as_a_whole(
+        self, as_arne: Client, fleet: SimpleNamespace
+    ) -> None:
+        LagSample.objects.all().delete()
+        behind = {f"topic-{number:03d}-0": number for number in range(120)}
+        LagSample.objects.create(mirror=fleet.mirror, at=timezone.now(), records=9, partitions=behind)
+        address = reverse("mirror", args=["main", "shop"])
+        order = {"topics-sort": "-records"}
+        first = as_arne.get(address, order).context["topics"].page
+        assert [row.topic for row in first.object_list][:2] == ["topic-119", "topic-118"]
+        last = as_arne.get(address, {**order, "topics": "3"}).context["topics"].page
+        assert len(last.object_list) == 20 and last.object_list[-1].topic == "topic-000"
+        answer = as_arne.get(address, {**order, "csv": "topics"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert len(lines) == 121 and lines[1].startswith("topic-119,1,1,119,")
+
     def test_samples_are_added_up_by_steps(self, fleet: SimpleNamespace) -> None:
         LagSample.objects.all().delete()
         for second, records, seconds in [(0, 5, 1.0), (4, 9, 0.5), (8, None, None), (12, 1, 0.1)]:
@@ -257,6 +273,7 @@ class TestPages:
             ("topics-over-time", "at,topic,records"),
             ("topics-seconds-over-time", "at,topic,seconds"),
             ("partitions-over-time", "at,topic,partition,records,seconds"),
+            ("topics", "topic,partitions,behind,records,seconds"),
             ("incidents", "what,since,until,seconds"),
         ]:
             answer = as_arne.get(address, {"csv": name})

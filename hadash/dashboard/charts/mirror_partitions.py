@@ -105,17 +105,12 @@ def topics_over_time(
 
     :param topic: the only Topic to show; empty for all.
     """
-    names = sorted({p.topic for moment in moments for p in moment.records if topic in ("", p.topic)})
-    at = [moment.at + step / 2 for moment in moments]
-    records: dict[str, list[float | None]] = {name: [] for name in names}
-    for moment in moments:
-        sums: dict[str, int] = defaultdict(int)
-        for partition, behind in moment.records.items():
-            sums[partition.topic] += behind
-        for name in names:
-            records[name].append(sums.get(name))
+    sums = [_records_by_topic(moment, topic) for moment in moments]
+    names = sorted(set().union(*sums))
+    records = {name: [of_topic.get(name) for of_topic in sums] for name in names}
     return lines(
-        "topics-over-time", _("Topics over time"), at, records, span=span, every=step, unit=_("records"), digits=0,
+        "topics-over-time", _("Topics over time"), [moment.at + step / 2 for moment in moments], records,
+        span=span, every=step, unit=_("records"), digits=0,
         says=_("How many records each Topic lacked in the worst sample of each step."),
         named=(Column("topic", _("Topic")), Column("records", _("Records behind"), "number")),
     )  # fmt: skip
@@ -129,17 +124,9 @@ def topics_seconds_over_time(
     :param rpo: seconds; a line of its own.
     :param topic: the only Topic to show; empty for all.
     """
-    names = sorted({p.topic for moment in moments for p in moment.seconds if topic in ("", p.topic)})
-    seconds: dict[str, list[float | None]] = {name: [] for name in names}
-    for moment in moments:
-        by_topic: dict[str, list[float | None]] = defaultdict(list)
-        for partition, late in moment.seconds.items():
-            by_topic[partition.topic].append(late)
-        for name in names:
-            known = [late for late in by_topic[name] if late is not None]
-            # (One partition of which nobody knows may be the one that is furthest behind.)
-            is_known = known and len(known) == len(by_topic[name])
-            seconds[name].append(max(known) if is_known else None)
+    worst = [_seconds_by_topic(moment, topic) for moment in moments]
+    names = sorted(set().union(*worst))
+    seconds = {name: [of_topic.get(name) for of_topic in worst] for name in names}
     says = _("How far the furthest partition of each Topic was behind in the worst sample of each step.")
     if any(value is None for values in seconds.values() for value in values):
         says += " " + _("Where nothing is drawn it is not known.")
@@ -148,6 +135,28 @@ def topics_seconds_over_time(
         seconds, span=span, every=step, unit=_("seconds"), limits={_("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}: rpo},
         says=says, named=(Column("topic", _("Topic")), Column("seconds", _("Seconds behind"), "seconds")),
     )  # fmt: skip
+
+
+def _records_by_topic(moment: Moment, topic: str) -> dict[str, int]:
+    """Return the sum of each Topic's partitions, of one Topic or of all."""
+    found: dict[str, int] = defaultdict(int)
+    for partition, records in moment.records.items():
+        if topic in ("", partition.topic):
+            found[partition.topic] += records
+    return dict(found)
+
+
+def _seconds_by_topic(moment: Moment, topic: str) -> dict[str, float | None]:
+    """Return the most of each Topic's partitions, of one Topic or of all. ``None`` if that of any partition is not
+    known: it may be the one that is furthest behind.
+    """
+    found: dict[str, float | None] = {}
+    for partition, late in moment.seconds.items():
+        if topic not in ("", partition.topic):
+            continue
+        known = found.get(partition.topic, late)
+        found[partition.topic] = None if late is None or known is None else max(late, known)
+    return found
 
 
 def _furthest_first(moment: Moment, topic: str) -> list[tuple[Partition, int]]:

@@ -191,6 +191,8 @@ def _moment(
     # (Only partitions that are behind are noted. Where none is, and yet the mirror was behind, they are not known.)
     not_noted = 0.0 if late or seconds == 0 else None
     by_partition = named(records)
+    if not late:
+        return Moment(at, by_partition, dict.fromkeys(by_partition, not_noted))
     known = named(late)
     return Moment(
         at, by_partition, {partition: known.get(partition, not_noted) for partition in by_partition}

@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.template.context import Context
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from hadash.dashboard.charts.chart import Chart, Linked
@@ -91,7 +91,7 @@ def cell(context: Context, column: Column, value: Any) -> SafeString:
     else:
         classes = ""
     # (A line per cell, so that the words of a row's text are separated.)
-    return format_html("<td{}>{}</td>\n", mark_safe(classes), _shown(context, column, value))
+    return SafeString(f"<td{classes}>{conditional_escape(_shown(context, column, value))}</td>\n")
 
 
 def _shown(context: Context, column: Column, value: Any) -> Any:

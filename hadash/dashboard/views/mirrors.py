@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -35,12 +35,15 @@ from hadash.dashboard.mirrors.looking import (
 )
 from hadash.dashboard.sorting import Keys, part_order
 from hadash.dashboard.views import streaming
-from hadash.dashboard.views.common import searched, user_of
+from hadash.dashboard.views.common import part_of, searched, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
 
 #: The sort keys of a mirror's Topics.
 TOPIC_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(TopicLag)}
+
+#: The Topics on one page of their table.
+TOPICS_SHOWN = 50
 
 #: Seconds between two looks for a viewer.
 POLL_SECONDS = 1.0
@@ -83,8 +86,11 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     if request.GET.get("csv") == "incidents":
         rows = ((each.kind, each.since, each.until, each.worst) for each in shown.incidents)
         return csv_response("incidents", ["what", "since", "until", "seconds"], rows)
+    parts = _parts(request, found, shown, partitions)
+    if request.GET.get("csv") == "topics":
+        return csv_response("topics", list(TOPIC_KEYS), map(astuple, parts["topics"].every_row))
     context = {
-        **_parts(request, found, shown, partitions),
+        **parts,
         "window": window,
         "windows": WINDOWS.values(),
         "chart": shown.chart,
@@ -97,15 +103,19 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
 def _parts(
     request: HttpRequest, mirror: Mirror, shown: Shown, partitions: Sequence[PartitionLag]
 ) -> dict[str, Any]:
-    """Return the context for the parts of the page that the stream updates. ``?topics-sort=`` orders the Topics."""
-    order = part_order(request, "topics", TOPIC_KEYS, reverse("mirror", args=[mirror.pair.name, mirror.name]))
+    """Return the context for the parts of the page that the stream updates. ``?topics-sort=`` orders the Topics, of
+    which ``?topics=`` is a page.
+    """
+    address = reverse("mirror", args=[mirror.pair.name, mirror.name])
+    order = part_order(request, "topics", TOPIC_KEYS, address)
+    topics = order.rows(topics_of(partitions), TOPIC_KEYS)
     [row] = rows_of([mirror])
     return {
         "mirror": mirror,
         "row": row,
         "partitions": mirror_lag.partitions(partitions),
         "topic_order": order,
-        "topics": order.rows(topics_of(partitions), TOPIC_KEYS),
+        "topics": part_of(request, "topics", topics, TOPICS_SHOWN, address),
         "incidents": [(each, KIND_WORDS[each.kind]) for each in shown.incidents],
         "has_history": bool(shown.buckets),
         "begins_late": shown.begins_late,

@@ -16,9 +16,9 @@ from django.utils import timezone
 from playwright.sync_api import Browser
 from support.browser import Window
 
+from dashboard.in_browser.test_live_pages import STREAM
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
-from dashboard.in_browser.test_live_pages import STREAM
 from hadash.audit.models import record
 from hadash.dashboard.views import request_previews, switches
 from hadash.governance.models.findings import Finding
