@@ -167,6 +167,14 @@ for (const name of ["htmx:sendError", "htmx:responseError"]) {
   });
 }
 
+// What an address points at may be in a part that comes after its page: it is shown when it comes, unless somebody has
+// gone elsewhere meanwhile.
+const sought = decodeURIComponent(location.hash.slice(1));
+document.addEventListener("htmx:afterSettle", (event) => {
+  const found = sought && event.target.querySelector(`#${CSS.escape(sought)}`);
+  if (found && scrollY === 0) found.scrollIntoView();
+});
+
 // What is wider than its place can be moved with the arrow keys: it is reached with Tab, and only while it is wider.
 const reach = (box) => {
   if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;

@@ -148,6 +148,7 @@ urlpatterns = [
     path("mirrors/", mirror_list.mirrors, name="mirrors"),
     path("mirrors/stream/", mirror_list.stream, name="mirrors-stream"),
     path("mirrors/<slug:pair>/<slug:name>/", mirrors.mirror, name="mirror"),
+    path("mirrors/<slug:pair>/<slug:name>/over-time/", mirrors.over_time, name="mirror-over-time"),
     path("mirrors/<slug:pair>/<slug:name>/stream/", mirrors.stream, name="mirror-stream"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<slug:name>/", clusters.cluster, name="cluster"),

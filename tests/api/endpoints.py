@@ -242,6 +242,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "governance/tables/{table}/"): EVERYBODY,
     ("GET", "mirrors/"): EVERYBODY,
     ("GET", "mirrors/{pair}/{mirror}/"): EVERYBODY,
+    ("GET", "mirrors/{pair}/{mirror}/over-time/"): EVERYBODY,
     ("GET", "search/"): EVERYBODY,
     ("GET", "graph/"): EVERYBODY,
     ("GET", "graph/focus/"): EVERYBODY,

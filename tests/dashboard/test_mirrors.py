@@ -75,8 +75,8 @@ class TestHistory:
             (hour - timedelta(hours=3), 40), (hour - timedelta(hours=2), 0),
         ], "not the hour that still goes on, nor one before all that is kept"  # fmt: skip
         assert samples.keep_hours(hour + timedelta(minutes=7)) == 0, "each once"
-        page = as_arne.get(reverse("mirror", args=["main", "shop"]), {"window": "month"}).content.decode()
-        assert "1 of 1 partition was behind" in page
+        address = reverse("mirror-over-time", args=["main", "shop"])
+        assert "1 of 1 partition was behind" in as_arne.get(address, {"window": "month"}).content.decode()
         samples.trim(hour + timedelta(days=32))
         assert not LagHour.objects.exists()
 
@@ -90,6 +90,9 @@ class TestHistory:
         address = reverse("mirror", args=["main", "shop"])
         page = as_arne.get(address).content.decode()
         assert f'href="{address}?topic=stock#partitions-over-time"' in page
+        later = as_arne.get(reverse("mirror-over-time", args=["main", "shop"]), {"topic": "stock"})
+        part = later.content.decode()
+        assert "carts" not in part and f'href="{address}?topic=stock&amp;csv=partitions-over-time"' in part
         answer = as_arne.get(address, {"topic": "stock", "csv": "partitions-over-time"})
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
         assert [line.split(",")[1] for line in lines[1:]] == ["stock"]
@@ -287,4 +290,5 @@ class TestPages:
         Mirror.objects.create(pair=other, name="hidden", topics=[], source=fleet.east)
         client = signed_in(ensure_user("pia", PASSWORD, "viewer", pair=other))
         assert "hidden" in self.text(client) and "carts" not in self.text(client)
-        assert client.get(reverse("mirror", args=["main", "shop"])).status_code == 404
+        for name in ("mirror", "mirror-over-time"):
+            assert client.get(reverse(name, args=["main", "shop"])).status_code == 404

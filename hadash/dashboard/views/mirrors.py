@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -78,10 +78,10 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     window, now = _window(request), timezone.now()
     shown = shown_of(found, window, now)
     partitions = partitions_of(found)
-    over_time = over_time_of(found, window, now, _topic(request))
-    if (
-        asked := asked_csv(request, [shown.chart, mirror_lag.partitions(partitions), *over_time])
-    ) is not None:
+    charts = [shown.chart, mirror_lag.partitions(partitions)]
+    if "csv" in request.GET:
+        charts += over_time_of(found, window, now, _topic(request))
+    if (asked := asked_csv(request, charts)) is not None:
         return asked
     if request.GET.get("csv") == "incidents":
         rows = ((each.kind, each.since, each.until, each.worst) for each in shown.incidents)
@@ -94,10 +94,26 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
         "window": window,
         "windows": WINDOWS.values(),
         "chart": shown.chart,
-        "over_time": over_time,
-        "topic": _topic(request),
     }
     return render(request, "mirrors/page.html", context)
+
+
+@require_GET
+def over_time(request: HttpRequest, pair: str, name: str) -> HttpResponse:
+    """Render the part of that page which comes after it: its Topics and partitions over time."""
+    return render(
+        request, "mirrors/over-time.html", _over_time(request, _mirror(request, pair, name), _window(request))
+    )
+
+
+def _over_time(request: HttpRequest, mirror: Mirror, window: Window) -> dict[str, Any]:
+    address = reverse("mirror", args=[mirror.pair.name, mirror.name])
+    charts = over_time_of(mirror, window, timezone.now(), _topic(request))
+    return {
+        "mirror": mirror,
+        "over_time": [replace(chart, address=address) for chart in charts],
+        "topic": _topic(request),
+    }
 
 
 def _parts(
@@ -137,7 +153,7 @@ class Feed(streaming.Feed):
         super().__init__(request)
         self._pair, self._name = pair, name
         self._after = 0
-        #: The end of the partitions' history that was sent last.
+        #: The end of the partitions' history that the viewer has; the page itself has loaded the first.
         self._shown_until: datetime | None = None
 
     def find(self) -> None:
@@ -163,8 +179,7 @@ class Feed(streaming.Feed):
             html = render_to_string(f"mirrors/{part}.html", context, self.request)
             events += self.if_new(part, html)
         until = last_whole(step_of(window), now)
-        if until != self._shown_until:
-            self._shown_until = until
-            topic = _topic(self.request)
-            told = {"over_time": over_time_of(found, window, now, topic), "topic": topic, "mirror": found}
+        if self._shown_until is not None and until != self._shown_until:
+            told = _over_time(self.request, found, window)
             events += self.if_new("over-time", render_to_string("mirrors/over-time.html", told, self.request))
+        self._shown_until = until

@@ -115,7 +115,9 @@ def _addresses() -> dict[str, str]:
     for word, mirror in (("mirror", own.order_by("name").first()), ("mirror of most Topics", most)):
         if mirror is not None:
             for window in ("hour", "day", "month"):
-                found[f"{word}, {window}"] = f"mirrors/{pair.name}/{mirror.name}/?window={window}"
+                address = f"mirrors/{pair.name}/{mirror.name}"
+                found[f"{word}, {window}"] = f"{address}/?window={window}"
+                found[f"{word}, {window}: over time"] = f"{address}/over-time/?window={window}"
     finding = Finding.objects.filter(pair=pair.name).order_by("pk").first()
     if finding is not None:
         found["risk"] = f"governance/risks/{finding.pk}/"

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from support.browser import Window
 
 from dashboard.in_browser.parts import PAGES, drawn
@@ -58,6 +58,12 @@ def test_who_is_sent_an_address_looks_at_the_same_time_wherever_they_live(
         theirs.wait_for_function(f"({instants}).reduce((from, to) => to - from) > {1.9 * before}")
     finally:
         elsewhere.close()
+
+
+def test_an_address_leads_to_a_chart_that_comes_after_its_page(olga: Window) -> None:
+    page = olga.open(f"{PAGES['mirror']}#partitions-over-time")
+    expect(page.locator("#partitions-over-time")).to_be_in_viewport()
+    assert page.evaluate("scrollY") > 0
 
 
 def test_a_chart_is_moved_and_zoomed_with_keys(olga: Window) -> None:
