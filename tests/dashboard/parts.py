@@ -6,10 +6,12 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from hadash.bindings.epochs import Report
 from hadash.bindings.model import GatewayMember
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Cluster
 
 PASSWORD = "a-long-password"
@@ -57,3 +59,16 @@ def gateway(name: str = "gateway-1", applied: int = 7, **values: Any) -> Gateway
 def words_of(chart: Any) -> set[str]:
     """The words on the lines and bands of a chart."""
     return {shape["label"]["text"] for shape in chart.layout["shapes"]}
+
+
+def run_of(job: Run.Job) -> Run:
+    """Publish an empty run of a job."""
+    now = timezone.now()
+    return Run.objects.create(job=job, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
+
+
+def page(client: Client, name: str, *args: Any, **query: Any) -> str:
+    """The HTML of the page with this name in urls.py, which is there."""
+    answer = client.get(reverse(name, args=args), query)
+    assert answer.status_code == 200
+    return answer.content.decode()

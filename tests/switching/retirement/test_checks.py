@@ -20,7 +20,7 @@ from hadash.switching.machines.retirements import MACHINE, MOVES, OPEN, Event, S
 from hadash.switching.machines.switches import WAY, Kind
 from hadash.switching.retirement.checks import LISTED, MirrorState, Truth, blockers
 
-from .world import WHOLE
+from ..world import WHOLE
 
 MIRROR = MirrorState("shop", "running", "", "west", frozenset(WHOLE.topics))
 
