@@ -158,22 +158,41 @@ def of_clusters(views: Sequence[PairView], days: Mapping[str, Trend]) -> Tile:
     )
 
 
-def of_switches(user: Any, running: int, waiting: int) -> Tile:
+def of_switches(user: Any, running: int) -> Tile:
     """Return the figure of running switches, with how many began on each of the last days as its trend. One query."""
-    today = timezone.now().astimezone(UTC).date()
-    first = today - timedelta(days=TREND_DAYS - 1)
-    rows = selectors.switches(user).filter(started_at__date__gte=first).order_by()
-    days = dict(rows.values_list(TruncDate("started_at", tzinfo=UTC)).annotate(Count("pk")))
-    trend = Trend([days.get(first + timedelta(days=number), 0) for number in range(TREND_DAYS)])
-    says = ngettext("%(n)s waits for you", "%(n)s wait for you", waiting) % {"n": waiting}
+    trend = _by_day(user, "started_at")
+    began = int(sum(each or 0 for each in trend.values))
     return Tile(
         _("Switches running"),
         _number(running),
-        says,
+        ngettext("%(n)s began in %(days)s days", "%(n)s began in %(days)s days", began)
+        % {"n": f"{began:,}", "days": TREND_DAYS},
         f"{reverse('switches')}?status=running",
         trend,
         trend_word=_("Switches that began, by day"),
     )
+
+
+def of_inbox(user: Any, waiting: int) -> Tile:
+    """Return the figure of what waits for the user (switches, batches, changes of bindings), with how many switches
+    were requested on each of the last days as its trend. One query.
+    """
+    return Tile(
+        _("Waiting for you"),
+        _number(waiting),
+        _("to decide on, to review or to resume"),
+        f"{reverse('switches')}?inbox=waiting",
+        _by_day(user, "requested_at"),
+        trend_word=_("Switches that were requested, by day"),
+    )
+
+
+def _by_day(user: Any, moment: str) -> Trend:
+    """Return how many switches that a user may see have this moment in each of the last days."""
+    first = timezone.now().astimezone(UTC).date() - timedelta(days=TREND_DAYS - 1)
+    rows = selectors.switches(user).filter(**{f"{moment}__date__gte": first}).order_by()
+    days = dict(rows.values_list(TruncDate(moment, tzinfo=UTC)).annotate(Count("pk")))
+    return Trend([days.get(first + timedelta(days=number), 0) for number in range(TREND_DAYS)])
 
 
 def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:

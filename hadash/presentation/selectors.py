@@ -357,13 +357,13 @@ def unregistered(appid: AppID) -> list[str]:
     return list(names.exclude(client_id__in=registered).distinct()[:SUGGESTED_NAMES])
 
 
-def history_of(user: Any, appid: AppID, count: int = 20) -> QuerySet[Switch]:
-    """Return the switches that were requested for an AppID, and others that it moved along with."""
+def history_of(user: Any, appid: AppID) -> QuerySet[Switch]:
+    """Return the switches that were requested for an AppID, and others that it moved along with, newest first."""
     key = Identity(appid.name).key
     # (A key ends after the AppID, or + or # and a name within the AppID follow: hadash.identity.identity.)
     moved = Q(moved__contains=f'"{key}"') | Q(moved__contains=f'"{key}+') | Q(moved__contains=f'"{key}#')
     found = switches(user).filter(pair=appid.pair).annotate(moved=KeyTextTransform("identities", "plan"))
-    return found.filter(Q(appid=appid.name) | moved)[:count]
+    return found.filter(Q(appid=appid.name) | moved)
 
 
 #: Most Topics that a field suggests; other names have to be typed.

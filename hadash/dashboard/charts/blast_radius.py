@@ -91,9 +91,17 @@ def blast_radius(
             Column("why", _("Because")),
             Column("chain", _("From what was asked for")),
             Column("turn", _("Since the request")),
+            Column("already", _("On the target")),
         ),
         [
-            (Linked(link.name, link.href), link.kind, link.why, " → ".join(link.chain), _turn_word(link.turn))
+            (
+                Linked(link.name, link.href),
+                link.kind,
+                link.why,
+                " → ".join(link.chain),
+                _turn_word(link.turn),
+                _("there already") if link.already else "",
+            )
             for link in members
         ],
         traces if shown else [],
@@ -108,7 +116,7 @@ def blast_radius(
             "yaxis": {"visible": False},
             "margin": {"l": 24, "r": 24, "t": 8, "b": 36},
         },
-        says=says or _said(shown, beyond, total),
+        says=_with_open_marks(says or _said(shown, beyond, total), shown),
         empty=_("Nothing moves."),
         height=height_of(rows),
         is_wide=deepest > NARROW_STEPS,
@@ -160,11 +168,14 @@ def _marks(shown: Sequence[Link], places: Mapping[str, tuple[float, float]]) -> 
         "textfont": {"size": 11.5},
         "cliponaxis": False,
         "customdata": [
-            [link.href, link.name, link.kind, " →<br>".join(link.chain), link.why, _turn_word(link.turn)]
+            [link.href, link.name, link.kind, " →<br>".join(link.chain), link.why, _aside(link)]
             for link in shown
         ],
         "marker": {
-            "symbol": [symbols.get(link.turn, link.symbol) for link in shown],
+            # (Open: it is on the target already.)
+            "symbol": [
+                symbols.get(link.turn, f"{link.symbol}-open" if link.already else link.symbol) for link in shown
+            ],
             "size": [11 if not link.because else 9 for link in shown],
             "color": [colours.get(link.turn, QUIET if link.already else INK) for link in shown],
         },
@@ -199,6 +210,17 @@ def _short(link: Link) -> str:
 
 def _turn_word(turn: Turn) -> str:
     return {Turn.NEW: _("new"), Turn.GONE: _("gone")}.get(turn, "")
+
+
+def _aside(link: Link) -> str:
+    """Return what distinguishes a member from the others; empty for nothing."""
+    return _turn_word(link.turn) or (_("there already") if link.already else "")
+
+
+def _with_open_marks(says: str, shown: Sequence[Link]) -> str:
+    if any(link.already for link in shown):
+        says += " " + _("Open marks are on the target already.")
+    return says
 
 
 def _said(shown: Sequence[Link], beyond: Mapping[int, int], total: int) -> str:

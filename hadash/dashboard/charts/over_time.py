@@ -59,7 +59,8 @@ def last_of_each_day(runs: Iterable[Mapping[str, Any]]) -> list[CoverageDay]:
 def _axis(today: date) -> dict[str, object]:
     """Return an axis of the last :data:`TREND_DAYS` days, also when only a few of them have data."""
     ends = [noon(today - timedelta(days=TREND_DAYS - 1)), noon(today) + 12 * 3600 * 1000]
-    return {"type": "date", "range": ends, "title": {"text": _("day")}}
+    # (Days are those of UTC, whatever the zone of the viewer.)
+    return {"type": "date", "range": ends, "title": {"text": f"{_('day')} · UTC"}, "withoutZone": True}
 
 
 def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = None) -> Chart:
@@ -72,7 +73,16 @@ def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = No
     for each in days:
         if each.clients:
             by_pair[each.pair].append(each)
-    lines = sorted(by_pair)[:LINES]
+    # The worst first: where there are more pairs than lines, these are what has to be seen.
+    lines = sorted(by_pair, key=lambda pair: (_share(by_pair[pair][-1]), pair))[:LINES]
+    says = _(
+        "The share of the clients that were seen which are registered as InstanceIDs: only they can move by "
+        "themselves."
+    )
+    if len(lines) < len(by_pair):
+        says += " " + _(
+            "Of %(all)s pairs the %(count)s with the lowest coverage are drawn; the table has all."
+        ) % {"all": f"{len(by_pair):,}", "count": len(lines)}
     traces, labels = [], []
     for grey, pair in enumerate(lines):
         points = _without_gaps_hidden(by_pair[pair])
@@ -90,7 +100,7 @@ def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = No
             }
         )
         last = by_pair[pair][-1]
-        labels.append(_label(noon(last.day), last.registered / last.clients, pair, colour))
+        labels.append(_label(noon(last.day), _share(last), pair, colour))
     return Chart(
         "coverage-over-time",
         _("Coverage over time"),
@@ -118,13 +128,14 @@ def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = No
             "annotations": _moved_apart(labels, 1.04),
             "margin": {"l": 56, "r": 90, "t": 12, "b": 44},
         },
-        says=_(
-            "The share of the clients that were seen which are registered as InstanceIDs: only they can move by "
-            "themselves."
-        ),
+        says=says,
         empty=_("No run has counted clients yet."),
         height=220,
     )
+
+
+def _share(day: CoverageDay) -> float:
+    return day.registered / day.clients
 
 
 def _without_gaps_hidden(days: Sequence[CoverageDay]) -> list[tuple[date, CoverageDay | None]]:

@@ -47,6 +47,9 @@ from hadash.sentences import Sentence
 #: Rows per page of each table of an AppID; it may have thousands of clients.
 ROWS_SHOWN = 50
 
+#: Most switches on that page, the newest; the list of switches has all of them.
+SWITCHES_SHOWN = 20
+
 
 #: Parts of that page that are loaded later, and their headings until then.
 PARTS = (
@@ -170,14 +173,15 @@ def page(
     status: int = 200,
 ) -> HttpResponse:
     """Render the page of an AppID, if need be with refused forms and the reasons."""
-    history = [(switch, badges.of_row(switch)) for switch in selectors.history_of(user_of(request), found)]
+    switches = list(selectors.history_of(user_of(request), found)[: SWITCHES_SHOWN + 1])
     live = _live(request, found)
     runs = _runs(found)
     context = {
         **live,
         **_registered(request, found, live),
         "form": form or RegisterForm(),
-        "history": history,
+        "history": [(switch, badges.of_row(switch)) for switch in switches[:SWITCHES_SHOWN]],
+        "older_switches": len(switches) > SWITCHES_SHOWN,
         "over_time": runs,
         "coverage": _coverage(found, runs),
         "risk": governance.score(governance.counting([found.pair.name]).filter(appid=found.name)),

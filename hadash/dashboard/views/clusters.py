@@ -151,8 +151,11 @@ def quotas(request: HttpRequest, name: str) -> HttpResponseBase:
         if request.GET.get("format") == "csv":
             rows = ((each.of, each.setting, each.here, each.there) for each in found)
             return csv_response(f"quotas-{name}", ("of", "quota", name, row.twin.name), rows)
+        page = reverse("cluster", args=[name])
+        order = part_order(request, "quotas", DIFFERING_KEYS, page)
+        context["order"] = order
         context["differing"] = part_of(
-            request, "quotas", found, ROWS_SHOWN, reverse("cluster-quotas", args=[name])
+            request, "quotas", order.rows(found, DIFFERING_KEYS), ROWS_SHOWN, page
         )
     except KafkaError as error:
         if request.GET.get("format") == "csv":

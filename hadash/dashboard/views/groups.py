@@ -129,6 +129,9 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
             (str(m.partition), words.get(m.source or "", ""), words.get(m.target or "", "")) for m in moves
         ]
         return csv_response("moves", ["partition", "from", "to"], rows)
+    if request.GET.get("csv") == "members":
+        head = ["client_id", "instance_id", "host", "partitions", "lag", "has", "subscribes_to"]
+        return csv_response("members", head, map(_member_csv, _members(look, words)))
     if request.GET.get("csv") == "lag":
         lags = [
             (lag.topic, lag.partition, lag.client_id, lag.committed, lag.end, lag.records)
@@ -184,6 +187,20 @@ def _chart(look: Look, outcome: Outcome | None, words: dict[str, str]) -> Chart:
     now = {member.member_id: len(member.partitions) for member in look.info.members}
     then = {member: len(mine) for member, mine in outcome.after.items()} if outcome is not None else None
     return assignment.spread(words, now, then)
+
+
+def _member_csv(row: dict[str, Any]) -> tuple[Any, ...]:
+    member = row["member"]
+    topics = None if member.topics is None else sorted(member.topics)
+    return (
+        member.client_id,
+        member.instance_id,
+        member.host,
+        row["partitions"],
+        row["lag"],
+        row["names"],
+        topics,
+    )
 
 
 def _members(look: Look, words: dict[str, str]) -> list[dict[str, Any]]:

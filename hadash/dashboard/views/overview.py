@@ -68,7 +68,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "tiles": [
             *tiles.of_posture(standing),
             tiles.of_lag(pairs),
-            tiles.of_switches(user, sum(each.status == Status.RUNNING for each in switches), inbox.waiting),
+            tiles.of_switches(user, sum(each.status == Status.RUNNING for each in switches)),
+            tiles.of_inbox(user, inbox.waiting),
             tiles.of_pipeline(jobs, sum(job.alarm is not None for job in jobs), days),
             tiles.of_clusters(pairs, days),
             tiles.of_clients(clients, parked, days),

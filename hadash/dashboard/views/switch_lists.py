@@ -14,6 +14,7 @@ from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.presentation import badges, batches, changes, selectors
+from hadash.presentation.lookups import the_appid
 from hadash.switching.drafts.services import drafts_of
 from hadash.switching.machines import batches as batch_machine
 from hadash.switching.machines.switches import Status
@@ -40,7 +41,8 @@ BATCHES_SHOWN = 10
 @require_GET
 def switches(request: HttpRequest) -> HttpResponseBase:
     """List the switches. ``?inbox=waiting|mine`` and ``?status=`` filter; ``?q=`` searches AppID, InstanceID and
-    Topics, or is a key; ``?sort=``; ``?format=csv``.
+    Topics, or is a key; ``?of=`` is the number of an AppID that moved, by itself or along with others; ``?sort=``;
+    ``?format=csv``.
     """
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
@@ -48,6 +50,10 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     found = selectors.waiting_for(user) if inbox == "waiting" else selectors.switches(user)
     if inbox == "mine":
         found = found.filter(requested_by=user)
+    of = searched(request, "of")[:18]
+    moved = the_appid(user, int(of)) if of.isdecimal() else None
+    if moved is not None:
+        found = found.filter(pk__in=selectors.history_of(user, moved).order_by().values("pk"))
     status, query = searched(request, "status"), searched(request, "q")
     if status in set(Status):
         found = found.filter(status=status)
@@ -65,7 +71,7 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     page = paged(request, found)
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # The filters by status and name apply to switches only: with one of them, nothing else is listed.
-    filtered = bool(status or query)
+    filtered = bool(status or query or moved)
     part = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
     context = {
         "page": page,
@@ -76,6 +82,8 @@ def switches(request: HttpRequest) -> HttpResponseBase:
         "inbox": inbox,
         "status": status,
         "query": query,
+        "moved": moved,
+        "filtered": filtered,
         "statuses": badges.all_of(Switch.SHOWN),
         "batches": [] if filtered else _batches(user, inbox),
         "drafts": drafts_of(user) if inbox == "mine" and not filtered else [],
