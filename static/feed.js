@@ -6,6 +6,9 @@ import { clockTime, setServerTime, showElapsed, showTimes } from "./times.js";
 // How long a connection may take to be there again before the page says that it is interrupted.
 const LOST_AFTER_MS = 2500;
 
+// After how long a stream is asked for again that was refused: by a proxy without its server, or a server that starts.
+const AGAIN_AFTER_MS = 3000;
+
 // Replaces the elements "part-<name>" by the HTML that has come for them: never under a finger, and of a part that says
 // the same every node stays.
 export class Parts {
@@ -39,29 +42,64 @@ export class Parts {
   }
 }
 
+// Whether the reader may not see the page any more: signed out (the server sends to the page for signing in), without
+// the right, or because there is no such thing any more. The page itself says which.
+async function isOverFor(address) {
+  const asking = new AbortController();
+  try {
+    const answer = await fetch(address, { redirect: "manual", signal: asking.signal });
+    return answer.type === "opaqueredirect" || [403, 404].includes(answer.status);
+  } catch {
+    return false;
+  } finally {
+    asking.abort();
+  }
+}
+
 // Listens to the server's events; while the connection is interrupted, the element "stream-lost" says since when.
-// `take`: by event, what to do with its data. `heard`: is told the time of each event.
+// `take`: by event, what to do with its data. `heard`: is told the time of each event. `close()` ends it.
 export function listen(address, take, heard = () => {}) {
   const lost = document.getElementById("stream-lost");
-  const source = new EventSource(address);
   let heardAt = new Date();
-  for (const [name, act] of Object.entries(take)) {
-    source.addEventListener(name, (event) => {
-      heardAt = new Date();
-      lost.hidden = true;
-      act(JSON.parse(event.data));
-      heard(heardAt);
+  let isOver = false;
+  let source;
+  const open = () => {
+    source = new EventSource(address);
+    for (const [name, act] of Object.entries(take)) {
+      source.addEventListener(name, (event) => {
+        heardAt = new Date();
+        lost.hidden = true;
+        act(JSON.parse(event.data));
+        heard(heardAt);
+      });
+    }
+    source.addEventListener("error", () => {
+      if (isOver) return;
+      setTimeout(() => {
+        if (isOver || source.readyState === EventSource.OPEN) return;
+        lost.textContent = lost.dataset.text.replace("{time}", clockTime(heardAt));
+        lost.hidden = false;
+      }, LOST_AFTER_MS);
+      // A browser asks again where a connection broke, and not where the answer was none of a stream.
+      if (source.readyState === EventSource.CLOSED) setTimeout(again, AGAIN_AFTER_MS);
     });
-  }
-  source.addEventListener("error", () => {
-    setTimeout(() => {
-      if (source.readyState === EventSource.OPEN) return;
-      lost.textContent = lost.dataset.text.replace("{time}", clockTime(heardAt));
-      lost.hidden = false;
-    }, LOST_AFTER_MS);
-  });
+  };
+  const again = async () => {
+    if (isOver) return;
+    if (await isOverFor(address)) location.reload();
+    else if (!isOver) open();
+  };
+  const close = () => {
+    isOver = true;
+    source.close();
+  };
+  open();
   addEventListener("pagehide", () => source.close());
-  return source;
+  // A page that a browser has kept comes back as it was, without its stream.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted && !isOver) open();
+  });
+  return { close };
 }
 
 // A page of which `parts` are replaced as they change. What its address says goes along: filters, orders, the page of a

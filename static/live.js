@@ -159,9 +159,11 @@ function follow() {
       model.mirrors = mirror;
       show();
     },
+    end() {
+      stream.close();
+    },
   };
-  const source = listen(address, take, asOf);
-  source.addEventListener("end", () => source.close());
+  const stream = listen(address, take, asOf);
 }
 
 asOf(new Date());

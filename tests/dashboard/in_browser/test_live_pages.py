@@ -167,6 +167,39 @@ def test_a_live_page_says_since_when_its_stream_is_interrupted_and_goes_on_by_it
         window.close()
 
 
+def test_a_stream_that_a_proxy_has_refused_is_asked_for_again(
+    browser: Browser, live_server: Any, people: SimpleNamespace, engines: SimpleNamespace, running: Switch
+) -> None:
+    """A browser itself gives up for good when the answer is none of a stream."""
+    window = Window(browser, f"{live_server.url}/")
+    try:
+        window.sign_in("olga", PASSWORD)
+        window.page.route("**/stream/**", lambda route: route.fulfill(status=502, body="Bad gateway"))
+        page = window.open(f"switches/{running.key}/")
+        told = page.locator("#stream-lost")
+        expect(told).to_contain_text("is interrupted. What is shown is as of")
+        page.unroute("**/stream/**")
+        expect(told).to_be_hidden(timeout=PAGE_MS)
+    finally:
+        window.close()
+
+
+def test_who_is_signed_out_meanwhile_is_asked_to_sign_in(
+    browser: Browser, live_server: Any, people: SimpleNamespace, engines: SimpleNamespace, running: Switch
+) -> None:
+    window = Window(browser, f"{live_server.url}/")
+    try:
+        window.sign_in("olga", PASSWORD)
+        window.page.route("**/stream/**", lambda route: route.fulfill(status=502, body="Bad gateway"))
+        page = window.open(f"switches/{running.key}/")
+        expect(page.locator("#stream-lost")).to_be_visible()
+        page.context.clear_cookies(name="hadash_session")
+        page.unroute("**/stream/**")
+        page.wait_for_url("**/sign-in/**", timeout=PAGE_MS)
+    finally:
+        window.close()
+
+
 def test_an_overview_that_has_not_changed_is_left_alone(
     olga: Window, fleet: SimpleNamespace, engines: SimpleNamespace
 ) -> None:
