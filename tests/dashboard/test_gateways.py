@@ -50,7 +50,9 @@ def counted(
 class TestRates:
     def test_what_went_on_between_two_samples_a_second(self) -> None:
         [rate] = rates([counted(0, 100, cpu=1.0, refused=1), counted(10, 150, cpu=1.5, refused=6)])
-        assert (rate.requests, rate.bytes_in, rate.bytes_out) == ({"FETCH": 5.0}, 50.0, 500.0)
+        assert (rate.requests, rate.bytes_in, rate.bytes_out) == (
+            {"FETCH": 5.0}, {"FETCH": 50.0}, {"FETCH": 500.0},
+        )  # fmt: skip
         assert (rate.cpu, rate.refused) == (0.05, {"no": 0.5})
 
     def test_a_restarted_process_counts_from_zero(self) -> None:
@@ -163,6 +165,17 @@ class TestPages:
         assert "Requests" in page and "FETCH" in page
         answer = as_arne.get(reverse("gateway", args=["gateway-1"]), {"csv": "connections"})
         assert len(b"".join(answer.streaming_content).decode().splitlines()) == 2  # type: ignore[attr-defined]
+
+    def test_how_far_it_was_behind_the_others(self, as_arne: Client, sampled: Any) -> None:
+        now = timezone.now()
+        for age, applied in ((30, 7), (15, 9)):
+            sampling.sample_of(
+                "gateway-2", {**STATUS, "applied": applied}, now - timedelta(seconds=age)
+            ).save()
+        for name, behind in (("gateway-1", ["2"]), ("gateway-2", ["0"])):
+            answer = as_arne.get(reverse("gateway", args=[name]), {"csv": "epochs-behind"})
+            lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+            assert [line.split(",")[1] for line in lines[1:]] == behind
 
     def test_one_that_left_is_shown_as_long_as_its_samples_are_kept(
         self, as_arne: Client, sampled: Any

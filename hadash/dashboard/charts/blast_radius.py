@@ -174,7 +174,8 @@ def _marks(shown: Sequence[Link], places: Mapping[str, tuple[float, float]]) -> 
         "marker": {
             # (Open: it is on the target already.)
             "symbol": [
-                symbols.get(link.turn, f"{link.symbol}-open" if link.already else link.symbol) for link in shown
+                symbols.get(link.turn, f"{link.symbol}-open" if link.already else link.symbol)
+                for link in shown
             ],
             "size": [11 if not link.because else 9 for link in shown],
             "color": [colours.get(link.turn, QUIET if link.already else INK) for link in shown],

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db.models import BigIntegerField, FloatField, Max
+from django.db.models.functions import Cast, Extract, Floor
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -84,8 +86,11 @@ def rows_of(engines: Engines, clusters: Container[str]) -> list[GatewayRow]:
     return found
 
 
-def counted(sample: GatewaySample, clusters: Container[str]) -> Counted:
-    """Return a sample without the connections to clusters that the viewer may not see."""
+def counted(sample: GatewaySample, clusters: Container[str], newest: int = 0) -> Counted:
+    """Return a sample without the connections to clusters that the viewer may not see.
+
+    :param newest: the newest epoch that any Gateway had in effect then.
+    """
     return Counted(
         sample.at,
         sample.started,
@@ -97,6 +102,7 @@ def counted(sample: GatewaySample, clusters: Container[str]) -> Counted:
         sample.requests,
         sample.cpu_seconds,
         sample.memory_bytes,
+        max(0, newest - sample.applied),
     )
 
 
@@ -108,11 +114,34 @@ def history_of(
     """
     now = timezone.now()
     begin = now - WINDOWS[window][1]
+    newest = _newest_epochs(begin)
     samples = [
-        counted(s, clusters)
+        counted(s, clusters, newest.get(_round_of(s.at), 0))
         for s in GatewaySample.objects.filter(gateway=gateway, at__gte=begin).order_by("at")
     ]
     return thinned(rates(samples), MOST_POINTS), (begin, now)
+
+
+def _round_of(at: datetime) -> int:
+    """Return the number of the round in which Gateways were asked at this time."""
+    return int(at.timestamp() // settings.GATEWAY_SAMPLE_SECONDS)
+
+
+def _newest_epochs(begin: datetime) -> dict[int, int]:
+    """Return round → the newest epoch that a Gateway had in effect in it, or in an earlier one. One query."""
+    seconds = Extract("at", "epoch", tzinfo=UTC, output_field=FloatField())
+    rows = (
+        GatewaySample.objects.filter(at__gte=begin)
+        .order_by()
+        .annotate(round=Cast(Floor(seconds / settings.GATEWAY_SAMPLE_SECONDS), BigIntegerField()))
+        .values_list("round")
+        .annotate(newest=Max("applied"))
+    )
+    found: dict[int, int] = {}
+    newest = 0
+    for number, applied in sorted(rows):
+        found[number] = newest = max(newest, applied)
+    return found
 
 
 def step_of(found: Sequence[Rate]) -> timedelta:
@@ -160,10 +189,24 @@ def charts_of(found: Sequence[Rate], span: tuple[datetime, datetime], hues: Mapp
             _("Bytes"),
             at,
             {
-                _("from clients"): [rate.bytes_in / 1024 for rate in found],
-                _("to clients"): [rate.bytes_out / 1024 for rate in found],
+                f"{kind}, {word}": [getattr(rate, which).get(kind, 0.0) / 1024 for rate in found]
+                for kind in kinds
+                for which, word in (("bytes_in", _("from clients")), ("bytes_out", _("to clients")))
             },
             unit="KiB/s",
+            says=_("By kind; those with the most."),
+            **common,
+        ),
+        lines(
+            "epochs-behind",
+            _("Changes of bindings not yet in effect"),
+            at,
+            {_("changes"): [rate.epochs_behind for rate in found]},
+            unit=_("changes"),
+            digits=0,
+            says=_("How many epochs it was behind the Gateway that was furthest.")
+            if any(rate.epochs_behind for rate in found)
+            else _("It was never behind another Gateway within this time."),
             **common,
         ),
         lines(

@@ -23,23 +23,28 @@ class Counted:
     requests: Mapping[str, Sequence[int]]
     cpu_seconds: float | None
     memory_bytes: int | None
+    #: How many changes of bindings the newest Gateway had in effect that this one had not.
+    epochs_behind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The rates per second between two samples. ``cpu``: the share of one core; ``None`` when it is unknown."""
+    """The rates per second between two samples. ``cpu``: the share of one core; ``None`` when it is unknown.
+    ``bytes_in`` (from clients) and ``bytes_out`` are by kind of request, as ``requests``.
+    """
 
     at: datetime
     connections: Mapping[str, int]
     parked: int
     memory_bytes: int | None
     requests: Mapping[str, float] = field(default_factory=dict)
-    bytes_in: float = 0.0
-    bytes_out: float = 0.0
+    bytes_in: Mapping[str, float] = field(default_factory=dict)
+    bytes_out: Mapping[str, float] = field(default_factory=dict)
     refused: Mapping[str, float] = field(default_factory=dict)
     expired: float = 0.0
     overflowed: float = 0.0
     cpu: float | None = None
+    epochs_behind: int = 0
 
 
 def rates(samples: Sequence[Counted]) -> list[Rate]:
@@ -71,12 +76,13 @@ def _highest(step: Sequence[Rate]) -> Rate:
         most(rate.parked for rate in step),
         most(rate.memory_bytes for rate in step),
         of_each(rate.requests for rate in step),
-        most(rate.bytes_in for rate in step),
-        most(rate.bytes_out for rate in step),
+        of_each(rate.bytes_in for rate in step),
+        of_each(rate.bytes_out for rate in step),
         of_each(rate.refused for rate in step),
         most(rate.expired for rate in step),
         most(rate.overflowed for rate in step),
         most(rate.cpu for rate in step),
+        most(rate.epochs_behind for rate in step),
     )
 
 
@@ -99,10 +105,11 @@ def _between(before: Counted, now: Counted) -> Rate:
         now.parked,
         now.memory_bytes,
         {kind: of(kind, 0) for kind in now.requests},
-        sum(of(kind, 1) for kind in now.requests),
-        sum(of(kind, 2) for kind in now.requests),
+        {kind: of(kind, 1) for kind in now.requests},
+        {kind: of(kind, 2) for kind in now.requests},
         {reason: grown(before.refused.get(reason, 0), count) for reason, count in now.refused.items()},
         grown(before.expired, now.expired),
         grown(before.overflowed, now.overflowed),
         cpu,
+        now.epochs_behind,
     )

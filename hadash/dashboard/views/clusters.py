@@ -154,9 +154,7 @@ def quotas(request: HttpRequest, name: str) -> HttpResponseBase:
         page = reverse("cluster", args=[name])
         order = part_order(request, "quotas", DIFFERING_KEYS, page)
         context["order"] = order
-        context["differing"] = part_of(
-            request, "quotas", order.rows(found, DIFFERING_KEYS), ROWS_SHOWN, page
-        )
+        context["differing"] = part_of(request, "quotas", order.rows(found, DIFFERING_KEYS), ROWS_SHOWN, page)
     except KafkaError as error:
         if request.GET.get("format") == "csv":
             return HttpResponse(explained(error), status=503, content_type="text/plain; charset=utf-8")

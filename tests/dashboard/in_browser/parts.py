@@ -41,7 +41,7 @@ CHARTS = {
     "clusters": 0,
     "cluster": 2,
     "gateways": 0,
-    "gateway": 8,
+    "gateway": 9,
     "mirrors": 1,
     "mirror": 5,
     "graph": 1,
