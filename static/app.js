@@ -177,8 +177,10 @@ document.addEventListener("htmx:afterSettle", (event) => {
 
 // What is wider than its place can be moved with the arrow keys: it is reached with Tab, and only while it is wider.
 const reach = (box) => {
-  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-  else box.removeAttribute("tabindex");
+  const fits = box.scrollWidth <= box.clientWidth;
+  box.classList.toggle("fits", fits);
+  if (fits) box.removeAttribute("tabindex");
+  else box.tabIndex = 0;
 };
 const sizes = new ResizeObserver((entries) => {
   for (const { target } of entries) reach(target);
