@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models.signals import post_save
 from django.urls import reverse
 
+from hadash.accounts.roles import DECIDE, people_who
 from hadash.notices.announcing import announce
 from hadash.notices.kinds import NoticeKind
 from hadash.sentences import Sentence, say
@@ -75,6 +76,13 @@ _OF_SWITCH: dict[Any, Made] = {
     Status.ROLLED_BACK: _HAS_ENDED,
     Status.EXPIRED: _HAS_ENDED,
     Status.CLOSED: _HAS_ENDED,
+    Status.CANCELLED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda switch: say(
+            "The switch of %(scope)s from %(source)s to %(target)s was cancelled before it began.",
+            **_told(switch),
+        ),
+    ),
 }
 
 _OF_A_BATCH: dict[Any, Made] = {
@@ -99,6 +107,10 @@ _OF_A_BATCH: dict[Any, Made] = {
     BatchStatus.EXPIRED: (
         NoticeKind.SWITCH_ENDED,
         lambda batch: say("Batch %(key)s to %(target)s has expired: nobody approved it.", **_of_batch(batch)),
+    ),
+    BatchStatus.CANCELLED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda batch: say("Batch %(key)s to %(target)s was cancelled before it began.", **_of_batch(batch)),
     ),
     BatchStatus.STOPPED: (
         NoticeKind.SWITCH_NEEDS_SOMEBODY,
@@ -138,6 +150,14 @@ _OF_CHANGE: dict[Any, Made] = {
         lambda change: say(
             "The change of bindings of %(appid)s has expired: nobody approved it.", appid=change.appid
         ),
+    ),
+    ChangeStatus.CANCELLED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda change: say("The change of bindings of %(appid)s was cancelled.", appid=change.appid),
+    ),
+    ChangeStatus.APPLIED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda change: say("The change of bindings of %(appid)s is in effect.", appid=change.appid),
     ),
     ChangeStatus.FAILED: (
         NoticeKind.SWITCH_NEEDS_SOMEBODY,
@@ -182,10 +202,28 @@ class _Announced:
             sentence(instance),
             _path_of(instance),
             instance.pair,
-            [instance.requested_by, instance.decided_by],
+            _involved(instance),
             actor,
             _outcome(instance),
         )
+
+
+#: Without a decision these end what people have been asked for: they hear that they need not decide any more.
+_NEEDS_NO_DECISION = frozenset({Status.CANCELLED.value, Status.EXPIRED.value})
+
+
+def _involved(held: Any) -> list[Any]:
+    """Return who takes part in a request: who made it, who has approved or declined it, and, when it has ended without
+    a decision, who was asked for one.
+    """
+    found = [
+        held.requested_by,
+        held.decided_by,
+        *(given.user for given in held.approvals.select_related("user")),
+    ]
+    if held.status in _NEEDS_NO_DECISION and held.decided_by_id is None:
+        found += people_who(DECIDE, held.pair)
+    return found
 
 
 def _outcome(held: Any) -> Sentence | None:

@@ -106,6 +106,31 @@ class TestSwitches:
             made.save(update_fields=["status"])
         assert kinds()[2:] == ["switch-ended", "switch-ended"]
 
+    @pytest.mark.parametrize("ended", ["cancelled", "expired"])
+    def test_who_was_asked_hears_that_there_is_nothing_to_decide_any_more(
+        self, make_switch: Any, make_batch: Any, make_change: Any, ended: str
+    ) -> None:
+        for made in (make_switch(), make_batch(), make_change()):
+            tell(timezone.now() + timedelta(minutes=5))
+            made.status = ended
+            made.save(update_fields=["status"])
+            assert kinds()[-1] == "switch-ended"
+            assert {"olga", "arne", "bea"} <= set(tell(timezone.now() + timedelta(minutes=10)))
+
+    def test_all_who_approved_hear_how_it_ended(self, make_switch: Any, people: SimpleNamespace) -> None:
+        switch = make_switch("running")
+        for user in (people.arne, people.bea):
+            Approval.objects.create(switch=switch, user=user)
+        tell()
+        to("succeeded", switch)
+        assert set(tell(timezone.now() + timedelta(minutes=5))) == {"olga", "arne", "bea"}
+
+    def test_a_change_of_bindings_that_is_in_effect(self, make_change: Any) -> None:
+        change = make_change()
+        change.status = "applied"
+        change.save(update_fields=["status"])
+        assert kinds()[-1] == "switch-ended"
+
 
 class TestWhich:
     """What somebody chooses, whether it concerns them or not."""
