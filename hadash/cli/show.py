@@ -22,6 +22,7 @@ MARKS = {
     "failed": ("✗", "red"),
     "running": ("…", "yellow"),
     "interrupted": ("!", "yellow"),
+    "unknown": ("?", "yellow"),
 }
 
 #: status → colour; other statuses have none.

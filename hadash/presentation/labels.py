@@ -108,6 +108,7 @@ VERBS: dict[str, Any] = {
     "token revoked": _("revoked"),
     "stage done": _("completed a stage"),
     "stage failed": _("could not complete a stage"),
+    "stage unknown": _("does not know whether a stage was completed"),
     "succeeded": _("succeeded"),
     "rolled_back": _("rolled back"),
     "needs_attention": _("needs attention"),

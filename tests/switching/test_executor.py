@@ -19,13 +19,16 @@ from hadash.bindings.errors import (
     NotConfigured,
     StaleWriter,
     StoreUnavailable,
+    UnknownOutcome,
 )
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
 from hadash.inventory import dialects, gateways
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectUnavailable, KafkaError
+from hadash.presentation import badges
 from hadash.sentences import say
+from hadash.shown import Look
 from hadash.switching.execution import executor, leases
 from hadash.switching.execution.executor import Attempt, _Execution
 from hadash.switching.machines.switches import Stage, Status
@@ -221,6 +224,23 @@ def test_an_end_without_zookeeper_is_an_end(
     switch.refresh_from_db()
     assert switch.current is Status.ROLLED_BACK
     assert [str(event) for event in switch.events.all()] == ["ZooKeeper cannot be reached (ConnectionLoss)."]
+
+
+def test_a_stage_whose_write_may_have_happened_is_not_called_failed(
+    switch: Switch, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(plan: Any, limits: Any) -> Any:
+        raise UnknownOutcome("ZooKeeper did not answer, and it could not be read what it has done.")
+        yield
+
+    monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
+    monkeypatch.setitem(ways.RUNS, Stage.PRECHECK, run)
+    Switch.objects.filter(pk=switch.pk).update(stage=Stage.PRECHECK.value, started_at=timezone.now())
+    assert executor.run_stage(switch.pk, 3) is None
+    [attempt] = switch.stages.all()
+    assert attempt.result == StageRecord.Result.UNKNOWN
+    assert badges.of_result(attempt.result).look is Look.UNKNOWN
+    assert Entry.objects.filter(verb="stage unknown").count() == 1
 
 
 @pytest.mark.parametrize("stage", [Stage.FORWARD, Stage.RETURN])

@@ -33,6 +33,7 @@ _RESULTS = {
     StageRecord.Result.DONE: Tone.FINE,
     StageRecord.Result.FAILED: Tone.BAD,
     StageRecord.Result.INTERRUPTED: Tone.NOTICE,
+    StageRecord.Result.UNKNOWN: Tone.NOTICE,
 }
 
 

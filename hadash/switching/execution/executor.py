@@ -131,6 +131,14 @@ class Attempt:
     let_down: bool = False
     #: Whether that server was ZooKeeper, so that nobody can tell what is stored there now.
     unreachable: bool = False
+    #: Whether the reply to a write was lost: what failed may have been carried out.
+    unknown: bool = False
+
+    @property
+    def result(self) -> StageRecord.Result:
+        if self.succeeded:
+            return StageRecord.Result.DONE
+        return StageRecord.Result.UNKNOWN if self.unknown else StageRecord.Result.FAILED
 
 
 class Then(Enum):
@@ -224,8 +232,11 @@ class _Execution:
         except StageFailed as failure:
             return Attempt(False, failure.sentence)
         except _EXPECTED as error:
-            unreachable = isinstance(error, StoreUnavailable | UnknownOutcome)
-            return Attempt(False, say("%(error)s", error=error), let_down=True, unreachable=unreachable)
+            unknown = isinstance(error, UnknownOutcome)
+            unreachable = unknown or isinstance(error, StoreUnavailable)
+            return Attempt(
+                False, say("%(error)s", error=error), let_down=True, unreachable=unreachable, unknown=unknown
+            )
         except Exception as error:
             log.exception("stage %s of switch %s failed unexpectedly", self.stage, self.switch.key)
             return Attempt(
@@ -351,13 +362,14 @@ class _Execution:
             held = Switch.objects.select_for_update(of=("self",)).get(pk=self.switch.pk)
             if held.token != self.token:
                 return Then.NOTHING
+            result = attempt.result
             if succeeded and self.stage in ABORTABLE and held.abort_requested_by is not None:
                 # The abort was accepted while the stage ended, so the switch must not continue.
-                succeeded = False
+                succeeded, result = False, StageRecord.Result.FAILED
                 sentence = say("%(user)s aborted the switch.", user=held.abort_requested_by.get_username())
             following, at_once = self._following(held, succeeded)
             record = self.record
-            record.result = StageRecord.Result.DONE if succeeded else StageRecord.Result.FAILED
+            record.result = result
             record.ended_at, record.sentence = now, sentence.to_json()
             record.timings, self.timings = self.timings, {}
             record.effects, self.done = stored(self.done), []

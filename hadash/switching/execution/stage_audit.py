@@ -22,7 +22,7 @@ def record_stages(switch: Switch) -> None:
     """
     with transaction.atomic():
         ended = StageRecord.objects.select_for_update(skip_locked=True).filter(
-            switch=switch, audited=False, result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED]
+            switch=switch, audited=False, result__in=StageRecord.ENDED
         )
         for attempt in ended.order_by("pk"):
             record(
@@ -44,7 +44,7 @@ def record_forgotten_stages() -> None:
     """Write the entries of switches whose worker was lost before it could."""
     forgotten = StageRecord.objects.filter(
         audited=False,
-        result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED],
+        result__in=StageRecord.ENDED,
         ended_at__lt=timezone.now() - timedelta(seconds=settings.SWITCH_BEGIN_SECONDS),
     )
     for switch in Switch.objects.filter(pk__in=forgotten.values("switch")):

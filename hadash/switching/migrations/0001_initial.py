@@ -245,7 +245,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('stage', models.CharField(max_length=20)),
                 ('token', models.PositiveIntegerField()),
-                ('result', models.CharField(choices=[('running', 'running'), ('done', 'done'), ('failed', 'failed'), ('interrupted', 'interrupted')], default='running', max_length=12)),
+                ('result', models.CharField(choices=[('running', 'running'), ('done', 'done'), ('failed', 'failed'), ('interrupted', 'interrupted'), ('unknown', 'outcome not known')], default='running', max_length=12)),
                 ('started_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('sentence', models.JSONField(default=dict)),

@@ -206,13 +206,18 @@ class StageRecord(models.Model):
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
         INTERRUPTED = "interrupted", _("interrupted")
+        #: The reply to its write was lost: it may have been carried out.
+        UNKNOWN = "unknown", _("outcome not known")
 
     SHOWN: ClassVar[dict[Result, Shown]] = {
         Result.RUNNING: Shown(Result.RUNNING.label, Look.WAITING, "running"),
         Result.DONE: Shown(Result.DONE.label, Look.FINE, "fine"),
         Result.FAILED: Shown(Result.FAILED.label, Look.BAD, "bad"),
         Result.INTERRUPTED: Shown(Result.INTERRUPTED.label, Look.OFF, "interrupted"),
+        Result.UNKNOWN: Shown(Result.UNKNOWN.label, Look.UNKNOWN, "unknown"),
     }
+    #: Results of attempts that have ended by themselves, each with an entry in the audit log.
+    ENDED: ClassVar[tuple[Result, ...]] = (Result.DONE, Result.FAILED, Result.UNKNOWN)
 
     switch = models.ForeignKey(Switch, models.CASCADE, related_name="stages")
     stage = models.CharField(max_length=20)
