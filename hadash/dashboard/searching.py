@@ -18,6 +18,7 @@ from hadash.accounts.roles import MANAGE_PEOPLE, MANAGE_REPORTS, VIEW, may, may_
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.nodes import Focus
 from hadash.governance import selectors as governance
+from hadash.governance.catalogue import CATALOGUE
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
@@ -262,6 +263,20 @@ def _findings(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     ]
 
 
+def _rules(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    """Return the rules of findings, by their title in the reader's language or by their code."""
+    from hadash.presentation.localized import sentence
+
+    if not pairs:
+        return []
+    titles = {code: sentence(entry.title) for code, entry in CATALOGUE.items()}
+    return [
+        Hit(title, f"{reverse('catalogue')}#{code.value}", code.value)
+        for code, title in titles.items()
+        if text.casefold() in f"{title} {code.value}".casefold()
+    ]
+
+
 def _listed(name: str, parameter: str = "q") -> Callable[[str], str]:
     def address(text: str) -> str:
         return f"{reverse(name)}?{urlencode({parameter: text})}"
@@ -285,6 +300,7 @@ _KINDS: tuple[
     (_("Batches"), "batches", _batches, None),
     (_("Changes of bindings"), "switches", _binding_changes, None),
     (_("Findings"), "risks", _findings, _listed("findings")),
+    (_("Rules"), "risks", _rules, None),
     (_("Jobs"), "pipeline", _jobs, None),
     (_("Runs"), "pipeline", _runs, None),
     (_("Reports"), "reports", _reports, None),

@@ -30,6 +30,13 @@ class Client:
     name: str
     hosts: int
 
+    @property
+    def remedy(self) -> str:
+        """What is to be done about it, in the viewer's language."""
+        if self.name:
+            return _("Register this client.id as an InstanceID.")
+        return _("Set a client.id that stays the same at each start, then register it.")
+
 
 @dataclass(frozen=True, slots=True)
 class Uncovered:
@@ -176,7 +183,9 @@ def with_clients(rows: Iterable[Coverage]) -> list[Uncovered]:
 
 
 #: The columns of the CSV, which has a row per client.
-COLUMNS = ("pair", "appid", "owner", "client_id", "hosts", "moves_together_before", "moves_together_after")
+COLUMNS = (
+    "pair", "appid", "owner", "client_id", "hosts", "moves_together_before", "moves_together_after", "what_to_do",
+)  # fmt: skip
 
 #: AppIDs per read for the CSV.
 _AT_ONCE = 500
@@ -189,4 +198,7 @@ def csv_rows(rows: QuerySet[Coverage]) -> Iterator[tuple[object, ...]]:
         part = rows.filter(pk__in=keys[begin : begin + _AT_ONCE])
         for each in with_clients(part):
             for client in each.clients:
-                yield (each.pair, each.appid, each.owner, client.name, client.hosts, each.before, each.after)
+                yield (
+                    each.pair, each.appid, each.owner, client.name, client.hosts, each.before, each.after,
+                    client.remedy,
+                )  # fmt: skip

@@ -206,7 +206,7 @@ class TestCsv:
     def test_of_the_audit_log(self, as_arne: Client, people: SimpleNamespace) -> None:
         record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
         head, line = self.lines(as_arne, reverse("audit") + "?format=csv&actor=olga")
-        assert head == "number,at,actor,verb,subject,address,details"
+        assert head == "number,at,actor,verb,subject,address,details,page"
         assert line.endswith(',olga,switch.requested,shop,10.0.0.7,"{""reason"": ""升级""}"')
 
     def test_of_clusters(self, as_vera: Client, fleet: SimpleNamespace) -> None:

@@ -350,9 +350,9 @@ class TestStagesInTheAuditLog:
         for _ in range(2):
             stage_audit.record_stages(switch)
         assert self.entries() == [("stage done", "precheck"), ("stage failed", "quiesce")]
-        assert Entry.objects.get(verb="stage done").details["effects"] == [
-            {"effect": "CopyAcls", "answer": 2}
-        ]
+        details = Entry.objects.get(verb="stage done").details
+        assert details["effects"] == [{"effect": "CopyAcls", "answer": 2}]
+        assert (details["plan_digest"], details["approved_by"]) == (switch.plan_digest, ["arne"])
 
     def test_also_when_the_worker_was_lost_before_it_could(self, switch: Switch) -> None:
         stage_audit.record_forgotten_stages()

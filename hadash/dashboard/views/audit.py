@@ -101,13 +101,14 @@ def _behind_utc(minutes: str) -> timedelta:
     return timedelta(minutes=found) if abs(found) <= MOST_OFFSET else timedelta()
 
 
-_CSV = ("number", "at", "actor", "verb", "subject", "address", "details")
+_CSV = ("number", "at", "actor", "verb", "subject", "address", "details", "page")
 
 
 def _csv_row(entry: Entry) -> tuple[Any, ...]:
     details = json.dumps(entry.details, ensure_ascii=False) if entry.details else ""
     return (
         entry.number, entry.at, entry.actor_name or "hadash", entry.verb, entry.subject, entry.address, details,
+        page_of(entry.subject),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from hadash.audit.models import record
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.windows import utc
-from hadash.switching.execution.stage_audit import record_stages
+from hadash.switching.execution.stage_audit import mandate, record_stages
 from hadash.switching.machines.switches import Event
 from hadash.switching.models.switches import Switch, log_event
 from hadash.switching.signals import switch_ended
@@ -40,4 +40,4 @@ def end(held: Switch, event: Event, outcome: Sentence) -> None:
     held.save(update_fields=["status", "outcome", "ended_at"])
     switch_ended.send(Switch, switch=held)
     record_stages(held)
-    record(None, held.status, held.subject, outcome=str(outcome))
+    record(None, held.status, held.subject, outcome=str(outcome), **mandate(held))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.sentences import Sentence
+from hadash.switching.models.batches import BatchItem
 from hadash.switching.models.switches import StageRecord, Switch
 
 
@@ -24,6 +26,7 @@ def record_stages(switch: Switch) -> None:
         ended = StageRecord.objects.select_for_update(skip_locked=True).filter(
             switch=switch, audited=False, result__in=StageRecord.ENDED
         )
+        by = mandate(switch)
         for attempt in ended.order_by("pk"):
             record(
                 None,
@@ -35,9 +38,25 @@ def record_stages(switch: Switch) -> None:
                 said=str(Sentence.from_json(attempt.sentence)),
                 token=attempt.token,
                 effects=attempt.effects,
+                **by,
             )
             attempt.audited = True
             attempt.save(update_fields=["audited"])
+
+
+def mandate(switch: Switch) -> dict[str, Any]:
+    """Return on whose decision a switch acts, for its entries in the audit log: from where to where, which plan, and
+    who has approved it, or the batch that it belongs to. Two queries.
+    """
+    item = BatchItem.objects.filter(switch=switch).select_related("batch").first()
+    asked: Any = switch if item is None else item.batch
+    return {
+        "source": switch.source.name,
+        "target": switch.target.name,
+        "plan_digest": switch.plan_digest,
+        "approved_by": list(asked.approvals.order_by("pk").values_list("user__username", flat=True)),
+        **({} if item is None else {"batch": item.batch.key}),
+    }
 
 
 def record_forgotten_stages() -> None:
