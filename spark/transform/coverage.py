@@ -18,8 +18,8 @@ SURE_DAYS = 2
 _CLIENT = ("pair", "appid", "client_id")
 
 
-#: AppIDs of a pair in the map of coverage (those with the most unregistered clients), and Topics of each, at
-#: most: more than a user looks at, and few enough to be stored with each run of a pair with 100,000 AppIDs.
+#: AppIDs of a pair in the map of coverage (those with the most clients to do something about), and Topics of
+#: each, at most: more than a user looks at, and few enough to be stored with each run of a pair with 100,000 AppIDs.
 CELL_APPIDS, CELL_TOPICS = 1000, 40
 
 
@@ -78,14 +78,15 @@ def coverage(clients: DataFrame, facts: DataFrame, mirrors: DataFrame, *, days: 
 
 def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFrame:
     """Return :data:`spark.schemas.COVERAGE_CELLS`: how well the clients that use a Topic are known, for the
-    AppIDs with the most unregistered clients.
+    AppIDs with the most clients that are not registered, are there twice at once, or bypass the Gateways.
 
     :param clients: the result of :func:`known_clients`.
     :param changing: pair and appid of AppIDs whose client.ids change at each start.
     """
-    unknown = clients.groupBy("pair", "appid").agg(F.sum(1 - F.col("registered")).alias("unknown"))
-    worst = Window.partitionBy("pair").orderBy(F.desc("unknown"), "appid")
-    chosen = unknown.withColumn("place", F.row_number().over(worst)).where(F.col("place") <= CELL_APPIDS)
+    with_work = (F.col("registered") == 0) | (F.col("twice") == 1) | (F.col("bypassing") == 1)
+    to_do = clients.groupBy("pair", "appid").agg(F.sum(with_work.cast("int")).alias("to_do"))
+    worst = Window.partitionBy("pair").orderBy(F.desc("to_do"), "appid")
+    chosen = to_do.withColumn("place", F.row_number().over(worst)).where(F.col("place") <= CELL_APPIDS)
     uses = facts.where(F.col("kind") != "group").select(*_CLIENT, F.col("resource").alias("topic")).distinct()
     own = uses.join(chosen.select("pair", "appid"), ["pair", "appid"])
     most = Window.partitionBy("pair", "appid").orderBy(F.desc("users"), "topic")

@@ -186,7 +186,8 @@ def _says(rows: int, appids: int, columns: int, topics: int) -> str:
         return marks
     drawn = _(
         "%(rows)s of %(appids)s AppIDs and %(columns)s of their %(topics)s Topics are drawn: those with the "
-        "most to do. The search shows others."
+        "most to do. The search shows others. (Of a very large pair the map keeps the AppIDs with the most to do; "
+        "the table has all.)"
     ) % {"rows": f"{rows:,}", "appids": f"{appids:,}", "columns": f"{columns:,}", "topics": f"{topics:,}"}
     return f"{marks}. {drawn}"
 

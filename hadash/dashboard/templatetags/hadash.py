@@ -229,6 +229,15 @@ def is_now(row: Any, names: str) -> bool:
     return current in {type(current)(name) for name in names.split()}
 
 
+@register.filter
+def badge(row: Any) -> State:
+    """Return the badge of a row's status, or of the result of an attempt at a stage."""
+    from hadash.presentation import badges
+    from hadash.switching.models.switches import StageRecord
+
+    return badges.of_result(row.result) if isinstance(row, StageRecord) else badges.of_row(row)
+
+
 @register.simple_tag
 def state(value: State) -> SafeString:
     """Render a state as icon and word, never as colour alone."""
