@@ -203,11 +203,17 @@ class TestCsv:
             f"{finished.key},{finished.kind},main,shop,"
         )
 
+    def test_of_changes_of_bindings(self, as_vera: Client, make_change: Any, engines: SimpleNamespace) -> None:
+        change = make_change()
+        head, line = self.lines(as_vera, reverse("switches") + "?format=changes")
+        assert head.startswith("key,pair,appid,identities,status,")
+        assert line.startswith(f"{change.key},main,{change.appid},")
+
     def test_of_the_audit_log(self, as_arne: Client, people: SimpleNamespace) -> None:
         record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
         head, line = self.lines(as_arne, reverse("audit") + "?format=csv&actor=olga")
         assert head == "number,at,actor,verb,subject,address,details,page"
-        assert line.endswith(',olga,switch.requested,shop,10.0.0.7,"{""reason"": ""升级""}"')
+        assert line.endswith(',olga,switch.requested,shop,10.0.0.7,"{""reason"": ""升级""}",')
 
     def test_of_clusters(self, as_vera: Client, fleet: SimpleNamespace) -> None:
         head, *lines = self.lines(as_vera, reverse("clusters") + "?format=csv&sort=-cluster")

@@ -18,6 +18,7 @@ from hadash.presentation.lookups import the_appid
 from hadash.switching.drafts.services import drafts_of
 from hadash.switching.machines import batches as batch_machine
 from hadash.switching.machines.switches import Status
+from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
 #: Changes of bindings per page (``?changes=``) below the switches of an inbox.
@@ -42,7 +43,7 @@ BATCHES_SHOWN = 10
 def switches(request: HttpRequest) -> HttpResponseBase:
     """List the switches. ``?inbox=waiting|mine`` and ``?status=`` filter; ``?q=`` searches AppID, InstanceID and
     Topics, or is a key; ``?of=`` is the number of an AppID that moved, by itself or along with others; ``?sort=``;
-    ``?format=csv``.
+    ``?format=csv``, or ``changes`` for the changes of bindings of the inbox.
     """
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
@@ -68,6 +69,9 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     found = order.query(found, FIELDS, ("-requested_at", "pk"))
     if request.GET.get("format") == "csv":
         return csv_response("switches", _CSV, map(_csv_row, found.iterator(chunk_size=500)))
+    if request.GET.get("format") == "changes":
+        rows = changes.in_inbox(user, inbox).iterator(chunk_size=500)
+        return csv_response("changes-of-bindings", _CHANGES_CSV, map(_change_csv_row, rows))
     page = paged(request, found)
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # The filters by status and name apply to switches only: with one of them, nothing else is listed.
@@ -132,6 +136,26 @@ def _csv_row(switch: Switch) -> tuple[Any, ...]:
         switch.requested_at,
         switch.started_at,
         switch.ended_at,
+    )
+
+
+_CHANGES_CSV = (
+    "key", "pair", "appid", "identities", "status", "reason", "requested_by", "requested_at", "decided_by", "ended_at",
+)  # fmt: skip
+
+
+def _change_csv_row(change: BindingChange) -> tuple[Any, ...]:
+    return (
+        change.key,
+        change.pair.name,
+        change.appid,
+        list(map(str, change.the_edits)),
+        change.status,
+        change.reason,
+        change.requested_by.get_username(),
+        change.requested_at,
+        change.decided_by.get_username() if change.decided_by else None,
+        change.ended_at,
     )
 
 
