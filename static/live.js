@@ -159,6 +159,9 @@ function follow() {
       model.mirrors = mirror;
       show();
     },
+    behind({ behind }) {
+      if (document.getElementById("part-behind")) replaced.take({ behind });
+    },
     end() {
       stream.close();
     },

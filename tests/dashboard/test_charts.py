@@ -196,6 +196,14 @@ class TestOverTime:
         (line,) = over_time.lag([mirror_day(18, 1.0), mirror_day(20, 2.0)], {}, DAY).traces
         assert line["y"] == [1.0, None, 2.0]
 
+    def test_of_many_pairs_those_with_the_lowest_coverage_are_drawn(self) -> None:
+        days = [over_time.CoverageDay(DAY, f"pair-{number}", 10, number) for number in range(7)]
+        chart = over_time.coverage(days, DAY)
+        assert [line["name"] for line in chart.traces] == ["pair-0", "pair-1", "pair-2", "pair-3"]
+        assert str(chart.says).endswith(
+            "Of 7 pairs the 4 with the lowest coverage are drawn; the table has all."
+        )
+
     def test_the_rpo_is_a_line_with_its_name(self) -> None:
         layout = over_time.lag([mirror_day(20, 1.0)], {"main": 30.0, "other": 30.0, "third": 5.0}, DAY).layout
         assert [shape["y0"] for shape in layout["shapes"]] == [5.0, 30.0]
@@ -285,6 +293,12 @@ class TestBlastRadius:
         at = dict(zip([link.key for link in members], marks["y"], strict=True))
         assert max(at["b0"], at["b1"], at["b2"]) < min(at["a0"], at["a1"], at["a2"])
         assert at["a"] == at["a1"] and at["b"] == at["b1"]
+
+    def test_what_is_on_the_target_already_is_told_by_more_than_its_colour(self) -> None:
+        chart = blast_radius.blast_radius([link("shop"), link("orders", "shop", already=True)], {})
+        assert chart.traces[1]["marker"]["symbol"] == ["circle", "circle-open"]
+        assert [row[-1] for row in chart.rows] == ["", "there already"]
+        assert chart.says.endswith("Open marks are on the target already.")
 
     def test_what_is_not_drawn_is_counted_at_its_step(self) -> None:
         chart = blast_radius.blast_radius([link("shop")], {1: 300, 2: 4})

@@ -272,7 +272,11 @@ class TestPages:
             lambda c: SimpleNamespace(quotas=lambda: {shop: {"producer_byte_rate": c.number}}),
         )
         address = reverse("cluster-quotas", args=["east"])
-        assert "producer_byte_rate" in as_arne.get(address).content.decode()
+        part = as_arne.get(address, {"quotas-sort": "-setting"}).content.decode()
+        assert "producer_byte_rate" in part
+        assert 'href="/clusters/east/?quotas-sort=setting"' in part, (
+            "an order is of the page, not of the part"
+        )
 
         def away() -> None:
             raise ClusterUnavailable("Cluster east did not answer within 10 s.")

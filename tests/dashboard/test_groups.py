@@ -204,6 +204,10 @@ class TestPages:
         assert "app-1" in text and "10.0.0.2" in text and "60 records" in text
         answer = as_vera.get(reverse("group", args=["east", "readers"]), {"csv": "lag"})
         assert b"".join(answer.streaming_content).decode().splitlines()[1] == "orders,0,app-1,90,100,10"
+        answer = as_vera.get(reverse("group", args=["east", "readers"]), {"csv": "members"})
+        head, *members = b"".join(answer.streaming_content).decode().splitlines()
+        assert head == "client_id,instance_id,host,partitions,lag,has,subscribes_to"
+        assert [line.split(",")[0] for line in members] == ["app-1", "app-2"]
 
     def test_a_question_is_answered_and_stands_in_the_address(self, as_vera: Client, told: None) -> None:
         asked = {"change": "fewer", "member": "app-1-7f3c"}

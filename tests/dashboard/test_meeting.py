@@ -137,6 +137,21 @@ class TestThePage:
             Switch.objects.filter(pk=switch.pk).update(plan={**switch.plan, "identities": moved})
         found = history_of(User.objects.get(username="arne"), fleet.shop)
         assert {switch.appid for switch in found} == {"crm", ""}
+        listed = as_arne.get(reverse("switches"), {"of": fleet.shop.pk})
+        assert {switch.appid for switch, _state in listed.context["rows"]} == {"crm", ""}
+        assert "Switches that moved AppID shop" in listed.content.decode()
+        assert as_arne.get(reverse("switches"), {"of": 2**62}).status_code == 404
+
+    def test_when_it_has_more_switches_than_its_page_shows_there_is_a_way_to_all(
+        self, as_arne: Client, fleet: Any, engines: Any, make_switch: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("hadash.dashboard.views.appids.SWITCHES_SHOWN", 1)
+        make_switch("succeeded", appid="shop")
+        link = f'href="/switches/?of={fleet.shop.pk}"'
+        page = reverse("appid", args=[fleet.shop.pk])
+        assert link not in as_arne.get(page).content.decode()
+        make_switch("rolled_back", appid="shop")
+        assert link in as_arne.get(page).content.decode()
 
     def test_rules_of_a_cluster_that_was_away_are_not_known(
         self, as_arne: Client, fleet: Any, engines: Any, lake: None

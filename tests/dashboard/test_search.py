@@ -59,6 +59,7 @@ class TestWhatIsFound:
         assert names(people.vera, "checkout") == {"Owners": ["Team Checkout"]}
         assert names(people.vera, "main")["Pairs"] == ["main"]
         assert names(people.vera, "topolog")["Jobs"] == ["Topology"]
+        assert names(people.vera, "acks-not-all")["Rules"] == ["acks other than all"]
 
     def test_changes_of_bindings_and_runs(
         self, people: Any, fleet: SimpleNamespace, make_change: Callable[..., BindingChange]

@@ -203,7 +203,9 @@ class TestCsv:
             f"{finished.key},{finished.kind},main,shop,"
         )
 
-    def test_of_changes_of_bindings(self, as_vera: Client, make_change: Any, engines: SimpleNamespace) -> None:
+    def test_of_changes_of_bindings(
+        self, as_vera: Client, make_change: Any, engines: SimpleNamespace
+    ) -> None:
         change = make_change()
         head, line = self.lines(as_vera, reverse("switches") + "?format=changes")
         assert head.startswith("key,pair,appid,identities,status,")

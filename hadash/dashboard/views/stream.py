@@ -24,7 +24,7 @@ from hadash.dashboard.views.broadcast import Broadcast, News
 from hadash.dashboard.views.common import the_switch, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.dashboard.views.switches import parts_context
-from hadash.presentation import live
+from hadash.presentation import behind, live
 from hadash.presentation.lookups import switch_with_all
 from hadash.switching.approvals import four_eyes
 from hadash.switching.machines.switches import Status
@@ -39,6 +39,9 @@ TRAFFIC_POLL_SECONDS = 0.5
 TRAFFIC_BEFORE_SECONDS = 30.0
 MOST_SAMPLES = 4000
 
+#: The events of which a new viewer gets the last; the first three come before the lines of the log.
+_REMEMBERED = ("state", "parts", "counts", "mirror", "clients", "behind")
+
 #: The placeholder for a viewer's own CSRF token in forms that are rendered once for several viewers.
 _TOKEN = "csrf-token-of-the-viewer"
 
@@ -46,7 +49,7 @@ _TOKEN = "csrf-token-of-the-viewer"
 @require_GET
 async def stream(request: HttpRequest, key: str) -> HttpResponseBase:
     """Stream the events ``state``, ``parts`` (the parts of the page that show it), ``counts``, ``log``, ``traffic``,
-    ``clients``, ``mirror`` and, last, ``end``.
+    ``clients``, ``mirror``, ``behind`` (the Topics that are still to be copied) and, last, ``end``.
 
     The log continues after ``Last-Event-ID``, or after ``?after=``.
     """
@@ -106,13 +109,14 @@ class SwitchBroadcast(Broadcast):
         return [
             *self._if_new("mirror", live.mirrors(switch)),
             *self._if_new("clients", live.clients(switch)),
+            *self._if_new("behind", self._behind(switch)),
             *self._traffic(switch),
         ]
 
     def greeting(self, after: int) -> list[News]:
         switch = switch_with_all(self.key)
         lines = [_line(line) for line in live.log_lines(switch, after)]
-        known = [self._last[n] for n in ("state", "parts", "counts", "mirror", "clients") if n in self._last]
+        known = [self._last[n] for n in _REMEMBERED if n in self._last]
         samples = self._samples[-MOST_SAMPLES:]
         traffic = [News(event("traffic", {"samples": samples}))] if samples else []
         return [*known[:3], *lines, *known[3:], *traffic]
@@ -143,6 +147,10 @@ class SwitchBroadcast(Broadcast):
             self._last["counts"] = News(of_viewer=_counts, can_wait=True)
             news.append(self._last["counts"])
         return news
+
+    def _behind(self, switch: Switch) -> str:
+        told = {"switch": switch, "behind": behind.of_switch(switch)}
+        return render_to_string("switches/behind.html", told)
 
     def _log(self, switch: Switch) -> list[News]:
         if self._after is None:  # (the greeting sends earlier lines)

@@ -25,7 +25,7 @@ from hadash.dashboard.js_messages import script_phrases
 from hadash.dashboard.views.actions import acts_on, decisions_on
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
-from hadash.presentation import badges, live, radius, selectors
+from hadash.presentation import badges, behind, live, radius, selectors
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.approvals import decisions, four_eyes
@@ -196,6 +196,7 @@ def _page(
         "typed_reason": reason,
         "typed_comment": comment,
         "log": log,
+        "behind": behind.of_switch(switch) if switch.open else None,
         "data": {
             "state": live.state(switch, records),
             "clients": live.clients(switch),

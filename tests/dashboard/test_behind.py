@@ -1,0 +1,89 @@
+"""Which Topics of a switch its mirrors still have to copy, as its page and its stream show it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from hadash.mirroring.models import LagSample, Mirror
+from hadash.presentation.behind import TopicBehind, of_switch, topics_of
+from hadash.switching.models.switches import Switch
+
+TOPICS = ("clicks", "orders")
+
+
+def mirror_of(*known: str, **seconds: float) -> Mirror:
+    ends = [[*name.rsplit("-", 1), 100] for name in known]
+    return Mirror(name="shop", topics=TOPICS, known_ends=ends, partition_seconds=seconds)
+
+
+class TestOneMirror:
+    def test_a_topic_lacks_what_its_partitions_lack_together(self) -> None:
+        mirror = mirror_of("clicks-0", "orders-0", "orders-1")
+        mirror.partition_seconds = {"orders-0": 2.0, "orders-1": 3.5}
+        sample = LagSample(partitions={"clicks-0": 0, "orders-0": 4, "orders-1": 3})
+        assert topics_of(mirror, TOPICS, sample) == [
+            TopicBehind("clicks", "shop", 0, 0.0),
+            TopicBehind("orders", "shop", 7, 3.5),
+        ]
+
+    def test_a_topic_of_which_one_partition_is_not_known_is_not_known(self) -> None:
+        mirror = mirror_of("clicks-0", "orders-0", "orders-1")
+        [_clicks, orders] = topics_of(mirror, TOPICS, LagSample(partitions={"clicks-0": 0, "orders-0": 0}))
+        assert orders == TopicBehind("orders", "shop", None, None)
+
+    def test_without_a_sample_of_now_nothing_is_known(self) -> None:
+        found = topics_of(mirror_of("clicks-0", "orders-0"), TOPICS, None)
+        assert [row.records for row in found] == [None, None]
+
+    def test_a_topic_that_nobody_has_looked_at_is_not_known(self) -> None:
+        assert [row.records for row in topics_of(mirror_of(), TOPICS, LagSample(partitions={}))] == [
+            None,
+            None,
+        ]
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestASwitch:
+    @pytest.fixture
+    def running(self, make_switch: Any, fleet: SimpleNamespace) -> Switch:
+        switch: Switch = make_switch("running")
+        LagSample.objects.all().delete()
+        Mirror.objects.filter(pk=fleet.mirror.pk).update(
+            name=switch.the_plan().mirrors[0],
+            topics=list(switch.the_plan().topics),
+            known_ends=[[topic, 0, 100] for topic in switch.the_plan().topics],
+        )
+        return switch
+
+    def test_its_page_names_the_topics_that_hold_it_up(
+        self, as_vera: Client, running: Switch, fleet: SimpleNamespace, engines: Any
+    ) -> None:
+        topic = running.the_plan().topics[0]
+        LagSample.objects.create(
+            mirror=fleet.mirror, at=timezone.now(), records=9, partitions={f"{topic}-0": 9}
+        )
+        assert of_switch(running).rows[0] == TopicBehind(topic, running.the_plan().mirrors[0], 9, None)
+        page = as_vera.get(reverse("switch", args=[running.key])).content.decode()
+        assert "Still to be copied" in page and f"?topic={topic}" in page
+
+    def test_when_all_is_copied_it_says_so(
+        self, as_vera: Client, running: Switch, fleet: SimpleNamespace, engines: Any
+    ) -> None:
+        whole = {f"{topic}-0": 0 for topic in running.the_plan().topics}
+        LagSample.objects.create(mirror=fleet.mirror, at=timezone.now(), records=0, partitions=whole)
+        page = as_vera.get(reverse("switch", args=[running.key])).content.decode()
+        assert "Nothing is left to be copied." in page
+
+    def test_one_that_has_ended_copies_nothing_any_more(
+        self, as_vera: Client, finished: Switch, engines: Any
+    ) -> None:
+        assert (
+            "Still to be copied" not in as_vera.get(reverse("switch", args=[finished.key])).content.decode()
+        )
