@@ -53,7 +53,7 @@ class TestOneMirror:
 class TestASwitch:
     @pytest.fixture
     def running(self, make_switch: Any, fleet: SimpleNamespace) -> Switch:
-        switch: Switch = make_switch("running")
+        switch: Switch = make_switch("running", stage="drain")
         LagSample.objects.all().delete()
         Mirror.objects.filter(pk=fleet.mirror.pk).update(
             name=switch.the_plan().mirrors[0],

@@ -297,7 +297,7 @@ class TestBlastRadius:
     def test_what_is_on_the_target_already_is_told_by_more_than_its_colour(self) -> None:
         chart = blast_radius.blast_radius([link("shop"), link("orders", "shop", already=True)], {})
         assert chart.traces[1]["marker"]["symbol"] == ["circle", "circle-open"]
-        assert [row[-1] for row in chart.rows] == ["", "there already"]
+        assert [row[-2] for row in chart.rows] == ["", "there already"]
         assert chart.says.endswith("Open marks are on the target already.")
 
     def test_what_is_not_drawn_is_counted_at_its_step(self) -> None:

@@ -75,7 +75,7 @@ class TestPages:
         assert "1 of 3 was asked for" in page
         answer = as_olga.get(reverse("request-preview"), {**asked, "csv": "blast-radius"})
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
-        assert lines[0] == "name,kind,why,chain,turn,already" and len(lines) == 4
+        assert lines[0] == "name,kind,why,chain,already,turn" and len(lines) == 4
 
     def test_without_a_plan_there_is_nothing_to_take_along(
         self, as_olga: Client, fleet: SimpleNamespace, engines: Any

@@ -101,7 +101,7 @@ class TestWhatIsFound:
         self, as_arne: Client, fleet: Any, text: str
     ) -> None:
         assert as_arne.get(reverse("search"), {"q": text * 2}).status_code in (200, 302)
-        assert as_arne.get(reverse("search"), {"q": "__"}).content.decode().count('class="row"') == 0
+        assert as_arne.get(reverse("search"), {"q": "%%"}).content.decode().count('class="row"') == 0
 
     def test_what_begins_so_comes_first_and_what_is_exactly_so_before_all(
         self, people: Any, fleet: Any
@@ -111,8 +111,8 @@ class TestWhatIsFound:
         assert names(people.vera, "shop")["AppIDs"] == ["shop", "shop-2", "shopping", "my-shop"]
 
     def test_of_many_a_few_are_shown(self, people: Any, fleet: Any) -> None:
-        InstanceID.objects.bulk_create(InstanceID(appid=fleet.shop, name=f"many-{n:02d}") for n in range(30))
-        [hits] = search(people.vera, "many")
+        InstanceID.objects.bulk_create(InstanceID(appid=fleet.shop, name=f"much-{n:02d}") for n in range(30))
+        [hits] = search(people.vera, "much-")
         assert (len(hits.hits), hits.left_out) == (searching.SHOWN, True)
 
     def test_what_somebody_may_not_see_is_not_found(self, people: Any, fleet: Any, finished: Switch) -> None:

@@ -90,8 +90,8 @@ def blast_radius(
             Column("kind", _("Kind")),
             Column("why", _("Because")),
             Column("chain", _("From what was asked for")),
-            Column("turn", _("Since the request")),
             Column("already", _("On the target")),
+            Column("turn", _("Since the request")),
         ),
         [
             (
@@ -99,8 +99,8 @@ def blast_radius(
                 link.kind,
                 link.why,
                 " → ".join(link.chain),
-                _turn_word(link.turn),
                 _("there already") if link.already else "",
+                _turn_word(link.turn),
             )
             for link in members
         ],
