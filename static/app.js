@@ -176,11 +176,14 @@ document.addEventListener("htmx:afterSettle", (event) => {
 });
 
 // What is wider than its place can be moved with the arrow keys: it is reached with Tab, and only while it is wider.
+const tooNarrow = new WeakMap();
 const reach = (box) => {
-  const fits = box.scrollWidth <= box.clientWidth;
-  box.classList.toggle("fits", fits);
-  if (fits) box.removeAttribute("tabindex");
-  else box.tabIndex = 0;
+  const isWider = box.scrollWidth > box.clientWidth;
+  if (isWider) tooNarrow.set(box, box.clientWidth);
+  // (What did not fit into a width does not fit into it without its scroll bar either: it would come and go for ever.)
+  box.classList.toggle("fits", !isWider && tooNarrow.get(box) !== box.clientWidth);
+  if (isWider) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
 };
 const sizes = new ResizeObserver((entries) => {
   for (const { target } of entries) reach(target);
