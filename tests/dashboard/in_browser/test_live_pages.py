@@ -179,6 +179,10 @@ def test_a_stream_that_a_proxy_has_refused_is_asked_for_again(
         told = page.locator("#stream-lost")
         expect(told).to_contain_text("is interrupted. What is shown is as of")
         page.unroute("**/stream/**")
+        there_again = 'event: clients\ndata: {"clients": []}\n\n'
+        page.route(
+            "**/stream/**", lambda route: route.fulfill(content_type="text/event-stream", body=there_again)
+        )
         expect(told).to_be_hidden(timeout=PAGE_MS)
     finally:
         window.close()
