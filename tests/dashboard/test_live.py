@@ -237,8 +237,10 @@ def test_what_has_changed_is_told_once(
             "log",
             "mirror",
             "clients",
+            "behind",
             "traffic",
         ]
+        assert "仍待复制" in first[6][2]["behind"]
         state, shown = first[0][2], first[1][2]
         assert state["stage"] == "quiesce" and state["digest"] == shown["of"]
         assert set(shown["parts"]) == {"head", "rail", "result"}
