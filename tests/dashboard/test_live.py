@@ -260,6 +260,7 @@ def test_what_has_changed_is_told_once(
             "counts",
             "mirror",
             "clients",
+            "behind",
             "traffic",
         ]
 
