@@ -85,9 +85,11 @@ export function listen(address, take, heard = () => {}) {
     });
   };
   const again = async () => {
-    if (isOver) return;
+    // (Meanwhile the page may have been left, and shown again with a new stream.)
+    const isStillClosed = () => !isOver && source.readyState === EventSource.CLOSED;
+    if (!isStillClosed()) return;
     if (await isOverFor(address)) location.reload();
-    else if (!isOver) open();
+    else if (isStillClosed()) open();
   };
   const close = () => {
     isOver = true;
