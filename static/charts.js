@@ -77,7 +77,8 @@ function axis(own, ink, quiet, line) {
   };
 }
 
-export function layoutOf(own) {
+// A server's layout as Plotly's, for a chart of this width in pixels.
+export function layoutOf({ ends, ...own }, width) {
   const ink = colour("ink-2"),
     quiet = colour("ink-3"),
     line = colour("line");
@@ -92,7 +93,10 @@ export function layoutOf(own) {
     ...shape,
     ...(onTime("x") && shape.xref !== "paper" ? { x0: moments([shape.x0])[0], x1: moments([shape.x1])[0] } : {}),
   }));
-  const annotations = (told.annotations ?? []).map((note) => ({
+  // Names at the ends of lines; where they have no room, a legend.
+  const named = Boolean(ends) && width >= NARROW;
+  const atEnds = named ? resolved(ends.names) : [];
+  const annotations = [...(told.annotations ?? []), ...atEnds].map((note) => ({
     showarrow: false,
     font: { size: 11, color: quiet },
     ...note,
@@ -101,13 +105,14 @@ export function layoutOf(own) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    showlegend: false,
+    showlegend: Boolean(ends) && !named,
     hovermode: "closest",
     dragmode: "zoom",
     margin: { l: 56, r: 24, t: 12, b: 44 },
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
     hoverlabel: { bgcolor: colour("surface"), bordercolor: line, font: { color: colour("ink") } },
     ...told,
+    ...(named ? { margin: { ...told.margin, r: ends.room } } : {}),
     xaxis: axis(told.xaxis, ink, quiet, line),
     yaxis: axis(told.yaxis, ink, quiet, line),
     ...axes,
@@ -197,7 +202,7 @@ function keepWhatIsSeen(name, box) {
 function draw(box) {
   const language = locale();
   const data = (box.told ??= JSON.parse(document.getElementById(box.dataset.chart).textContent));
-  const layout = layoutOf(data.layout);
+  const layout = layoutOf(data.layout, box.clientWidth);
   const map = isMap(layout);
   // More dates than that would not stand beside each other there.
   if (isTime(layout.xaxis) && box.clientWidth < PHONE) layout.xaxis.nticks ??= 4;

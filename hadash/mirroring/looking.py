@@ -74,7 +74,10 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
 def note_lag_of(pair: Pair) -> None:
     """Store the lag of a pair's mirrors together, if it has any."""
     found = Mirror.objects.filter(pair=pair).aggregate(
-        seconds=Max("lag_seconds"), unknown=Count("pk", filter=Q(lag_seconds=None))
+        seconds=Max("lag_seconds"),
+        records=Max("lag_records"),
+        unknown=Count("pk", filter=Q(lag_seconds=None)),
+        down=Count("pk", filter=Q(state__in=Mirror.DOWN)),
     )
     if found["seconds"] is not None or found["unknown"]:
         PairLag.objects.create(pair=pair, at=timezone.now(), **found)

@@ -20,6 +20,9 @@ class Mirror(models.Model):
         UNKNOWN = "unknown", _("unknown")
         TURNING = "turning", _("turning round")
 
+    #: The states in which it copies nothing.
+    DOWN = frozenset({State.STOPPED, State.FAILED})
+
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="mirrors")
     name = models.SlugField(max_length=60)
     topics = models.JSONField(default=list)
@@ -80,8 +83,12 @@ class PairLag(models.Model):
     at = models.DateTimeField()
     #: The lag in seconds of the mirror that is furthest behind, of those of which it is known; null: of none.
     seconds = models.FloatField(null=True)
+    #: The same in records. (It may be another mirror.)
+    records = models.BigIntegerField(null=True)
     #: Mirrors of which the lag is not known: one of them may be the one that is furthest behind.
     unknown = models.PositiveIntegerField()
+    #: Mirrors that copy nothing: they have failed, or somebody has stopped them.
+    down = models.PositiveIntegerField(default=0)
 
     class Meta:
         indexes = [models.Index(fields=["pair", "at"])]

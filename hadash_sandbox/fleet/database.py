@@ -224,12 +224,12 @@ def _add_pair_lags(names: Side, known: pa.Table) -> None:
     """Write what hadash notes of each round of looks: the mirror that is furthest behind, and how many are unknown."""
     pair = Pair.objects.get(name=names.pair)
     rounds = known.group_by("at").aggregate(
-        [("seconds", "max"), ("seconds", "count", pc.CountOptions(mode="only_null"))]
+        [("seconds", "max"), ("records", "max"), ("seconds", "count", pc.CountOptions(mode="only_null"))]
     )
-    at, worst, unknown = (rounds[name].to_pylist() for name in ("at", "seconds_max", "seconds_count"))
+    columns = (rounds[name].to_pylist() for name in ("at", "seconds_max", "records_max", "seconds_count"))
     PairLag.objects.bulk_create(
-        PairLag(pair=pair, at=moment, seconds=seconds, unknown=count)
-        for moment, seconds, count in zip(at, worst, unknown, strict=True)
+        PairLag(pair=pair, at=at, seconds=seconds, records=records, unknown=unknown)
+        for at, seconds, records, unknown in zip(*columns, strict=True)
     )
 
 

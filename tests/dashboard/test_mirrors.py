@@ -15,7 +15,7 @@ from dashboard.parts import PASSWORD, signed_in, words_of
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard.mirrors.history import WINDOWS, buckets_of, moments_of, named
 from hadash.dashboard.mirrors.incidents import Bucket, Kind
-from hadash.dashboard.mirrors.looking import partitions_of, rows_of, shown_of
+from hadash.dashboard.mirrors.looking import history_of, partitions_of, rows_of
 from hadash.governance.models.published import LagDay
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
@@ -133,7 +133,7 @@ class TestHistory:
                 run=run, pair="main", mirror="shop", date=day, samples=9, unknown=0, over_rpo=0,
                 seconds_p95=worst, seconds_most=60.0, records_most=7,
             )  # fmt: skip
-        shown = shown_of(fleet.mirror, WINDOWS["month"], now)
+        shown = history_of(fleet.mirror, WINDOWS["month"], now)
         assert [b.seconds for b in shown.buckets] == [60.0, 60.0], (
             "as far as it was at its worst, not in 19 of 20 samples"
         )
@@ -151,8 +151,8 @@ class TestHistory:
                 run=run, pair="main", mirror="shop", date=(midnight - timedelta(days=age)).date(), samples=9, unknown=0,
                 over_rpo=0, seconds_p95=1.0, seconds_most=2.0, records_most=7,
             )  # fmt: skip
-        assert shown_of(fleet.mirror, WINDOWS["month"], midnight).incidents == []
-        (silent,) = shown_of(fleet.mirror, WINDOWS["month"], midnight + timedelta(hours=6)).incidents
+        assert history_of(fleet.mirror, WINDOWS["month"], midnight).incidents == []
+        (silent,) = history_of(fleet.mirror, WINDOWS["month"], midnight + timedelta(hours=6)).incidents
         assert (silent.kind, silent.until) == (Kind.SILENT, None)
 
     def test_partitions_that_nobody_knows_come_first_then_those_furthest_behind(
@@ -182,10 +182,10 @@ class TestHistory:
     def test_a_switch_that_used_it_is_marked(self, fleet: SimpleNamespace, finished: Switch) -> None:
         now = timezone.now()
         Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["shop"]})
-        chart = shown_of(fleet.mirror, WINDOWS["day"], now).chart
+        chart = history_of(fleet.mirror, WINDOWS["day"], now).chart
         assert "switch to west" in words_of(chart)
         Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["other"]})
-        chart = shown_of(fleet.mirror, WINDOWS["day"], now).chart
+        chart = history_of(fleet.mirror, WINDOWS["day"], now).chart
         assert "switch to west" not in words_of(chart)
 
 
@@ -207,7 +207,14 @@ class TestPages:
         now = timezone.now()
         for minutes, seconds in ((40, 2.0), (30, 41.0), (20, None)):
             at = now - timedelta(minutes=minutes)
-            PairLag.objects.create(pair=fleet.pair, at=at, seconds=seconds, unknown=seconds is None)
+            PairLag.objects.create(
+                pair=fleet.pair,
+                at=at,
+                seconds=seconds,
+                records=seconds and 900,
+                unknown=seconds is None,
+                down=seconds == 2.0,
+            )
         run = Run.objects.create(job=Run.Job.LAG, state=Run.State.PUBLISHED)
         LagDay.objects.create(
             run=run, pair="main", mirror="shop", date=now.date(), samples=9, unknown=0, over_rpo=1,
@@ -215,11 +222,19 @@ class TestPages:
         )  # fmt: skip
         answer = as_arne.get(reverse("mirrors"), {"window": window, "csv": "pair-lag"})
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
-        values = [line.rpartition(",")[2] for line in lines[1:]]
-        assert values == (["41.0"] if window == "month" else ["", "41.0", "2.0"])
+        values = [line.split(",")[2:] for line in lines[1:]]
+        if window == "month":
+            assert values == [["41.0", "7", "0", "further behind than the RPO"]]
+        else:
+            assert values == [
+                ["", "", "1", "the lag was not known"],
+                ["41.0", "900", "0", "further behind than the RPO"],
+                ["2.0", "900", "0", "did not run"],
+            ]
         text = self.text(as_arne, window=window)
         assert "Beyond its RPO within this time: main." in text and "RPO: 30 s" in text
         assert ("not known for some of it: main." in text) == (window != "month")
+        assert ("✕ did not run" in text) == (window != "month") and "▲ further behind than the RPO" in text
 
     def test_nobody_says_that_all_were_within_their_rpo_when_one_was_not_known(
         self, as_arne: Client, fleet: SimpleNamespace

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, GREYS, INK, Chart, milliseconds
+from hadash.dashboard.charts.ends import label, last_known, moved_apart, room_for
 from hadash.presentation.tables import Column
 
 #: Line styles that distinguish lines without a colour of their own.
@@ -33,6 +34,7 @@ def lines(
     digits: int = 1,
     limits: Mapping[str, float] | None = None,
     named: tuple[Column, Column] | None = None,
+    marks: Sequence[dict[str, Any]] = (),
 ) -> Chart:
     """Return a chart with a line per series, those with the highest values; missing samples are gaps.
 
@@ -45,35 +47,27 @@ def lines(
     :param limits: named limits, drawn as lines across.
     :param named: where there may be very many series, the columns of their names and of their values: then the twin
         has a row for each value. Without, it has a column for each series.
+    :param marks: shapes behind the lines, as of incidents.
     """
-    own = dict(sorted(series.items(), key=lambda item: -_most(item[1])))
-    shown = list(own)[:MOST_LINES]
+    shown = highest_first(series)[:MOST_LINES]
     times = _with_gaps(at, every)
-    colours = colours or {}
-    if len(own) > len(shown):
+    if len(series) > len(shown):
         more = ngettext(
             "The highest of %(all)s lines is drawn; the table has all.",
             "The %(count)s highest of %(all)s lines are drawn; the table has all.",
             len(shown),
-        ) % {"count": len(shown), "all": f"{len(own):,}"}
+        ) % {"count": len(shown), "all": f"{len(series):,}"}
         says = f"{says} {more}".strip()
-    traces: list[dict[str, Any]] = []
+    traces = []
     for place, key in enumerate(shown):
-        by_time = dict(zip(at, own[key], strict=True))
+        by_time = dict(zip(at, series[key], strict=True))
         values = [None if moment is None else _round(by_time[moment], digits) for moment, _shown in times]
-        colour = colours.get(key, INK if place == 0 else GREYS[min(place, 2)])
+        shown_at = [milliseconds(moment) for _moment, moment in times]
         traces.append(
-            {
-                "type": "scatter",
-                "name": key,
-                "x": [milliseconds(shown_at) for _moment, shown_at in times],
-                "y": values,
-                "line": {"color": colour, "width": 1.8, "dash": "solid" if key in colours else DASHES[place]},
-                **marked(values, 40, 4, ("circle", "diamond", "square", "x", "cross")[place]),
-                "hovertemplate": f"%{{y:,.{digits}f}} {unit}<extra>{key}</extra>",
-            }
+            line_of(key, place, shown_at, values, f"%{{y:,.{digits}f}} {unit}", (colours or {}).get(key))
         )
-    columns, rows = _by_value(at, own, named) if named else _by_series(at, own)
+    top = 1.18 * max([1e-9, *(limits or {}).values(), *(_most(series[key]) for key in shown)])
+    columns, rows = _by_value(at, series, named) if named else _by_series(at, series)
     return Chart(
         name,
         title,
@@ -82,17 +76,71 @@ def lines(
         traces if at else [],
         {
             "xaxis": {"type": "date", "range": [milliseconds(each) for each in span]},
-            "yaxis": {"title": {"text": unit}, **_scale(own, limits or {})},
-            "showlegend": len(shown) > 1,
-            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            "yaxis": {
+                "title": {"text": unit},
+                **({"range": [0, top]} if limits else {"rangemode": "tozero"}),
+            },
             "hovermode": "x",
             "margin": {"l": 56, "r": 24, "t": 24, "b": 40},
-            "shapes": [limit_line(value, word) for word, value in (limits or {}).items()],
+            "shapes": [*marks, *(limit_line(value, word) for word, value in (limits or {}).items())],
+            **names_at_ends(traces, top),
         },
         says=says,
         empty=_("There are no samples of this time."),
         height=220,
     )
+
+
+def highest_first(series: Mapping[str, Sequence[float | None]]) -> list[str]:
+    """Return the names of series, those with the highest values first."""
+    return sorted(series, key=lambda name: -_most(series[name]))
+
+
+def line_of(
+    name: str,
+    place: int,
+    at: Sequence[int],
+    values: Sequence[float | None],
+    said: str,
+    colour: str | None = None,
+) -> dict[str, Any]:
+    """Return the trace of one line.
+
+    :param place: its number among the lines of the chart: each has another stroke and other marks.
+    :param at: milliseconds since 1970. :param said: Plotly's template of what is said of a value.
+    :param colour: its own, as that of a cluster; without one it is grey.
+    """
+    return {
+        "type": "scatter",
+        "name": name,
+        "x": list(at),
+        "y": list(values),
+        "line": {
+            "color": colour or (INK if place == 0 else GREYS[min(place, 2)]),
+            "width": 1.8,
+            "dash": "solid" if colour else DASHES[place],
+        },
+        **marked(values, 40, 4, ("circle", "diamond", "square", "x", "cross")[place]),
+        "hovertemplate": f"{said}<extra>{name}</extra>",
+    }
+
+
+def names_at_ends(traces: Sequence[Mapping[str, Any]], top: float) -> dict[str, Any]:
+    """Return the part of a layout that names each of several lines at its end; one line alone needs no name.
+
+    :param top: the upper end of the axis.
+    """
+    if len(traces) < 2:
+        return {"showlegend": False}
+    ends = [
+        label(*last, trace["name"], trace["line"]["color"])
+        for trace in traces
+        if (last := last_known(trace["x"], trace["y"])) is not None
+    ]
+    return {
+        "ends": {"names": moved_apart(ends, top), "room": room_for(trace["name"] for trace in traces)},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    }
 
 
 Twin = tuple[tuple[Column, ...], list[tuple[Any, ...]]]
@@ -132,13 +180,6 @@ def marked(values: Sequence[float | None], few: int, size: int, symbol: str = "c
         return {"mode": "lines"}
     sizes = size if len(values) <= few else [size if each else 0 for each in alone]
     return {"mode": "lines+markers", "marker": {"size": sizes, "symbol": symbol}}
-
-
-def _scale(series: Mapping[str, Sequence[float | None]], limits: Mapping[str, float]) -> dict[str, Any]:
-    """Return how the axis of values is scaled: from zero, with room for the name above the highest limit."""
-    if not limits:
-        return {"rangemode": "tozero"}
-    return {"range": [0, 1.18 * max([*limits.values(), *(_most(values) for values in series.values())])]}
 
 
 def limit_line(value: float, word: str) -> dict[str, Any]:

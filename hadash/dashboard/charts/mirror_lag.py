@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -20,7 +20,7 @@ from hadash.dashboard.charts.chart import (
     height_of,
     milliseconds,
 )
-from hadash.dashboard.charts.lines import limit_line, lines, marked
+from hadash.dashboard.charts.lines import limit_line, marked
 from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, Kind
 from hadash.presentation.tables import Column
 
@@ -28,7 +28,7 @@ from hadash.presentation.tables import Column
 PARTITIONS = 40
 
 #: kind of incident → (colour, opacity) of its band.
-_BANDS: dict[Kind, tuple[str, float]] = {
+BANDS: dict[Kind, tuple[str, float]] = {
     Kind.DOWN: (BAD, 0.22),
     Kind.LATE: (WAITING, 0.22),
     Kind.UNKNOWN: (UNKNOWN, 0.16),
@@ -37,7 +37,7 @@ _BANDS: dict[Kind, tuple[str, float]] = {
 
 
 #: kind of incident → the sign above its band: colour is not the only signal.
-_SIGNS: dict[Kind, str] = {Kind.DOWN: "✕", Kind.LATE: "▲", Kind.UNKNOWN: "?", Kind.SILENT: "…"}
+SIGNS: dict[Kind, str] = {Kind.DOWN: "✕", Kind.LATE: "▲", Kind.UNKNOWN: "?", Kind.SILENT: "…"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,15 @@ def lag(
 def shapes_of(
     found: Iterable[Incident], span: tuple[datetime, datetime], rpo: float, switched: Iterable[Switched] = ()
 ) -> list[dict[str, Any]]:
-    """Return the RPO as a line, incidents as bands with the sign of their kind, and switches as bands with an outline
-    and where they led.
+    """Return the RPO as a line, with incidents and switches as :func:`bands_of` has them."""
+    return [*bands_of(found, span, switched), limit_line(rpo, _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"})]
+
+
+def bands_of(
+    found: Iterable[Incident], span: tuple[datetime, datetime], switched: Iterable[Switched] = ()
+) -> list[dict[str, Any]]:
+    """Return incidents as bands with the sign of their kind, and switches as bands with an outline and where they
+    led.
     """
     bands = [
         {
@@ -149,13 +156,13 @@ def shapes_of(
             "y1": 1,
             "layer": "below",
             "line": {"width": 0},
-            "fillcolor": list(_BANDS[each.kind]),
+            "fillcolor": list(BANDS[each.kind]),
             "x0": milliseconds(max(each.since, span[0])),
             "x1": milliseconds(each.until or span[1]),
             "label": {
-                "text": _SIGNS[each.kind],
+                "text": SIGNS[each.kind],
                 "textposition": "top center",
-                "font": {"size": 12, "color": _BANDS[each.kind][0]},
+                "font": {"size": 12, "color": BANDS[each.kind][0]},
             },
         }
         for each in found
@@ -179,64 +186,7 @@ def shapes_of(
         }
         for each in switched
     ]
-    return [*bands, *switches, limit_line(rpo, _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"})]
-
-
-class PairsLag(NamedTuple):
-    """The worst mirror of each pair over time."""
-
-    #: The times of the values, in order.
-    at: list[datetime]
-    #: pair → the largest lag in seconds of the mirrors of which it is known; ``None``: of none.
-    seconds: dict[str, list[float | None]]
-    #: The pairs of which some mirror's lag was not known at some of the times.
-    unknown: list[str]
-
-
-def of_pairs(
-    lag: PairsLag, rpos: Mapping[str, float], span: tuple[datetime, datetime], step: timedelta
-) -> Chart:
-    """Return the chart of the lag of each pair's worst mirror.
-
-    :param rpos: pair → seconds. Pairs with the same RPO share its line.
-    """
-    named: dict[float, list[str]] = {}
-    for pair, rpo in rpos.items():
-        named.setdefault(rpo, []).append(pair)
-    limits = {
-        _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}
-        + (f" ({_(', ').join(pairs)})" if len(named) > 1 else ""): rpo
-        for rpo, pairs in named.items()
-    }
-    late = [
-        pair for pair, values in lag.seconds.items() if max(filter(None, values), default=0.0) > rpos[pair]
-    ]
-    # (The last step is still being filled.)
-    has_gaps = len(lag.at) < (span[1] - span[0]) // step - 1 or any(
-        value is None for values in lag.seconds.values() for value in values
-    )
-    says = (
-        _("Beyond its RPO within this time: %(pairs)s.") % {"pairs": _(", ").join(late)}
-        if late
-        else _("No mirror was beyond its pair's RPO within this time, as far as is known.")
-        if lag.unknown or has_gaps
-        else _("No pair's worst mirror was beyond its RPO within this time.")
-    )
-    if lag.unknown:
-        says += " " + _("The lag of some mirrors was not known for some of it: %(pairs)s.") % {
-            "pairs": _(", ").join(lag.unknown)
-        }
-    return lines(
-        "pair-lag",
-        _("The worst mirror of each pair"),
-        lag.at,
-        lag.seconds,
-        span=span,
-        every=step,
-        unit=_("seconds"),
-        says=says,
-        limits=limits,
-    )
+    return [*bands, *switches]
 
 
 def begins_late(buckets: Sequence[Bucket], step: timedelta, begin: datetime) -> bool:
@@ -251,7 +201,7 @@ def _said(most: float | None, rpo: float, found: Sequence[Incident], *, is_young
     if not found:
         return first
     kinds = [kind for kind in reversed(Kind) if any(each.kind is kind for each in found)]
-    words = _("; ").join(f"{_SIGNS[kind]} {KIND_WORDS[kind]}" for kind in kinds)
+    words = _("; ").join(f"{SIGNS[kind]} {KIND_WORDS[kind]}" for kind in kinds)
     count = ngettext("%(count)s incident: %(kinds)s.", "%(count)s incidents: %(kinds)s.", len(found))
     return f"{first} {count % {'count': len(found), 'kinds': words}}"
 

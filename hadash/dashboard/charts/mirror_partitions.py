@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -22,13 +23,18 @@ DRAWN = 24
 
 
 def over_time(
-    moments: Sequence[Moment], step: timedelta, span: tuple[datetime, datetime], topic: str = ""
+    moments: Sequence[Moment],
+    step: timedelta,
+    span: tuple[datetime, datetime],
+    topic: str = "",
+    marks: Sequence[dict[str, Any]] = (),
 ) -> Chart:
     """Return a heat map of the records behind. The scale is logarithmic, as one late partition would hide all others.
 
     :param moments: in order; a step without one is a gap.
     :param span: the time that is shown.
     :param topic: the only Topic to show; empty for all.
+    :param marks: shapes of the mirror's incidents and switches; here they lie over the cells.
     """
     most: dict[Partition, int] = defaultdict(int)
     for moment in moments:
@@ -88,6 +94,7 @@ def over_time(
         {
             "xaxis": {"type": "date", "range": [milliseconds(each) for each in span]},
             "yaxis": {"type": "category", "showgrid": False},
+            "shapes": [{**mark, "layer": "above", "opacity": 0.5} for mark in marks],
             "margin": {"l": 140, "r": 24, "t": 12, "b": 44},
         },
         says=_says(topic, len(behind), len(most), len(shown)),
@@ -99,11 +106,15 @@ def over_time(
 
 
 def topics_over_time(
-    moments: Sequence[Moment], step: timedelta, span: tuple[datetime, datetime], topic: str = ""
+    moments: Sequence[Moment],
+    step: timedelta,
+    span: tuple[datetime, datetime],
+    topic: str = "",
+    marks: Sequence[dict[str, Any]] = (),
 ) -> Chart:
     """Return a line per Topic: the records that all its partitions lack together, in the worst sample of each step.
 
-    :param topic: the only Topic to show; empty for all.
+    :param topic: the only Topic to show; empty for all. :param marks: shapes of the mirror's incidents and switches.
     """
     sums = [_records_by_topic(moment, topic) for moment in moments]
     names = sorted(set().union(*sums))
@@ -112,17 +123,22 @@ def topics_over_time(
         "topics-over-time", _("Topics over time"), [moment.at + step / 2 for moment in moments], records,
         span=span, every=step, unit=_("records"), digits=0,
         says=_("How many records each Topic lacked in the worst sample of each step."),
-        named=(Column("topic", _("Topic")), Column("records", _("Records behind"), "number")),
+        named=(Column("topic", _("Topic")), Column("records", _("Records behind"), "number")), marks=marks,
     )  # fmt: skip
 
 
 def topics_seconds_over_time(
-    moments: Sequence[Moment], step: timedelta, span: tuple[datetime, datetime], rpo: float, topic: str = ""
+    moments: Sequence[Moment],
+    step: timedelta,
+    span: tuple[datetime, datetime],
+    rpo: float,
+    topic: str = "",
+    marks: Sequence[dict[str, Any]] = (),
 ) -> Chart:
     """Return a line per Topic: the seconds that its furthest partition was behind, in the worst sample of each step.
 
     :param rpo: seconds; a line of its own.
-    :param topic: the only Topic to show; empty for all.
+    :param topic: the only Topic to show; empty for all. :param marks: shapes of the mirror's incidents and switches.
     """
     worst = [_seconds_by_topic(moment, topic) for moment in moments]
     names = sorted(set().union(*worst))
@@ -134,6 +150,7 @@ def topics_seconds_over_time(
         "topics-seconds-over-time", _("Topics over time, in seconds"), [moment.at + step / 2 for moment in moments],
         seconds, span=span, every=step, unit=_("seconds"), limits={_("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}: rpo},
         says=says, named=(Column("topic", _("Topic")), Column("seconds", _("Seconds behind"), "seconds")),
+        marks=marks,
     )  # fmt: skip
 
 

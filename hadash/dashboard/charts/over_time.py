@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, GREYS, INK, QUIET, Chart, milliseconds
+from hadash.dashboard.charts.ends import label, moved_apart
 from hadash.presentation.posture import TREND_DAYS
 from hadash.presentation.tables import Column
 
@@ -100,7 +101,7 @@ def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = No
             }
         )
         last = by_pair[pair][-1]
-        labels.append(_label(noon(last.day), _share(last), pair, colour))
+        labels.append(label(noon(last.day), _share(last), pair, colour))
     return Chart(
         "coverage-over-time",
         _("Coverage over time"),
@@ -125,7 +126,7 @@ def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = No
         {
             "xaxis": _axis(today),
             "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": _("registered")}},
-            "annotations": _moved_apart(labels, 1.04),
+            "annotations": moved_apart(labels, 1.04),
             "margin": {"l": 56, "r": 90, "t": 12, "b": 44},
         },
         says=says,
@@ -144,37 +145,6 @@ def _without_gaps_hidden(days: Sequence[CoverageDay]) -> list[tuple[date, Covera
     first, last = days[0].day, days[-1].day
     every = (first + timedelta(days=number) for number in range((last - first).days + 1))
     return [(day, known.get(day)) for day in every]
-
-
-#: The least distance between two labels, as a fraction of the axis.
-APART = 0.09
-
-
-def _moved_apart(labels: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
-    """Move labels at the ends of lines apart, so that none covers another.
-
-    :param top: the upper end of the axis.
-
-    >>> [label["y"] for label in _moved_apart([{"y": 1.0}, {"y": 1.0}, {"y": 50.0}], 100.0)]
-    [50.0, 10.0, 1.0]
-    """
-    found: list[dict[str, Any]] = []
-    for label in sorted(labels, key=lambda label: label["y"]):
-        least = found[-1]["y"] + APART * top if found else label["y"]
-        found.append({**label, "y": max(label["y"], least)})
-    return found[::-1]
-
-
-def _label(x: int, y: float, text: str, colour: str) -> dict[str, Any]:
-    """Return a label for the end of a line, instead of a legend."""
-    return {
-        "x": x,
-        "y": y,
-        "text": text,
-        "xanchor": "left",
-        "xshift": 8,
-        "font": {"size": 12, "color": colour},
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +206,7 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date, left_
         if named and last is not None:
             value = own[last].most_of_the_time
             assert value is not None
-            labels.append(_label(noon(last), value, name, INK))
+            labels.append(label(noon(last), value, name, INK))
     top = 1.15 * max([1.0, *rpos.values(), *(_worst(own.values()) for own in by_mirror.values())])
     lines = [
         {
@@ -283,7 +253,7 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date, left_
             "xaxis": _axis(today),
             "yaxis": {"title": {"text": _("seconds")}, "range": [0, top]},
             "shapes": lines,
-            "annotations": [*_moved_apart(labels, top), *named_lines],
+            "annotations": [*moved_apart(labels, top), *named_lines],
             "margin": {"l": 56, "r": 110, "t": 16, "b": 44},
         },
         says=" ".join(

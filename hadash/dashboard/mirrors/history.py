@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ from django.db.models import Max, Sum
 from django.utils.translation import gettext_lazy as _
 from psycopg import sql
 
-from hadash.dashboard.charts.mirror_lag import PairsLag
 from hadash.dashboard.mirrors.incidents import Bucket
 from hadash.governance import selectors
 from hadash.governance.models.published import LagDay
@@ -71,42 +70,43 @@ def many_buckets(
     return found
 
 
-def pairs_history(pairs: Iterable[Pair], begin: datetime, end: datetime, step: timedelta) -> PairsLag:
-    """Return the lag of pairs in the steps of a window that have a sample. One query."""
+def pairs_history(
+    pairs: Iterable[Pair], begin: datetime, end: datetime, step: timedelta
+) -> dict[str, list[Bucket]]:
+    """Return the lag of pairs by their names, in the steps of a window that have a sample. One query."""
     names = {pair.pk: pair.name for pair in pairs}
+    found: dict[str, list[Bucket]] = {name: [] for name in sorted(names.values())}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pair_id, date_bin(%s, at, 'epoch'::timestamptz) AS step, max(seconds), bool_or(unknown > 0)"
-            " FROM mirroring_pairlag WHERE pair_id = ANY(%s) AND at >= %s AND at < %s GROUP BY 1, 2",
+            "SELECT pair_id, date_bin(%s, at, 'epoch'::timestamptz) AS step, max(records), max(seconds), count(*),"
+            " count(*) FILTER (WHERE unknown > 0), bool_or(down > 0)"
+            " FROM mirroring_pairlag WHERE pair_id = ANY(%s) AND at >= %s AND at < %s GROUP BY 1, 2 ORDER BY 1, 2",
             [step, list(names), begin, end],  # type: ignore[list-item]
         )
-        rows = [(names[pk], at, seconds, unknown) for pk, at, seconds, unknown in cursor.fetchall()]
-    return _by_name(rows, names.values())
+        for pk, at, records, seconds, samples, unknown, is_down in cursor.fetchall():
+            states = (Mirror.State.FAILED.value,) if is_down else ()
+            found[names[pk]].append(Bucket(at, records, seconds, samples, unknown, states))
+    return found
 
 
-def pairs_days(pairs: Iterable[Pair], begin: datetime) -> PairsLag:
-    """Return the same as :func:`pairs_history` by day, from the figures of the job Lag."""
-    names = [pair.name for pair in pairs]
-    rows = selectors.rows(LagDay, selectors.published(Run.Job.LAG), names).filter(date__gte=begin.date())
-    worst = rows.order_by().values_list("pair", "date").annotate(Max("seconds_most"), Sum("unknown"))
-    return _by_name(
-        [
-            (pair, datetime(day.year, day.month, day.day, tzinfo=UTC), seconds, bool(unknown))
-            for pair, day, seconds, unknown in worst
-        ],
-        names,
+def pairs_days(pairs: Iterable[Pair], begin: datetime) -> dict[str, list[Bucket]]:
+    """Return the same as :func:`pairs_history` by day, from the figures of the job Lag. (They do not tell which
+    mirrors did not run.)
+    """
+    found: dict[str, list[Bucket]] = {name: [] for name in sorted(pair.name for pair in pairs)}
+    rows = selectors.rows(LagDay, selectors.published(Run.Job.LAG), list(found)).filter(
+        date__gte=begin.date()
     )
+    days = rows.order_by("pair", "date").values_list("pair", "date")
+    worst = days.annotate(Max("records_most"), Max("seconds_most"), Sum("samples"), Sum("unknown"))
+    for pair, day, records, seconds, samples, unknown in worst:
+        found[pair].append(Bucket(beginning(day), records, seconds, samples, unknown))
+    return found
 
 
-def _by_name(rows: Iterable[tuple[str, datetime, float | None, bool]], names: Iterable[str]) -> PairsLag:
-    """:param rows: (pair, time, seconds, whether the lag of a mirror was not known)."""
-    found = {(name, moment): seconds for name, moment, seconds, _unknown in rows}
-    at = sorted({moment for _name, moment in found})
-    return PairsLag(
-        at,
-        {name: [found.get((name, moment)) for moment in at] for name in sorted(names)},
-        sorted({name for name, _moment, _seconds, unknown in rows if unknown}),
-    )
+def beginning(day: date) -> datetime:
+    """Return when a day (UTC) begins."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
@@ -117,7 +117,7 @@ def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
     rows = selectors.rows(LagDay, run, [mirror.pair.name]).filter(mirror=mirror.name, date__gte=begin.date())
     return [
         Bucket(
-            datetime(row.date.year, row.date.month, row.date.day, tzinfo=UTC),
+            beginning(row.date),
             row.records_most,
             row.seconds_most,
             row.samples,

@@ -1,4 +1,4 @@
-"""The incidents of a mirror, from its history. Pure."""
+"""The incidents of a mirror, or of all mirrors of a pair, from their history. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-#: The states in which a mirror copies nothing.
-DOWN = frozenset({"failed", "stopped"})
+from hadash.mirroring.models import Mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def incidents(
     for place, bucket in enumerate(buckets):
         if place and bucket.at - buckets[place - 1].at > quiet:
             found.append(Incident(Kind.SILENT, buckets[place - 1].at + step, bucket.at, None))
-        kind = _kind(bucket, rpo)
+        kind = kind_of(bucket, rpo)
         if kind is None:
             continue
         last = found[-1] if found else None
@@ -89,8 +88,9 @@ def incidents(
     return found[::-1]
 
 
-def _kind(bucket: Bucket, rpo: float) -> Kind | None:
-    if DOWN & set(bucket.states):
+def kind_of(bucket: Bucket, rpo: float) -> Kind | None:
+    """Return the gravest kind of incident of which a bucket tells; ``None``: of none. :param rpo: seconds."""
+    if Mirror.DOWN & set(bucket.states):
         return Kind.DOWN
     if bucket.seconds is not None and bucket.seconds > rpo:
         return Kind.LATE

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -14,11 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from hadash.accounts.roles import on_pairs
-from hadash.dashboard.charts import mirror_lag, mirror_partitions
+from hadash.dashboard.charts import mirror_lag, mirror_partitions, pairs_lag
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.charts.mirror_lag import PartitionLag, Switched
+from hadash.dashboard.charts.pairs_lag import PairLagShown
 from hadash.dashboard.mirrors.history import (
-    WINDOWS,
     Window,
     buckets_of,
     days_of,
@@ -112,38 +113,52 @@ def _line(buckets: Sequence[Bucket], begin: datetime, end: datetime) -> list[tup
 DAYS_COUNTED_EVERY = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """One mirror within a window of time."""
+@dataclass(frozen=True)
+class History:
+    """What is known of a mirror within a window of time.
 
-    chart: Chart
-    incidents: list[Incident]
-    buckets: list[Bucket]
+    :param span: the time that is shown. :param step: the length of a bucket. :param rpo: seconds.
+    :param switched: the switches that have used it.
+    """
+
+    span: tuple[datetime, datetime]
+    step: timedelta
     rpo: float
-    #: The switches that have used it within the window.
+    buckets: list[Bucket]
+    incidents: list[Incident]
     switched: list[Switched]
-    #: Nothing is known of the beginning of the window.
-    begins_late: bool
+
+    @property
+    def begins_late(self) -> bool:
+        """Whether nothing is known of the beginning of the window."""
+        return mirror_lag.begins_late(self.buckets, self.step, self.span[0])
+
+    @cached_property
+    def chart(self) -> Chart:
+        return mirror_lag.lag(self.buckets, self.step, self.span, self.rpo, self.incidents, self.switched)
 
 
-def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
-    """Return a mirror within a window, for its page.
+def history_of(mirror: Mirror, window: Window, now: datetime) -> History:
+    """Return what is known of a mirror within a window.
 
     :param now: the server's time, as that of the samples.
     """
     begin = now - window.length
     rpo = policy.rpos([mirror.pair])[mirror.pair_id]
-    every = timedelta(seconds=settings.LAG_SAMPLE_SECONDS)
-    if window.name == WINDOWS["month"].name:
-        buckets = days_of(mirror, begin)
-        every = DAYS_COUNTED_EVERY
-    else:
-        buckets = buckets_of(mirror, begin, now, window.step)
-    found = incidents(buckets, window.step, rpo, now, every)
-    switched = _switched(mirror, begin, now)
-    chart = mirror_lag.lag(buckets, window.step, (begin, now), rpo, found, switched)
-    late = mirror_lag.begins_late(buckets, window.step, begin)
-    return Shown(chart, found, buckets, rpo, switched, late)
+    by_day = _is_by_day(window)
+    buckets = days_of(mirror, begin) if by_day else buckets_of(mirror, begin, now, window.step)
+    found = incidents(buckets, window.step, rpo, now, _usually_every(window))
+    return History((begin, now), window.step, rpo, buckets, found, _switched(mirror, begin, now))
+
+
+def _is_by_day(window: Window) -> bool:
+    """Whether a window is longer than samples are kept, so that it has a figure a day."""
+    return window.length > timedelta(hours=settings.LAG_KEPT_HOURS)
+
+
+def _usually_every(window: Window) -> timedelta:
+    """Return the usual time between two figures of a window."""
+    return DAYS_COUNTED_EVERY if _is_by_day(window) else timedelta(seconds=settings.LAG_SAMPLE_SECONDS)
 
 
 def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:
@@ -178,35 +193,40 @@ def partitions_of(mirror: Mirror) -> list[PartitionLag]:
 
 def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "") -> list[Chart]:
     """Return the charts of the mirror's Topics and partitions within a window, or of one Topic's, up to the last
-    complete step; for a window that is longer than samples are kept, up to the last complete hour.
+    complete step; for a window that is longer than samples are kept, up to the last complete hour. They mark the
+    mirror's incidents and switches.
     """
     step = step_of(window)
-    if window.length > timedelta(hours=settings.LAG_KEPT_HOURS):
+    if _is_by_day(window):
         end = last_whole(HOUR, now)
         moments = moments_of(mirror, end - window.length, end, step, LagHour)
     else:
         end = last_whole(step, now)
         moments = moments_of(mirror, end - window.length, end, step)
     span = (end - window.length, end)
-    rpo = policy.rpos([mirror.pair])[mirror.pair_id]
+    known = history_of(mirror, window, end)
+    marks = mirror_lag.bands_of(known.incidents, span, known.switched)
     return [
-        mirror_partitions.topics_over_time(moments, step, span, topic),
-        mirror_partitions.topics_seconds_over_time(moments, step, span, rpo, topic),
-        mirror_partitions.over_time(moments, step, span, topic),
+        mirror_partitions.topics_over_time(moments, step, span, topic, marks),
+        mirror_partitions.topics_seconds_over_time(moments, step, span, known.rpo, topic, marks),
+        mirror_partitions.over_time(moments, step, span, topic, marks),
     ]
 
 
 def lag_of_pairs(pairs: Sequence[Pair], window: Window, now: datetime) -> Chart:
     """Return the chart of the worst mirror of each pair within a window. Two queries."""
     begin = now - window.length
-    lag = (
-        pairs_days(pairs, begin)
-        if window.length > timedelta(hours=settings.LAG_KEPT_HOURS)
-        else pairs_history(pairs, begin, now, window.step)
-    )
+    found = pairs_days(pairs, begin) if _is_by_day(window) else pairs_history(pairs, begin, now, window.step)
     rpos = policy.rpos(pairs)
-    named_rpos = {pair.name: rpos[pair.pk] for pair in pairs}
-    return mirror_lag.of_pairs(lag, named_rpos, (begin, now), window.step)
+    shown = {
+        pair.name: PairLagShown(
+            buckets := found[pair.name],
+            rpo := rpos[pair.pk],
+            incidents(buckets, window.step, rpo, now, _usually_every(window)),
+        )
+        for pair in sorted(pairs, key=lambda each: each.name)
+    }
+    return pairs_lag.of_pairs(shown, (begin, now), window.step)
 
 
 @dataclass(frozen=True, slots=True)

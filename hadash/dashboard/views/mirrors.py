@@ -18,19 +18,19 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.charts import mirror_lag
-from hadash.dashboard.charts.chart import asked_csv
+from hadash.dashboard.charts.chart import asked_csv, milliseconds
 from hadash.dashboard.charts.mirror_lag import PartitionLag, points_of, shapes_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole, step_of
 from hadash.dashboard.mirrors.incidents import KIND_WORDS
 from hadash.dashboard.mirrors.looking import (
-    Shown,
+    History,
     TopicLag,
+    history_of,
     mirrors_for,
     over_time_of,
     partitions_of,
     rows_of,
-    shown_of,
     topics_of,
 )
 from hadash.dashboard.sorting import Keys, part_order
@@ -76,7 +76,7 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     """
     found = _mirror(request, pair, name)
     window, now = _window(request), timezone.now()
-    shown = shown_of(found, window, now)
+    shown = history_of(found, window, now)
     partitions = partitions_of(found)
     charts = [shown.chart, mirror_lag.partitions(partitions)]
     if "csv" in request.GET:
@@ -117,7 +117,7 @@ def _over_time(request: HttpRequest, mirror: Mirror, window: Window) -> dict[str
 
 
 def _parts(
-    request: HttpRequest, mirror: Mirror, shown: Shown, partitions: Sequence[PartitionLag]
+    request: HttpRequest, mirror: Mirror, shown: History, partitions: Sequence[PartitionLag]
 ) -> dict[str, Any]:
     """Return the context for the parts of the page that the stream updates. ``?topics-sort=`` orders the Topics, of
     which ``?topics=`` is a page.
@@ -162,7 +162,7 @@ class Feed(streaming.Feed):
     def tell(self, events: list[bytes]) -> None:
         found, now = _mirror(self.request, self._pair, self._name), timezone.now()
         window = WINDOWS["live"]
-        shown = shown_of(found, window, now)
+        shown = history_of(found, window, now)
         # The last step is still being filled: it is sent once it is complete.
         whole = [bucket for bucket in shown.buckets if bucket.at + window.step <= now]
         points = points_of(whole, window.step)
@@ -170,9 +170,8 @@ class Feed(streaming.Feed):
         if first < len(points["at"]):
             self._after = points["at"][-1]
             new = {key: values[first:] for key, values in points.items()}
-            span = (now - window.length, now)
-            shapes = shapes_of(shown.incidents, span, shown.rpo, shown.switched)
-            ends = [round(each.timestamp() * 1000) for each in span]
+            shapes = shapes_of(shown.incidents, shown.span, shown.rpo, shown.switched)
+            ends = [milliseconds(each) for each in shown.span]
             events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
         context = _parts(self.request, found, shown, partitions_of(found))
         for part in ("state", "tasks", "topics", "incidents"):

@@ -79,7 +79,9 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField()),
                 ('seconds', models.FloatField(null=True)),
+                ('records', models.BigIntegerField(null=True)),
                 ('unknown', models.PositiveIntegerField()),
+                ('down', models.PositiveIntegerField(default=0)),
                 ('pair', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lags', to='inventory.pair')),
             ],
             options={
