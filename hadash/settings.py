@@ -603,9 +603,11 @@ ACCESS_COLLECT_SECONDS = number("HADASH_ACCESS_COLLECT_SECONDS", 3)
 CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)
 #: Seconds between two samples of each Gateway for the lines on its page, and how long these and the clusters' samples
 #: are kept: a day of one Gateway or cluster is 5,760 rows. The state of a cluster at each snapshot (its controller,
-#: its partitions) is kept longer: that is one row per snapshot.
+#: its partitions) is kept longer: that is one row per snapshot. So is what each Gateway did at most within an hour:
+#: the longest window of its page is a month.
 GATEWAY_SAMPLE_SECONDS = number("HADASH_GATEWAY_SAMPLE_SECONDS", 15)
 SAMPLES_KEPT_HOURS = number("HADASH_SAMPLES_KEPT_HOURS", 24)
+GATEWAY_HOURS_KEPT_DAYS = number("HADASH_GATEWAY_HOURS_KEPT_DAYS", 31)
 CLUSTER_STATES_KEPT_DAYS = number("HADASH_CLUSTER_STATES_KEPT_DAYS", 35)
 #: Seconds between two signs of life of a worker, and seconds of silence after which it counts as gone: three of the
 #: signs may be lost.

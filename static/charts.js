@@ -77,6 +77,9 @@ function axis(own, ink, quiet, line) {
   };
 }
 
+// The most that names at the ends of lines take of a chart's width.
+const MOST_ROOM = 0.3;
+
 // A server's layout as Plotly's, for a chart of this width in pixels.
 export function layoutOf({ ends, ...own }, width) {
   const ink = colour("ink-2"),
@@ -94,7 +97,7 @@ export function layoutOf({ ends, ...own }, width) {
     ...(onTime("x") && shape.xref !== "paper" ? { x0: moments([shape.x0])[0], x1: moments([shape.x1])[0] } : {}),
   }));
   // Names at the ends of lines; where they have no room, a legend.
-  const named = Boolean(ends) && width >= NARROW;
+  const named = Boolean(ends) && ends.room <= MOST_ROOM * width;
   const atEnds = named ? resolved(ends.names) : [];
   const annotations = [...(told.annotations ?? []), ...atEnds].map((note) => ({
     showarrow: false,

@@ -13,7 +13,7 @@ from hadash.audit import anchors
 from hadash.bindings.errors import BindingError, StoreUnavailable
 from hadash.governance import selectors
 from hadash.governance.models.runs import Run
-from hadash.inventory import access, daily, installation, sampling, workers
+from hadash.inventory import access, cluster_states, daily, gateway_samples, installation, workers
 from hadash.inventory import services as inventory
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster, Pair
@@ -67,7 +67,7 @@ def sample_gateways() -> None:
     with single("sample gateways") as won:
         if won:
             try:
-                sampling.sample_gateways()
+                gateway_samples.sample_gateways()
                 installation.note_epoch(installation.claimed(zookeeper()))
                 facts = selectors.published(Run.Job.FACTS)
                 daily.note(facts.ended_at if facts is not None else None)
@@ -112,7 +112,8 @@ def anchor_audit() -> None:
 @shared_task(name="watching.trim", ignore_result=True)
 def trim() -> None:
     samples.trim(timezone.now())
-    sampling.trim()
+    cluster_states.trim()
+    gateway_samples.trim(timezone.now())
     daily.trim()
     workers.trim()
     positions.trim_positions()

@@ -279,8 +279,8 @@ class ClusterSample(models.Model):
 
 
 class ClusterState(models.Model):
-    """The state of a cluster in a snapshot: its controller, and the numbers of faulty partitions. Values that
-    it did not report are null.
+    """The state of a cluster in a snapshot: its version, its controller, the numbers of its brokers and of faulty
+    partitions, and in how much it differs from its twin. Values that are not known are null.
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="states")
@@ -296,6 +296,9 @@ class ClusterState(models.Model):
     under_replicated = models.PositiveIntegerField(null=True)
     #: Partitions with fewer replicas in sync than ``min.insync.replicas``: producers with acks=all are refused.
     under_min_isr = models.PositiveIntegerField(null=True)
+    #: How many settings and quotas differ from those of its twin.
+    differing_settings = models.PositiveIntegerField(null=True)
+    differing_quotas = models.PositiveIntegerField(null=True)
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "at"])]
@@ -330,6 +333,22 @@ class GatewaySample(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["gateway", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.gateway} {self.at}"
+
+
+class GatewayHour(models.Model):
+    """What a Gateway did at most within one hour. Kept for ``HADASH_GATEWAY_HOURS_KEPT_DAYS``."""
+
+    gateway = models.CharField(max_length=200)
+    #: The beginning of the hour.
+    at = models.DateTimeField()
+    #: The highest of its rates: see :func:`hadash.inventory.gateway_rates.stored`.
+    most = models.JSONField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["gateway", "at"], name="gateway_hour_once")]
 
     def __str__(self) -> str:
         return f"{self.gateway} {self.at}"

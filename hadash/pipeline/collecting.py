@@ -15,11 +15,12 @@ from django.utils import timezone
 
 from hadash.bindings.model import BindingDocument
 from hadash.bindings.store import BindingStore
-from hadash.inventory import sampling
+from hadash.inventory import cluster_states
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import AppID, Cluster, Declaration, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.survey import Survey, survey
+from hadash.kafka.values import Quotas
 from hadash.lake import generated, snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror, WriteDenial
@@ -59,6 +60,7 @@ def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done
     tables: Tables = {name: [] for name in snapshots.TABLES}
     away: list[str] = []
     lacking: list[str] = []
+    quotas: dict[str, Quotas] = {}
     clusters = list(Cluster.objects.filter(generated=False))
     made_up = [generated.tables(store, c.name) for c in Cluster.objects.filter(generated=True)]
     for done, cluster in enumerate(clusters):
@@ -71,6 +73,7 @@ def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done
             tables["clusters"].append({"cluster": cluster.name, "fault": written(error.sentence)})
         else:
             lacking += found.lacking
+            lacking += _note_quotas(cluster, quotas)
             _add(tables, of_cluster(cluster.name, found, _own_denials(cluster)))
         tables["own_users"] += [
             {"cluster": cluster.name, "user": user}
@@ -80,12 +83,21 @@ def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done
     _add(tables, _known())
     tables["lag"] = list(_lag(before.at if before else None, at))
     snapshots.write(store, at, tables, made_up)
-    sampling.note_clusters(at, tables)
+    cluster_states.note_clusters(at, tables, quotas)
     rows = {
         name: len(known) + sum(len(each[name]) for each in made_up if name in each)
         for name, known in tables.items()
     }
     return Taken(at, rows, away, lacking)
+
+
+def _note_quotas(cluster: Cluster, quotas: dict[str, Quotas]) -> list[str]:
+    """Add the quotas of a cluster to ``quotas``; return why they are not known, if so."""
+    try:
+        quotas[cluster.name] = cluster_client(cluster).quotas()
+    except KafkaError as error:
+        return [written(error.sentence)]
+    return []
 
 
 def _add(tables: Tables, more: Tables) -> None:

@@ -274,6 +274,8 @@ def _add_clusters(names: Side, now: datetime) -> None:
                 leaderless=0,
                 under_replicated=int(random.poisson(2)),
                 under_min_isr=0,
+                differing_settings=2 + age // 12,
+                differing_quotas=0,
             )
             for age in range(DAYS)
         ]

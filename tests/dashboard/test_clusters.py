@@ -17,17 +17,15 @@ from django.utils import timezone
 from dashboard.parts import PASSWORD, cluster, signed_in
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard.clusters import looking, survey
-from hadash.dashboard.clusters.looking import controllers_of
+from hadash.dashboard.clusters.looking import changes_of
 from hadash.dashboard.clusters.survey import (
-    Differing,
     brokers_of,
-    differing_of,
-    differing_quotas,
     survey_of,
     troubles_of,
 )
 from hadash.dashboard.views import clusters as views
-from hadash.inventory import sampling
+from hadash.inventory import cluster_states
+from hadash.inventory.cluster_differences import Differing, differing_of, differing_quotas
 from hadash.inventory.models import ClusterSample, ClusterState, GatewaySample, Pair
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.kafka.values import QuotaEntity
@@ -87,9 +85,11 @@ class TestWhatIsWrong:
     def test_a_topics_own_min_isr_goes_before_that_of_the_brokers(self) -> None:
         min_isr = {"min.insync.replicas": "2"}
         brokers = [broker(1, **min_isr), broker(2)]
-        asked = sampling.min_isr_of("east", [topic("a"), topic("b", **{"min.insync.replicas": "1"})], brokers)
+        asked = cluster_states.min_isr_of(
+            "east", [topic("a"), topic("b", **{"min.insync.replicas": "1"})], brokers
+        )
         assert asked == {"a": 2, "b": 1}
-        assert sampling.min_isr_of("east", [topic("a")], []) == {"a": 1}
+        assert cluster_states.min_isr_of("east", [topic("a")], []) == {"a": 1}
 
     def test_a_broker_that_is_away_is_known_by_its_replicas(self) -> None:
         [here, away] = brokers_of([broker(1)], [partition(in_sync=(1,))], controller=1)
@@ -134,10 +134,22 @@ def state(place: int, controller: int | None, epoch: int | None) -> ClusterState
 
 
 def test_a_controller_that_came_back_is_seen_by_its_epoch() -> None:
-    found = controllers_of(
-        [state(0, 1, 5), state(1, 1, 5), state(2, 2, 6), state(3, 2, 8), state(4, None, None)]
-    )
+    found = changes_of([state(0, 1, 5), state(1, 1, 5), state(2, 2, 6), state(3, 2, 8), state(4, None, None)])
     assert [(c.before, c.now, c.epoch) for c in found] == [(2, None, None), (2, 2, 8), (1, 2, 6)]
+
+
+def test_what_else_has_changed_and_the_unknown_is_no_change() -> None:
+    first = {"brokers": 3, "version": "3.9", "mode": "zookeeper", "differing_quotas": 0}
+    known = [
+        ClusterState(at=AT, **first),
+        ClusterState(at=AT + timedelta(days=1), **first | {"version": "", "differing_quotas": None}),
+        ClusterState(at=AT + timedelta(days=2), **first),
+        ClusterState(at=AT + timedelta(days=3), **first | {"brokers": 2, "differing_quotas": 4}),
+    ]
+    assert [(c.what, c.before, c.now, c.epoch) for c in changes_of(known)] == [
+        ("differing_quotas", 0, 4, None),
+        ("brokers", 3, 2, None),
+    ]
 
 
 TABLES: dict[str, list[dict[str, Any]]] = {
@@ -193,7 +205,7 @@ class TestTheSnapshot:
 @pytest.mark.django_db
 class TestPages:
     def test_what_a_snapshot_says_is_kept(self, fleet: SimpleNamespace) -> None:
-        sampling.note_clusters(AT, TABLES)
+        cluster_states.note_clusters(AT, TABLES)
         [row] = ClusterState.objects.all()
         assert (row.cluster.name, row.controller_epoch, row.brokers, row.topics, row.partitions) == (
             "east",
@@ -203,16 +215,32 @@ class TestPages:
             3,
         )
         assert (row.leaderless, row.under_replicated, row.under_min_isr) == (1, 2, 2)
+        assert (row.differing_settings, row.differing_quotas) == (None, None), "west did not answer"
+
+    def test_in_how_much_it_differs_from_its_twin(self, fleet: SimpleNamespace) -> None:
+        west = {**TABLES["clusters"][0], "cluster": "west"}
+        tables = {
+            **TABLES,
+            "clusters": [TABLES["clusters"][0], west],
+            "topics": [topic("orders"), {**topic("orders", **{"retention.ms": "1"}), "cluster": "west"}],
+            "brokers": [broker(1), {**broker(1), "cluster": "west"}],
+        }
+        limits = {QuotaEntity(user="shop"): {"producer_byte_rate": 1024.0}}
+        cluster_states.note_clusters(AT, tables, {"east": limits, "west": {}})
+        found = ClusterState.objects.values_list("differing_settings", "differing_quotas")
+        assert list(found) == [(1, 1), (1, 1)]
+        cluster_states.note_clusters(AT + timedelta(hours=1), tables, {"east": limits})
+        assert ClusterState.objects.filter(differing_settings=1, differing_quotas=None).count() == 2
 
     def test_old_samples_are_removed_and_states_stay_longer(self, fleet: SimpleNamespace) -> None:
         for age in (timedelta(hours=1), timedelta(days=2), timedelta(days=60)):
             ClusterSample.objects.create(cluster=fleet.east, at=timezone.now() - age)
             ClusterState.objects.create(cluster=fleet.east, at=timezone.now() - age)
-        sampling.trim()
+        cluster_states.trim()
         assert (ClusterSample.objects.count(), ClusterState.objects.count()) == (1, 2)
 
     def test_the_list(self, as_arne: Client, fleet: SimpleNamespace, lake: Store) -> None:
-        sampling.note_clusters(timezone.now(), TABLES)
+        cluster_states.note_clusters(timezone.now(), TABLES)
         page = as_arne.get(reverse("clusters")).content.decode()
         assert "no snapshot has it yet" in page, "west"
         assert "kraft" in page, "east"
@@ -241,7 +269,7 @@ class TestPages:
         assert "gateway-1 does not reach it" in as_arne.get(reverse("clusters")).content.decode()
 
     def test_one_cluster(self, as_arne: Client, fleet: SimpleNamespace, lake: Store) -> None:
-        sampling.note_clusters(timezone.now(), TABLES)
+        cluster_states.note_clusters(timezone.now(), TABLES)
         ClusterSample.objects.create(cluster=fleet.east, at=timezone.now(), milliseconds=3.2, brokers=1)
         ClusterSample.objects.create(cluster=fleet.east, at=timezone.now())
         page = as_arne.get(reverse("cluster", args=["east"])).content.decode()
@@ -251,6 +279,9 @@ class TestPages:
             ("answers", "at,milliseconds"),
             ("troubles", "topic,partitions,leaderless,under_min_isr,under_replicated,min_insync_replicas"),
             ("differing", "of,setting,east,west"),
+            ("changes", "at,what,before,now,epoch"),
+            ("brokers", "at,brokers"),
+            ("twin", "at,settings,quotas"),
         ]:
             answer = as_arne.get(reverse("cluster", args=["east"]), {"csv": name})
             assert b"".join(answer.streaming_content).decode().splitlines()[0] == head  # type: ignore[attr-defined]

@@ -15,9 +15,9 @@ from django.utils import timezone
 from dashboard.parts import PASSWORD, cluster, gateway, signed_in
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard.charts.lines import lines
-from hadash.dashboard.gateways.rates import Counted, rates, thinned
-from hadash.inventory import sampling
-from hadash.inventory.models import GatewaySample, Pair
+from hadash.inventory import gateway_samples
+from hadash.inventory.gateway_rates import Counted, rates, thinned
+from hadash.inventory.models import GatewayHour, GatewaySample, Pair
 from hadash.presentation.engines import Engines
 from hadash.presentation.tables import Column
 
@@ -114,14 +114,14 @@ class TestLines:
 
 
 def test_kinds_of_requests_are_added_up_over_clusters() -> None:
-    sample = sampling.sample_of("gateway-1", STATUS, AT)
+    sample = gateway_samples.sample_of("gateway-1", STATUS, AT)
     assert sample.requests == {"FETCH": [110, 1100, 55_000], "PRODUCE": [5, 9, 9]}
     assert (sample.connections, sample.started) == ({"east": 3, "west": 1}, AT)
 
 
 def test_one_of_an_older_version_gives_no_sample() -> None:
     with pytest.raises(KeyError):
-        sampling.sample_of("gateway-1", {"applied": 1}, AT)
+        gateway_samples.sample_of("gateway-1", {"applied": 1}, AT)
 
 
 @pytest.mark.stack
@@ -133,7 +133,7 @@ class TestPages:
         now = timezone.now()
         for age, fetches in ((30, 100), (15, 400)):
             requests = [["FETCH", "east", fetches, fetches, fetches]]
-            sampling.sample_of(
+            gateway_samples.sample_of(
                 "gateway-1", {**STATUS, "requests": requests}, now - timedelta(seconds=age)
             ).save()
         return engines
@@ -142,13 +142,13 @@ class TestPages:
         self, monkeypatch: pytest.MonkeyPatch, fleet: Any
     ) -> None:
         members = [gateway("gateway-1"), gateway("gateway-2"), gateway("gateway-9", live=False)]
-        monkeypatch.setattr(sampling, "gateway_members", lambda: members)
+        monkeypatch.setattr(gateway_samples, "gateway_members", lambda: members)
 
         def ask(member: Any, path: str) -> dict[str, Any]:
             return STATUS if member.id == "gateway-1" else {"id": member.id}
 
-        monkeypatch.setattr(sampling, "ask", ask)
-        assert sampling.sample_gateways() == 1
+        monkeypatch.setattr(gateway_samples, "ask", ask)
+        assert gateway_samples.sample_gateways() == 1
         assert [sample.gateway for sample in GatewaySample.objects.all()] == ["gateway-1"]
 
     def test_the_list_says_what_each_does_and_what_is_not_known(self, as_arne: Client, sampled: Any) -> None:
@@ -159,17 +159,36 @@ class TestPages:
         text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
         assert "gateway-1" in text and "gateway-9" in text
 
-    @pytest.mark.parametrize("window", ["hour", "day", "nonsense"])
+    @pytest.mark.parametrize("window", ["hour", "day", "month", "nonsense"])
     def test_one_gateway(self, as_arne: Client, sampled: Any, window: str) -> None:
         page = as_arne.get(reverse("gateway", args=["gateway-1"]), {"window": window}).content.decode()
-        assert "Requests" in page and "FETCH" in page
+        assert "Requests" in page and ("FETCH" in page or window == "month")
         answer = as_arne.get(reverse("gateway", args=["gateway-1"]), {"csv": "connections"})
         assert len(b"".join(answer.streaming_content).decode().splitlines()) == 2  # type: ignore[attr-defined]
+
+    def test_the_most_of_each_hour_is_kept_for_a_month(self, as_arne: Client, fleet: Any) -> None:
+        """A peak of parked requests and a restart, in the last complete hour but one; then an hour without samples."""
+        until = timezone.now().replace(minute=0, second=0, microsecond=0)
+        begin = until - timedelta(hours=2)
+        for minutes, parked, fetches in ((-1, 0, 0), (10, 0, 660), (11, 42, 1260), (12, 3, 1260)):
+            at = begin + timedelta(minutes=minutes)
+            counts = {"parked": parked, "requests": [["FETCH", "east", fetches, 0, 0]]}
+            gateway_samples.sample_of("gateway-1", {**STATUS, **counts}, at).save()
+        assert gateway_samples.keep_hours(timezone.now()) == 1
+        assert gateway_samples.keep_hours(timezone.now()) == 0, "once"
+        [hour] = GatewayHour.objects.all()
+        assert (hour.at, hour.most["parked"], hour.most["requests"]) == (begin, 42, {"FETCH": 10.0})
+        address = reverse("gateway", args=["gateway-1"])
+        answer = as_arne.get(address, {"window": "month", "csv": "parked"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert [line.split(",")[1] for line in lines[1:]] == ["42"]
+        gateway_samples.trim(timezone.now() + timedelta(days=32))
+        assert not GatewayHour.objects.exists() and not GatewaySample.objects.exists()
 
     def test_how_far_it_was_behind_the_others(self, as_arne: Client, sampled: Any) -> None:
         now = timezone.now()
         for age, applied in ((30, 7), (15, 9)):
-            sampling.sample_of(
+            gateway_samples.sample_of(
                 "gateway-2", {**STATUS, "applied": applied}, now - timedelta(seconds=age)
             ).save()
         for name, behind in (("gateway-1", ["2"]), ("gateway-2", ["0"])):

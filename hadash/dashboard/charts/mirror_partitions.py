@@ -34,7 +34,7 @@ def over_time(
     :param moments: in order; a step without one is a gap.
     :param span: the time that is shown.
     :param topic: the only Topic to show; empty for all.
-    :param marks: shapes of the mirror's incidents and switches; here they lie over the cells.
+    :param marks: shapes of the mirror's incidents and switches; here they lie above the cells.
     """
     most: dict[Partition, int] = defaultdict(int)
     for moment in moments:
@@ -94,8 +94,8 @@ def over_time(
         {
             "xaxis": {"type": "date", "range": [milliseconds(each) for each in span]},
             "yaxis": {"type": "category", "showgrid": False},
-            "shapes": [{**mark, "layer": "above", "opacity": 0.5} for mark in marks],
-            "margin": {"l": 140, "r": 24, "t": 12, "b": 44},
+            "shapes": [_above(mark) for mark in marks],
+            "margin": {"l": 140, "r": 24, "t": 34 if marks else 12, "b": 44},
         },
         says=_says(topic, len(behind), len(most), len(shown)),
         empty=_("None of its partitions was behind within this time.")
@@ -174,6 +174,16 @@ def _seconds_by_topic(moment: Moment, topic: str) -> dict[str, float | None]:
         known = found.get(partition.topic, late)
         found[partition.topic] = None if late is None or known is None else max(late, known)
     return found
+
+
+def _above(mark: dict[str, Any]) -> dict[str, Any]:
+    """Return a band as a strip above the cells, which would hide it."""
+    return {
+        **mark,
+        "y0": 1.02,
+        "y1": 1.08,
+        "label": {**mark["label"], "textposition": "top center", "yanchor": "bottom"},
+    }
 
 
 def _furthest_first(moment: Moment, topic: str) -> list[tuple[Partition, int]]:

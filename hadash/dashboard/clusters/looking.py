@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from hadash.accounts.roles import pairs_where
 from hadash.dashboard.charts.chart import Chart
@@ -81,25 +82,52 @@ def _those(reached: Mapping[str, Mapping[str, bool]], cluster: str, answered: bo
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
-    """A change of the controller. ``epoch``: ``None`` when the cluster does not report it."""
+class Change:
+    """A change of a cluster between two snapshots.
+
+    :param what: what has changed: see :data:`CHANGING`.
+    :param before: its value in the earlier snapshot, and ``now`` in the later one; ``None``: not known.
+    :param epoch: that of the controller; ``None`` for other changes, and where the cluster does not report it.
+    """
 
     at: datetime
-    before: int | None
-    now: int | None
-    epoch: int | None
+    what: str
+    before: int | str | None
+    now: int | str | None
+    epoch: int | None = None
+
+    @property
+    def word(self) -> Any:
+        return CHANGING[self.what]
 
 
-def controllers_of(known: Sequence[ClusterState]) -> list[Controller]:
-    """Return the changes of the controller, the newest first. A change back to the same broker shows in the epoch.
+#: What of a state is compared with that before: its field, and how it is called.
+CHANGING: Mapping[str, Any] = {
+    "controller": gettext_lazy("controller"),
+    "brokers": gettext_lazy("number of brokers"),
+    "version": gettext_lazy("version of Kafka"),
+    "mode": gettext_lazy("kept by"),
+    "differing_settings": gettext_lazy("settings that differ from its twin's"),
+    "differing_quotas": gettext_lazy("quotas that differ from its twin's"),
+}
+
+
+def changes_of(known: Sequence[ClusterState]) -> list[Change]:
+    """Return the changes of a cluster, the newest first. A controller that changed and came back shows in the epoch.
+    A value that is not known at one of two snapshots has not changed between them, but that of the controller has.
 
     :param known: states in order.
     """
-    found = [
-        Controller(now.at, before.controller, now.controller, now.controller_epoch)
-        for before, now in itertools.pairwise(known)
-        if (before.controller, before.controller_epoch) != (now.controller, now.controller_epoch)
-    ]
+    found: list[Change] = []
+    for before, now in itertools.pairwise(known):
+        if (before.controller, before.controller_epoch) != (now.controller, now.controller_epoch):
+            found.append(
+                Change(now.at, "controller", before.controller, now.controller, now.controller_epoch)
+            )
+        for what in CHANGING:
+            old, new = getattr(before, what), getattr(now, what)
+            if what != "controller" and old not in (None, "") and new not in (None, "") and old != new:
+                found.append(Change(now.at, what, old, new))
     return found[::-1]
 
 
@@ -110,7 +138,9 @@ def states_of(cluster: Cluster) -> list[ClusterState]:
 
 
 def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
-    """Return the charts of a cluster: its time to answer over a day, and its unhealthy partitions at each snapshot."""
+    """Return the charts of a cluster: its time to answer over a day; and at each snapshot its unhealthy
+    partitions, its brokers, and what differs from its twin.
+    """
     now = timezone.now()
     day = now - timedelta(hours=min(24.0, settings.SAMPLES_KEPT_HOURS))
     samples = list(
@@ -127,6 +157,17 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
         _("without a leader"): [_most(s.leaderless for s in part) for part in month],
         _("under min.insync.replicas"): [_most(s.under_min_isr for s in part) for part in month],
         _("under-replicated"): [_most(s.under_replicated for s in part) for part in month],
+    }
+    brokers = {_("brokers"): [_least(s.brokers for s in part) for part in month]}
+    differing: Mapping[str, list[float | None]] = {
+        _("settings"): [_most(s.differing_settings for s in part) for part in month],
+        _("quotas"): [_most(s.differing_quotas for s in part) for part in month],
+    }
+    at = [part[-1].at for part in month]
+    common: dict[str, Any] = {
+        "span": (now - timedelta(days=STATE_DAYS), now),
+        "every": together * _usually_apart(known),
+        "digits": 0,
     }
     return [
         lines(
@@ -145,20 +186,40 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
         lines(
             "partitions",
             _("Partitions that are not as they have to be"),
-            [part[-1].at for part in month],
+            at,
             wrong,
-            span=(now - timedelta(days=STATE_DAYS), now),
-            every=together * _usually_apart(known),
             unit=_("partitions"),
-            digits=0,
+            **common,
             says=_("At each snapshot that is kept."),
         ),
-    ]
+        lines(
+            "brokers", _("Brokers"), at, brokers, unit=_("brokers"), says=_("At each snapshot that is kept."), **common
+        ),
+        lines(
+            "twin", _("What differs from its twin"), at, differing, unit=_("number"), says=_not_known(known), **common
+        ),
+    ]  # fmt: skip
+
+
+def _not_known(known: Sequence[ClusterState]) -> str:
+    """Return what is said where it was not known at some snapshots in how much a cluster differs from its twin."""
+    lacking = sum(each.differing_settings is None or each.differing_quotas is None for each in known)
+    if not lacking:
+        return _("At each snapshot that is kept.")
+    return _("At %(count)s of %(all)s snapshots one of both did not tell all of it.") % {
+        "count": f"{lacking:,}",
+        "all": f"{len(known):,}",
+    }
 
 
 def _most(values: Iterable[int | None]) -> float | None:
     """Return the worst of some states that are drawn as one point, so that short incidents are seen, too."""
     return max((value for value in values if value is not None), default=None)
+
+
+def _least(values: Iterable[int | None]) -> float | None:
+    """Return the least of some states that are drawn as one point."""
+    return min((value for value in values if value is not None), default=None)
 
 
 def _usually_apart(known: Sequence[ClusterState]) -> timedelta:

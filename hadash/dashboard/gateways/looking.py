@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import BigIntegerField, FloatField, Max
-from django.db.models.functions import Cast, Extract, Floor
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -18,8 +16,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from hadash.bindings.model import GatewayMember
 from hadash.dashboard.charts.chart import FIRST, SECOND, Chart
 from hadash.dashboard.charts.lines import lines
-from hadash.dashboard.gateways.rates import Counted, Rate, rates, thinned
-from hadash.inventory.models import GatewaySample
+from hadash.inventory.gateway_rates import Counted, Rate, only, rates, read, thinned
+from hadash.inventory.gateway_samples import counted, rates_within
+from hadash.inventory.models import GatewayHour, GatewaySample
 from hadash.presentation import badges
 from hadash.presentation.badges import State
 from hadash.presentation.engines import Engines
@@ -29,6 +28,7 @@ from hadash.presentation.labels import TURNED_AWAY_WORDS
 WINDOWS: dict[str, tuple[Any, timedelta]] = {
     "hour": (gettext_lazy("1 hour"), timedelta(hours=1)),
     "day": (gettext_lazy("24 hours"), timedelta(days=1)),
+    "month": (gettext_lazy("30 days"), timedelta(days=30)),
 }
 MOST_POINTS = 500
 
@@ -74,74 +74,37 @@ def rows_of(engines: Engines, clusters: Container[str]) -> list[GatewayRow]:
     since = timezone.now() - OLD_AFTER * timedelta(seconds=settings.GATEWAY_SAMPLE_SECONDS)
     last: dict[str, list[Counted]] = {}
     for sample in GatewaySample.objects.filter(at__gte=since).order_by("at"):
-        last.setdefault(sample.gateway, []).append(counted(sample, clusters))
+        last.setdefault(sample.gateway, []).append(counted(sample))
     found = []
     for gateway in engines.gateways:
         known = rates(last.get(gateway.id, []))
         found.append(
             GatewayRow(
-                gateway.id, gateway, badges.of_gateway(gateway, engines.epoch), known[-1] if known else None
+                gateway.id,
+                gateway,
+                badges.of_gateway(gateway, engines.epoch),
+                only(known[-1], clusters) if known else None,
             )
         )
     return found
-
-
-def counted(sample: GatewaySample, clusters: Container[str], newest: int = 0) -> Counted:
-    """Return a sample without the connections to clusters that the viewer may not see.
-
-    :param newest: the newest epoch that any Gateway had in effect then.
-    """
-    return Counted(
-        sample.at,
-        sample.started,
-        {name: count for name, count in sample.connections.items() if name in clusters},
-        sample.parked,
-        sample.expired,
-        sample.overflowed,
-        sample.refused,
-        sample.requests,
-        sample.cpu_seconds,
-        sample.memory_bytes,
-        max(0, newest - sample.applied),
-    )
 
 
 def history_of(
     gateway: str, window: str, clusters: Container[str]
 ) -> tuple[list[Rate], tuple[datetime, datetime]]:
     """Return (the Gateway's rates, the time that they cover). Of a long time there are :data:`MOST_POINTS` steps with
-    the highest values of each.
+    the highest values of each; of a time that is longer than samples are kept, one an hour.
+
+    :param clusters: the clusters that the viewer may see; connections to others are left out.
     """
     now = timezone.now()
     begin = now - WINDOWS[window][1]
-    newest = _newest_epochs(begin)
-    samples = [
-        counted(s, clusters, newest.get(_round_of(s.at), 0))
-        for s in GatewaySample.objects.filter(gateway=gateway, at__gte=begin).order_by("at")
-    ]
-    return thinned(rates(samples), MOST_POINTS), (begin, now)
-
-
-def _round_of(at: datetime) -> int:
-    """Return the number of the round in which Gateways were asked at this time."""
-    return int(at.timestamp() // settings.GATEWAY_SAMPLE_SECONDS)
-
-
-def _newest_epochs(begin: datetime) -> dict[int, int]:
-    """Return round → the newest epoch that a Gateway had in effect in it, or in an earlier one. One query."""
-    seconds = Extract("at", "epoch", tzinfo=UTC, output_field=FloatField())
-    rows = (
-        GatewaySample.objects.filter(at__gte=begin)
-        .order_by()
-        .annotate(round=Cast(Floor(seconds / settings.GATEWAY_SAMPLE_SECONDS), BigIntegerField()))
-        .values_list("round")
-        .annotate(newest=Max("applied"))
-    )
-    found: dict[int, int] = {}
-    newest = 0
-    for number, applied in sorted(rows):
-        found[number] = newest = max(newest, applied)
-    return found
+    if WINDOWS[window][1] > timedelta(hours=settings.SAMPLES_KEPT_HOURS):
+        hours = GatewayHour.objects.filter(gateway=gateway, at__gte=begin).order_by("at")
+        found = [read(hour.at, hour.most) for hour in hours]
+    else:
+        found = rates_within(gateway, begin, now)
+    return thinned([only(rate, clusters) for rate in found], MOST_POINTS), (begin, now)
 
 
 def step_of(found: Sequence[Rate]) -> timedelta:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import astuple, fields
 from operator import attrgetter
 from typing import Any
 
@@ -15,11 +15,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.charts.chart import asked_csv
-from hadash.dashboard.clusters.looking import ClusterRow, charts_of, controllers_of, rows_for, states_of
-from hadash.dashboard.clusters.survey import BrokerRow, Differing, Trouble, differing_quotas, survey_of
+from hadash.dashboard.clusters.looking import Change, ClusterRow, changes_of, charts_of, rows_for, states_of
+from hadash.dashboard.clusters.survey import BrokerRow, Trouble, survey_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Keys, order_of, part_order
 from hadash.dashboard.views.common import part_of, searched, user_of
+from hadash.inventory.cluster_differences import Differing, differing_quotas
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.services import cluster_client
 from hadash.presentation.localized import explained
@@ -50,7 +51,7 @@ KEYS: Keys = {
 }
 TROUBLE_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Trouble)}
 BROKER_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(BrokerRow)}
-CONTROLLER_KEYS: Keys = {name: attrgetter(name) for name in ("at", "before", "now", "epoch")}
+CHANGE_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Change)}
 DIFFERING_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Differing)}
 
 
@@ -99,9 +100,8 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
             "min_insync_replicas",
         )
         return csv_response("troubles", columns, rows)
-    if request.GET.get("csv") == "controllers":
-        changes = ((each.at, each.before, each.now, each.epoch) for each in controllers_of(known))
-        return csv_response("controllers", ("at", "before", "now", "epoch"), changes)
+    if request.GET.get("csv") == "changes":
+        return csv_response("changes", list(CHANGE_KEYS), map(astuple, changes_of(known)))
     if request.GET.get("csv") == "differing":
         return csv_response(
             "differing",
@@ -112,7 +112,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
         "troubles": part_order(request, "troubles", TROUBLE_KEYS),
         "brokers": part_order(request, "brokers", BROKER_KEYS),
         "differing": part_order(request, "differing", DIFFERING_KEYS),
-        "controllers": part_order(request, "controllers", CONTROLLER_KEYS),
+        "changes": part_order(request, "changes", CHANGE_KEYS),
     }
     context = {
         "row": row,
@@ -120,11 +120,11 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
         "orders": orders,
         "brokers": orders["brokers"].rows(survey.brokers, BROKER_KEYS),
         "charts": charts,
-        "snapshots": sum(state.controller is not None for state in known),
-        "controllers": part_of(
+        "snapshots": len(known),
+        "changes": part_of(
             request,
-            "controllers",
-            orders["controllers"].rows(controllers_of(known), CONTROLLER_KEYS),
+            "changes",
+            orders["changes"].rows(changes_of(known), CHANGE_KEYS),
             ROWS_SHOWN,
         ),
         "troubles": part_of(

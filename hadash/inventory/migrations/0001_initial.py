@@ -85,6 +85,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='GatewayHour',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('gateway', models.CharField(max_length=200)),
+                ('at', models.DateTimeField()),
+                ('most', models.JSONField()),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('gateway', 'at'), name='gateway_hour_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='GatewaySample',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -182,6 +194,8 @@ class Migration(migrations.Migration):
                 ('leaderless', models.PositiveIntegerField(null=True)),
                 ('under_replicated', models.PositiveIntegerField(null=True)),
                 ('under_min_isr', models.PositiveIntegerField(null=True)),
+                ('differing_settings', models.PositiveIntegerField(null=True)),
+                ('differing_quotas', models.PositiveIntegerField(null=True)),
                 ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='states', to='inventory.cluster')),
             ],
             options={

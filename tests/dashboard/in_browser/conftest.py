@@ -23,7 +23,7 @@ from hadash.dashboard.views import clusters, groups
 from hadash.governance.models.posture import Posture
 from hadash.governance.models.published import AdviceStep, Coverage, CoverageCell, LagDay, Sharing
 from hadash.governance.models.runs import Run
-from hadash.inventory import sampling
+from hadash.inventory import gateway_samples
 from hadash.inventory.models import AppID, Cluster, ClusterSample, ClusterState, Pair
 from hadash.kafka.values import GroupInfo, GroupMember, Partition, QuotaEntity
 from hadash.lake import snapshots
@@ -127,14 +127,21 @@ def published(
 
 
 def _samples(mirror: Mirror) -> None:
-    """Ten minutes of lag: late for one of them, not known for another, and one without samples. A task has
-    failed and runs again.
+    """An hour of lag of the pair, of which ten minutes are late, and ten minutes of one mirror: late for one of them,
+    not known for another, and one without samples. A task has failed and runs again.
     """
     now = timezone.now()
     LagSample.objects.all().delete()
-    for minutes in range(50, 0, -1):
-        at, seconds = now - timedelta(minutes=minutes), 41.0 if 20 < minutes < 25 else 0.4 * (minutes % 5)
-        PairLag.objects.create(pair=mirror.pair, at=at, seconds=seconds, unknown=0)
+    for tens in range(300, 0, -1):
+        late = 120 < tens < 180
+        PairLag.objects.create(
+            pair=mirror.pair,
+            at=now - timedelta(seconds=10 * tens),
+            seconds=41.0 if late else 0.4 * (tens % 5),
+            records=9000 if late else tens % 5,
+            unknown=int(60 < tens < 80),
+            down=int(150 < tens < 160),
+        )
     for place in range(300):
         at = now - timedelta(seconds=2 * (300 - place))
         if 60 <= place < 90:
@@ -184,7 +191,7 @@ def _gateways_and_clusters(east: Cluster, monkeypatch: pytest.MonkeyPatch) -> No
             "parked": 14 if place == 200 else 0,
             "cpu_seconds": 0.6 * since_start,
         }
-        sampling.sample_of("gateway-1", status, at).save()
+        gateway_samples.sample_of("gateway-1", status, at).save()
         ClusterSample.objects.create(
             cluster=east, at=at, milliseconds=None if 90 <= place < 100 else 3 + place % 5
         )
@@ -197,7 +204,9 @@ def _gateways_and_clusters(east: Cluster, monkeypatch: pytest.MonkeyPatch) -> No
             controller_epoch=5 + (day > 12),
             mode="kraft",
             version="3.9",
-            brokers=3,
+            brokers=2 if day == 13 else 3,
+            differing_settings=None if day in (20, 21) else 3 + (day > 25),
+            differing_quotas=None if day in (20, 21) else 1,
             topics=9,
             partitions=33,
             leaderless=int(day == 13),

@@ -39,7 +39,7 @@ CHARTS = {
     "search": 0,
     "appid": 2,
     "clusters": 0,
-    "cluster": 2,
+    "cluster": 4,
     "gateways": 0,
     "gateway": 9,
     "mirrors": 1,

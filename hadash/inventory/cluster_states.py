@@ -1,76 +1,81 @@
-"""Takes samples of Gateways and clusters, for the charts on their pages."""
+"""Notes the state of each cluster at each snapshot, for its page: its controller, its partitions, and in how much it
+differs from its twin.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
-import httpx
 from django.conf import settings
 from django.utils import timezone
 
-from hadash.inventory.gateways import ask, gateway_members
-from hadash.inventory.models import Cluster, ClusterSample, ClusterState, GatewaySample
-
-log = logging.getLogger(__name__)
+from hadash.inventory.cluster_differences import differing_of, differing_quotas
+from hadash.inventory.models import Cluster, ClusterSample, ClusterState, Pair
+from hadash.kafka.values import Quotas
 
 #: Kafka's setting for the number of replicas that have to be in sync for ``acks=all``, and its default.
 MIN_ISR, DEFAULT_MIN_ISR = "min.insync.replicas", 1
 
 
-def sample_gateways() -> int:
-    """Store the status of every live Gateway; return how many have answered."""
-    found = []
-    for member in gateway_members():
-        if not member.live or member.excluded or not member.admin_url:
-            continue
-        try:
-            found.append(sample_of(member.id, ask(member, "/status"), timezone.now()))
-        except (httpx.HTTPError, KeyError, TypeError, ValueError) as error:
-            log.warning("Gateway %s did not say how it is: %s", member.id, error)
-    GatewaySample.objects.bulk_create(found)
-    return len(found)
-
-
-def sample_of(gateway: str, status: Mapping[str, Any], at: datetime) -> GatewaySample:
-    """Return the sample of a Gateway from its ``/status``.
-
-    :raises KeyError: a value is missing (the Gateway has an older version).
-    """
-    requests: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for kind, _cluster, *counts in status["requests"]:
-        requests[kind] = [total + count for total, count in zip(requests[kind], counts, strict=True)]
-    return GatewaySample(
-        gateway=gateway,
-        at=at,
-        started=datetime.fromtimestamp(status["started"], UTC),
-        applied=status["applied"],
-        connections=status["connections_by_cluster"],
-        reached=status["reached"],
-        parked=status["parked"],
-        expired=status["expired"],
-        overflowed=status["overflowed"],
-        refused=status["refused"],
-        requests=dict(requests),
-        cpu_seconds=status["cpu_seconds"],
-        memory_bytes=status["memory_bytes"],
-    )
-
-
-def note_clusters(at: datetime, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def note_clusters(
+    at: datetime,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    quotas: Mapping[str, Quotas] = MappingProxyType({}),
+) -> None:
     """Store the state of each cluster in a snapshot.
 
     :param tables: the tables of the snapshot (:data:`hadash.lake.snapshots.TABLES`).
+    :param quotas: those of the clusters that have told them, by cluster. (Snapshots have none.)
     """
     clusters = {cluster.name: cluster for cluster in Cluster.objects.all()}
+    answered = {row["cluster"] for row in tables["clusters"] if not row["fault"]}
+    twins = _twins()
     ClusterState.objects.bulk_create(
-        ClusterState(cluster=clusters[row["cluster"]], at=at, **_state(row, tables))
+        ClusterState(
+            cluster=clusters[row["cluster"]],
+            at=at,
+            **_state(row, tables),
+            **_differing(row["cluster"], twins.get(row["cluster"], ""), answered, tables, quotas),
+        )
         for row in tables["clusters"]
-        if row["cluster"] in clusters and not row["fault"]
+        if row["cluster"] in clusters and row["cluster"] in answered
     )
+
+
+def _twins() -> dict[str, str]:
+    """Return cluster → the other cluster of its pair; of several pairs that of the first by name."""
+    found: dict[str, str] = {}
+    for pair in Pair.objects.select_related("first", "second").order_by("name"):
+        for cluster in pair.clusters:
+            found.setdefault(cluster.name, pair.other(cluster).name)
+    return found
+
+
+def _differing(
+    cluster: str,
+    twin: str,
+    answered: Container[str],
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    quotas: Mapping[str, Quotas],
+) -> dict[str, int | None]:
+    """Return in how many settings and quotas a cluster differs from its twin; ``None`` where one of them is not
+    known.
+    """
+    both = (cluster, twin)
+    of_both = {
+        name: [each for each in tables[name] if each["cluster"] in both] for name in ("topics", "brokers")
+    }
+    return {
+        "differing_settings": len(differing_of(cluster, twin, of_both["topics"], of_both["brokers"]))
+        if twin in answered
+        else None,
+        "differing_quotas": len(differing_quotas(quotas[cluster], quotas[twin]))
+        if cluster in quotas and twin in quotas
+        else None,
+    }
 
 
 def _state(row: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
@@ -121,6 +126,5 @@ def trim() -> None:
     now = timezone.now()
     recent = now - timedelta(hours=settings.SAMPLES_KEPT_HOURS)
     ClusterSample.objects.filter(at__lt=recent).delete()
-    GatewaySample.objects.filter(at__lt=recent).delete()
     long_ago = now - timedelta(days=settings.CLUSTER_STATES_KEPT_DAYS)
     ClusterState.objects.filter(at__lt=long_ago).delete()

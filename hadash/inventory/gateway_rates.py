@@ -1,10 +1,10 @@
-"""Rates per second from a Gateway's counters. Pure."""
+"""Rates per second from a Gateway's counters, and the highest of each hour. Pure."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -47,6 +47,11 @@ class Rate:
     epochs_behind: int = 0
 
 
+def only(rate: Rate, clusters: Container[str]) -> Rate:
+    """Return a rate with the connections to these clusters alone: those that a viewer may see."""
+    return replace(rate, connections={name: n for name, n in rate.connections.items() if name in clusters})
+
+
 def rates(samples: Sequence[Counted]) -> list[Rate]:
     """Return the rates between each two samples. A restarted process counts from zero: then its counters since the
     start are used.
@@ -56,13 +61,25 @@ def rates(samples: Sequence[Counted]) -> list[Rate]:
     return [_between(before, now) for before, now in itertools.pairwise(samples)]
 
 
+def stored(rate: Rate) -> dict[str, Any]:
+    """Return a rate as JSON keeps it, without its time."""
+    return {key: value for key, value in asdict(rate).items() if key != "at"}
+
+
+def read(at: datetime, found: Mapping[str, Any]) -> Rate:
+    """Return the rate that :func:`stored` has made."""
+    return Rate(at, **found)
+
+
 def thinned(found: Sequence[Rate], most: int) -> list[Rate]:
     """Return at most ``most`` rates: of each step the highest of every value, so that short peaks are seen, too."""
     every = -(-len(found) // most) or 1
-    return [_highest(found[begin : begin + every]) for begin in range(0, len(found), every)]
+    return [highest(found[begin : begin + every]) for begin in range(0, len(found), every)]
 
 
-def _highest(step: Sequence[Rate]) -> Rate:
+def highest(step: Sequence[Rate]) -> Rate:
+    """Return the highest of every value in one step; its time is that of the last."""
+
     def most(values: Iterable[float | None]) -> Any:
         return max((value for value in values if value is not None), default=None)
 
