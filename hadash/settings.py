@@ -671,9 +671,11 @@ PIPELINE_NICE = int(number("HADASH_PIPELINE_NICE", 10))
 #: job has its own application.
 PIPELINE_IDLE_SECONDS = number("HADASH_PIPELINE_IDLE_SECONDS", 300)
 #: Published runs of each job that are kept, and days for which the last run of each day is kept besides: changes since
-#: Monday two weeks ago can be shown.
+#: Monday two weeks ago can be shown. The coverage is kept for longer, as its trend by AppID shows
+#: thirty: a run has one row for each AppID.
 PIPELINE_KEEP = int(number("HADASH_PIPELINE_KEEP", 5))
 PIPELINE_KEEP_DAYS = int(number("HADASH_PIPELINE_KEEP_DAYS", 15))
+PIPELINE_COVERAGE_KEEP_DAYS = int(number("HADASH_PIPELINE_COVERAGE_KEEP_DAYS", 31))
 #: Days for which access reports and snapshots stay in the lake. (The results of the reports stay: facts look back
 #: 63 days.)
 LAKE_KEPT_DAYS = int(number("HADASH_LAKE_KEPT_DAYS", 90))

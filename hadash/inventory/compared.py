@@ -44,6 +44,17 @@ _SEEN_ON_ANOTHER = """
 """
 
 
+#: The orders of the relations: the columns of the query (AppID, client.id, kind, resource, last seen) by which they are
+#: sorted, after the name of the first.
+ORDERS: dict[str, tuple[int, ...]] = {
+    "appid": (1, 2, 3, 4),
+    "instance": (2, 1, 3, 4),
+    "kind": (3, 1, 2, 4),
+    "resource": (4, 1, 2, 3),
+    "seen": (5, 1, 2, 3, 4),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """A number of relations. ``at_least``: there are more, which were not counted."""
@@ -59,10 +70,17 @@ class Compared:
     :param query: only of AppIDs that have it in their names.
     :param appid: only of this AppID; empty for all.
     :param state: only in this state; ``None`` for all.
+    :param order: one of :data:`ORDERS`, with a "-" before it when it is descending. (By other than the AppID the
+        database has to sort all of them.)
     """
 
-    def __init__(self, pair: Pair, query: str = "", appid: str = "", state: State | None = None) -> None:
+    def __init__(
+        self, pair: Pair, query: str = "", appid: str = "", state: State | None = None, order: str = "appid"
+    ) -> None:
         self._state = state
+        first, *then = ORDERS[order.removeprefix("-")]
+        descending = " DESC" if order.startswith("-") else ""
+        self._order = ", ".join([f"{first}{descending} NULLS LAST", *map(str, then)])
         self._values: dict[str, Any] = {"pair": pair.pk, "since": access_since()}
         self._of_declared = self._of_seen = ""
         if appid:
@@ -115,16 +133,16 @@ class Compared:
                 "(SELECT appid, client_id, kind, resource, at, true AS is_declared FROM ("
                 f"SELECT a.name AS appid, d.instance_id AS client_id, d.kind, d.resource, ({_SEEN_OF_DECLARED}) AS at"
                 f" FROM {_DECLARED} {self._of_declared}) AS said {wanted[self._state] if self._state else ''}"
-                " ORDER BY 1, 2, 3, 4 LIMIT %(up_to)s)"
+                f" ORDER BY {self._order} LIMIT %(up_to)s)"
             )
         if self._state in (None, State.UNDECLARED):
             parts.append(
                 "(SELECT s.appid, s.client_id, s.kind, s.resource, max(s.last_seen) AS at, false AS is_declared"
-                f" FROM {_UNDECLARED} {self._of_seen} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT %(up_to)s)"
+                f" FROM {_UNDECLARED} {self._of_seen} GROUP BY 1, 2, 3, 4 ORDER BY {self._order} LIMIT %(up_to)s)"
             )
         sql = (
             f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS found"
-            " ORDER BY 1, 2, 3, 4 LIMIT %(limit)s OFFSET %(offset)s"
+            f" ORDER BY {self._order} LIMIT %(limit)s OFFSET %(offset)s"
         )
         with connection.cursor() as cursor:
             cursor.execute(sql, values)

@@ -53,9 +53,10 @@ def conninfo() -> str:
     return make_conninfo("", **{name: str(value) for name, value in told.items() if name in known and value})
 
 
-def kept() -> Kept:
-    """Return how many runs are kept, and for how many days."""
-    return Kept(settings.PIPELINE_KEEP, settings.PIPELINE_KEEP_DAYS)
+def kept(job: str) -> Kept:
+    """Return how many runs of a job are kept, and for how many days."""
+    days = settings.PIPELINE_COVERAGE_KEEP_DAYS if job == Run.Job.COVERAGE else settings.PIPELINE_KEEP_DAYS
+    return Kept(settings.PIPELINE_KEEP, days)
 
 
 def fail_dead(job: str) -> int:
@@ -129,7 +130,7 @@ def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
     try:
         store = Store(settings.LAKE)
         with runs.begun(conninfo(), run.job, number=run.pk) as current:
-            current.publish(store, make(current, store), kept())
+            current.publish(store, make(current, store), kept(run.job))
     except (runs.Busy, runs.NotWaiting):
         return Outcome.NOT_MINE
     except Exception as error:  # any error is stored in the run, and the worker continues
@@ -149,13 +150,14 @@ def order(run: Run) -> list[str]:
         for pair in Pair.objects.select_related("first", "second")
         for cluster in pair.clusters
     ]
+    keep = kept(run.job)
     told = [
         run.job,
         "--lake", settings.LAKE,
         "--run", str(run.pk),
         "--window-days", str(round(settings.ACCESS_WINDOW_DAYS)),
-        "--keep", str(settings.PIPELINE_KEEP),
-        "--keep-days", str(settings.PIPELINE_KEEP_DAYS),
+        "--keep", str(keep.runs),
+        "--keep-days", str(keep.days),
     ]  # fmt: skip
     if pairs:
         told += ["--pairs", ",".join(pairs)]

@@ -6,10 +6,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, Max, OuterRef, Prefetch, Q, QuerySet, When, Window
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Exists,
+    F,
+    FloatField,
+    Max,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+    Window,
+)
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import RowNumber
 from django.utils import timezone
@@ -17,6 +35,8 @@ from django.utils import timezone
 from hadash.accounts import roles
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, on_pairs, pairs_where
 from hadash.bindings.model import Binding, BindingDocument
+from hadash.governance.models.published import Coverage
+from hadash.governance.models.runs import Run
 from hadash.identity.identity import Identity
 from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
@@ -278,6 +298,30 @@ def listed_appids(user: Any) -> QuerySet[AppID]:
     return appids(user).select_related(None).prefetch_related(pairs)
 
 
+def with_cluster(found: QuerySet[AppID], engines: Engines) -> QuerySet[AppID]:
+    """Return AppIDs with ``bound``, the name of the cluster that each is bound to, so that they can be ordered by it.
+
+    :param engines: a look that has succeeded. Few AppIDs have a binding of their own: the others follow their pair.
+    """
+    own: dict[str, list[str]] = defaultdict(list)
+    for name, document in engines.documents.items():
+        if document.default is not None:
+            own[document.default.cluster].append(name)
+    cases = [When(name__in=names, then=Value(cluster)) for cluster, names in own.items()]
+    return found.annotate(bound=Case(*cases, default=F("pair__default__name"), output_field=CharField()))
+
+
+def with_share(found: QuerySet[AppID], run: Run | None) -> QuerySet[AppID]:
+    """Return AppIDs with ``share``, the registered share of their clients in a run of the job Coverage, so that they
+    can be ordered by it: to count the clients of all AppIDs now would take seconds. ``None``: not in that run.
+    """
+    counted = Coverage.objects.filter(
+        run=run, pair=OuterRef("pair__name"), appid=OuterRef("name"), clients__gt=0
+    )
+    share = counted.values(share=1.0 * F("registered") / F("clients"))[:1]
+    return found.annotate(share=Subquery(share, output_field=FloatField()))
+
+
 def fleet_coverage(user: Any) -> tuple[int, int]:
     """Return (observed client.ids, how many of them are registered) over all AppIDs that ``user`` may see.
 
@@ -331,12 +375,12 @@ def observed_uses(appid: AppID, query: str = "") -> QuerySet[Access]:
 
 
 def by_client(appid: AppID, uses: Iterable[Access]) -> list[ObservedClient]:
-    """Group observed uses by client.id, in their order. No query besides the registered InstanceIDs."""
+    """Group observed uses that follow each other by client.id. No query besides the registered InstanceIDs."""
     registered = {instance.name for instance in appid.instances.all()}
-    grouped: dict[str, list[Access]] = defaultdict(list)
-    for use in uses:
-        grouped[use.client_id].append(use)
-    return [ObservedClient(name, name in registered, uses) for name, uses in grouped.items()]
+    return [
+        ObservedClient(name, name in registered, list(own))
+        for name, own in groupby(uses, key=attrgetter("client_id"))
+    ]
 
 
 def observed_clients(appid: AppID) -> list[ObservedClient]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +19,8 @@ from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard.views.appids import ROWS_SHOWN
 from hadash.dashboard.views.common import PAGE_SIZE
 from hadash.dashboard.views.switch_lists import SHOWN_CHANGES
+from hadash.governance.models.published import Coverage
+from hadash.governance.models.runs import Run
 from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.presentation import selectors
 from hadash.presentation.declared import SHOWN
@@ -342,6 +346,74 @@ def test_appids_are_searched_and_ordered_by_owner(
     by_owner = [row[1] for row in _csv(as_olga, f"{address}?sort=owner&format=csv")]
     assert by_owner[:2] == ["app-2", "app-1"], "nobody's come last"
     assert [row[1] for row in _csv(as_olga, f"{address}?sort=-owner&format=csv")][:2] == ["app-1", "app-2"]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("client", ["app-1", "app-2", ""]),
+        ("-resource", ["app-1", "app-2", ""]),
+        ("when", ["", "app-1", "app-2"]),
+        ("-when", ["app-2", "app-1", ""]),
+        ("library", ["app-2", "app-1", ""]),
+    ],
+)
+def test_observed_access_is_ordered_by_its_columns(
+    as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace, order: str, expected: list[str]
+) -> None:
+    now = timezone.now()
+    Access.objects.all().delete()
+    for place, (client_id, topic, library) in enumerate(
+        [("", "a", ""), ("app-1", "c", "sarama"), ("app-2", "b", "java")]
+    ):
+        Access.objects.create(
+            pair=fleet.pair, appid="shop", client_id=client_id, kind="produce", resource=topic, cluster="east",
+            library=library, first_seen=now, last_seen=now - timedelta(minutes=30 - place),
+        )  # fmt: skip
+    page = as_olga.get(f"{reverse('appid', args=[fleet.shop.pk])}?seen-sort={order}")
+    assert [client.client_id for client in page.context["observed"]] == expected
+
+
+def test_appids_are_ordered_by_where_they_are_bound(
+    as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace
+) -> None:
+    AppID.objects.create(name="app-west", pair=fleet.pair)
+    engines.look = replace(
+        engines.look,
+        documents={
+            "app-west": BindingDocument("app-west", default=Binding("west")),
+            "gone": BindingDocument("gone"),
+        },
+    )
+    address = reverse("appids")
+    first, *_others = _csv(as_olga, f"{address}?sort=-bound&format=csv")
+    *_others, last = _csv(as_olga, f"{address}?sort=bound&format=csv")
+    assert first[1] == last[1] == "app-west"
+    engines.look = Engines(fault="no answer within 1.5 s")
+    page = text(as_olga, f"{address}?sort=bound")
+    assert "aria-sort" not in page, "while nobody knows where they are bound they have no such order"
+
+
+def test_appids_are_ordered_by_the_coverage_that_was_counted_last(
+    as_olga: Client, engines: SimpleNamespace, fleet: SimpleNamespace
+) -> None:
+    address = reverse("appids")
+    assert "No run has counted the coverage yet" in text(as_olga, f"{address}?sort=coverage")
+    run = Run.objects.create(job=Run.Job.COVERAGE, state=Run.State.PUBLISHED, ended_at=timezone.now())
+    for name, registered in (("half", 2), ("all", 4), ("none", 0)):
+        AppID.objects.create(name=name, pair=fleet.pair)
+        Coverage.objects.create(
+            run=run, pair="main", appid=name, clients=4, registered=registered, nameless=0, new_clients=0, days=1,
+            duplicates=0, bypassing=0,
+        )  # fmt: skip
+    ordered = [row[1] for row in _csv(as_olga, f"{address}?sort=-coverage&format=csv")]
+    assert ordered[:3] == ["all", "half", "none"], "those that no run has counted come last"
+    assert [row[1] for row in _csv(as_olga, f"{address}?sort=coverage&format=csv")][:3] == [
+        "none",
+        "half",
+        "all",
+    ]
+    assert "Ordered by the coverage as it was counted" in text(as_olga, f"{address}?sort=coverage")
 
 
 def _csv(client: Client, address: str) -> list[list[str]]:

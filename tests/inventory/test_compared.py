@@ -80,6 +80,22 @@ def test_page_by_page_it_is_all_of_them(pair: Pair, seed: int) -> None:
         assert Compared(pair).counts[state] == Count(len(of_it))
 
 
+@pytest.mark.parametrize("order", [f"{sign}{name}" for name in compared.ORDERS for sign in ("", "-")])
+def test_in_every_order_its_pages_do_not_overlap(pair: Pair, order: str) -> None:
+    fill(pair, 2)
+    found = in_pages(Compared(pair, order=order))
+    assert sorted(found, key=str) == sorted(all_of(pair), key=str)
+    name, back = order.removeprefix("-"), order.startswith("-")
+    if name == "seen":
+        seen = [each.last_seen for each in found if each.last_seen is not None]
+        assert seen == sorted(seen, reverse=back) and all(
+            each.last_seen is None for each in found[len(seen) :]
+        )
+    if name == "resource":
+        names = [each.relation.resource for each in found]
+        assert names == sorted(names, reverse=back)
+
+
 @pytest.mark.parametrize("query", ["shop", "SHOP", "%", "_", "ärger", "支", "nobody"])
 @pytest.mark.parametrize("named", [500, 0])
 def test_of_appids_with_something_in_their_names(

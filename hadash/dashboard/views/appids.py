@@ -29,7 +29,7 @@ from hadash.dashboard.charts import over_time
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.forms import DeclareForm, RegisterForm
-from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
+from hadash.dashboard.sorting import Fields, Keys, Order, order_of, part_order
 from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
 from hadash.governance import critical
 from hadash.governance import selectors as governance
@@ -59,7 +59,12 @@ PARTS = (
 )
 
 #: The sort keys of the list, and of the tables of one AppID.
-FIELDS: Fields = {"name": ("name",), "owner": ("owner_known", "name")}
+FIELDS: Fields = {
+    "name": ("name",),
+    "owner": ("owner_known", "name"),
+    "bound": ("bound", "name"),
+    "coverage": ("share", "name"),
+}
 CONNECTED_KEYS: Keys = {
     "client": lambda client: client["client_id"] or None,
     "parked": itemgetter("parked"),
@@ -72,6 +77,14 @@ BOUND_KEYS: Keys = {
     "state": lambda bound: str(bound.state.word),
     "epoch": lambda bound: bound.binding.epoch,
     "when": attrgetter("at"),
+}
+OBSERVED_FIELDS: Fields = {
+    "client": ("client_known", "kind", "resource"),
+    "kind": ("kind", "resource"),
+    "resource": ("resource", "kind"),
+    "cluster": ("cluster",),
+    "library": ("library_known", "version"),
+    "when": ("last_seen",),
 }
 INSTANCE_KEYS: Keys = {
     "name": attrgetter("name"),
@@ -100,16 +113,15 @@ def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpRespo
         found = found.filter(Q(folded_name__contains=Upper(Value(query))) | Q(owner__icontains=query))
     if pair in pairs:
         found = found.filter(pair__name=pair)
-    order = order_of(request, FIELDS)
-    found = found.alias(owner_known=NullIf("owner", Value("")))
-    found = order.query(found, FIELDS, ("pair__name", "pk"))
     look = engines.look()
+    order, found, counted = _ordered(request, found, look)
     if request.GET.get("format") == "csv":
         return csv_response("appids", _CSV, _csv_rows(found, look))
     page = paged(request, found, scans=bool(query))
     context = {
         "page": page,
         "order": order,
+        "counted": counted,
         "query": query,
         "pair": pair if pair in pairs else "",
         "pairs": pairs,
@@ -119,6 +131,24 @@ def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpRespo
         "refusals": refusals,
     }
     return render(request, "appids/list.html", context, status=409 if refusals else 200)
+
+
+def _ordered(
+    request: HttpRequest, found: QuerySet[AppID], look: engines.Engines
+) -> tuple[Order, QuerySet[AppID], Run | None]:
+    """Return (the order that the address asks for, the AppIDs in it, the run whose coverage orders them). While
+    ZooKeeper does not answer, nobody knows an order by clusters.
+    """
+    order = order_of(request, [name for name in FIELDS if name != "bound" or not look.fault])
+    counted = None
+    if order.column == "owner":
+        found = found.alias(owner_known=NullIf("owner", Value("")))
+    elif order.column == "bound":
+        found = selectors.with_cluster(found, look)
+    elif order.column == "coverage":
+        counted = governance.published(Run.Job.COVERAGE)
+        found = selectors.with_share(found, counted)
+    return order, order.query(found, FIELDS, ("pair__name", "pk")), counted
 
 
 _CSV = (
@@ -266,8 +296,13 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
     orders = {
         "bound": part_order(request, "bound", BOUND_KEYS, address),
         "connected": part_order(request, "connected", CONNECTED_KEYS, address),
+        "seen": part_order(request, "seen", OBSERVED_FIELDS, address),
     }
-    seen = part_of(request, "seen", selectors.observed_uses(found, query), ROWS_SHOWN, address)
+    uses = selectors.observed_uses(found, query).alias(
+        client_known=NullIf("client_id", Value("")), library_known=NullIf("library", Value(""))
+    )
+    uses = orders["seen"].query(uses, OBSERVED_FIELDS, ("client_id", "pk"))
+    seen = part_of(request, "seen", uses, ROWS_SHOWN, address)
     return {
         "appid": found,
         "engines": look,

@@ -19,11 +19,12 @@ from django.views.decorators.http import require_GET
 from hadash.accounts.roles import REGISTER
 from hadash.audit.models import stored
 from hadash.dashboard.forms import DeclareForm, ImportForm
+from hadash.dashboard.sorting import order_of
 from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
 from hadash.dashboard.views.common import address_of, denied, paged, searched, the_appid, the_pair, user_of
 from hadash.inventory import declarations
-from hadash.inventory.compared import Compared
+from hadash.inventory.compared import ORDERS, Compared
 from hadash.inventory.declarations import Declared, Import, NotDeclared, may_declare
 from hadash.inventory.differences import State
 from hadash.inventory.models import AppID, Pair
@@ -115,7 +116,9 @@ def _back(appid: AppID) -> HttpResponse:
 
 @require_GET
 def of_pair(request: HttpRequest, pk: int) -> HttpResponse:
-    """List the relations of a pair. ``?q=`` searches the AppIDs' names, ``?state=`` is a value of :class:`State`."""
+    """List the relations of a pair. ``?q=`` searches the AppIDs' names, ``?state=`` is a value of :class:`State`;
+    ``?sort=``.
+    """
     return _page(request, the_pair(user_of(request), pk))
 
 
@@ -123,12 +126,14 @@ def _page(
     request: HttpRequest, pair: Pair, refusal: str = "", faults: Import | None = None, status: int = 200
 ) -> HttpResponse:
     query, state = _filters(request)
-    found = Compared(pair, query, state=State(state) if state else None)
+    order = order_of(request, ORDERS)
+    found = Compared(pair, query, state=State(state) if state else None, order=order.text or "appid")
     page = paged(request, found.first, PAGE_SIZE)
     rows = declared.rows(page.object_list)
     names = {row.relation.appid for row in rows}
     context = {
         "pair": pair,
+        "order": order,
         "page": page,
         "rows": rows,
         "appids": dict(AppID.objects.filter(pair=pair, name__in=names).values_list("name", "pk")),

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.sorting import Fields, order_of
+from hadash.dashboard.sorting import Fields, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.presentation import badges, batches, changes, selectors
 from hadash.presentation.lookups import the_appid
@@ -31,6 +31,14 @@ FIELDS: Fields = {
     "what": ("appid", "instance_id"),
     "way": ("source__name", "target__name"),
     "state": ("status",),
+    "by": ("requested_by__username",),
+    "when": ("requested_at",),
+}
+
+#: The sort keys of the changes of bindings.
+CHANGE_FIELDS: Fields = {
+    "state": ("status",),
+    "reason": ("reason",),
     "by": ("requested_by__username",),
     "when": ("requested_at",),
 }
@@ -76,12 +84,15 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # The filters by status and name apply to switches only: with one of them, nothing else is listed.
     filtered = bool(status or query or moved)
-    part = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
+    change_order = part_order(request, "changes", CHANGE_FIELDS)
+    changed = change_order.query(changes.in_inbox(user, inbox), CHANGE_FIELDS)
+    part = part_of(request, "changes", [] if filtered else changed, SHOWN_CHANGES)
     context = {
         "page": page,
         "order": order,
         "changes": [(change, badges.of_row(change)) for change in part.page.object_list],
         "changes_part": part,
+        "change_order": change_order,
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
