@@ -164,6 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("show", "a switch as it stands now"),
         ("watch", "a switch until its end"),
+        ("pause", "let a switch that has not moved anybody yet pause after its checks"),
         ("resume", "resume a switch that is paused"),
         ("abort", "let a running switch return to the start"),
         ("retry", "run the stage again in which a switch asked for a person"),
@@ -307,7 +308,7 @@ def _one(api: Api, key: str) -> dict[str, Any]:
     return found
 
 
-_ACTS = ("decline", "cancel", "resume", "abort", "retry", "close", "review")
+_ACTS = ("decline", "cancel", "pause", "resume", "abort", "retry", "close", "review")
 
 _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,

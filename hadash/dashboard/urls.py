@@ -118,6 +118,7 @@ urlpatterns = [
     path("switches/<slug:key>/decline/", switches.decline, name="decline"),
     path("switches/<slug:key>/cancel/", switches.cancel, name="cancel"),
     path("switches/<slug:key>/comment/", switches.comment, name="comment"),
+    path("switches/<slug:key>/pause/", switches.pause, name="pause"),
     path("switches/<slug:key>/resume/", switches.resume, name="resume"),
     path("switches/<slug:key>/abandon/", switches.abandon, name="abandon"),
     path("switches/<slug:key>/rebuild/", switches.rebuild, name="rebuild"),

@@ -83,6 +83,7 @@ VERBS: dict[str, Any] = {
     "withdraw": _("withdrew the relation"),
     "import": _("imported relations of"),
     "start": _("started"),
+    "pause": _("asked for a pause of"),
     "resume": _("resumed"),
     "stop": _("stopped"),
     "finish": _("finished"),

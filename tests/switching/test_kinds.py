@@ -22,6 +22,7 @@ from hadash.switching.approvals.decisions import SWITCHES
 from hadash.switching.execution import operations
 from hadash.switching.execution.executor import Attempt, _Execution
 from hadash.switching.machines.switches import Kind, Stage, Status
+from hadash.switching.models.batches import Batch, BatchItem
 from hadash.switching.models.switches import StageRecord, Switch
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
@@ -169,6 +170,65 @@ class TestGo:
         switch = approve("arne", made)
         started.clear()
         return finish_precheck(switch)
+
+    @pytest.mark.parametrize("when", ["before it begins", "while it checks"])
+    def test_somebody_can_ask_for_it_until_clients_wait(
+        self, asked: Any, approve: Any, people: dict[str, User], when: str
+    ) -> None:
+        switch = approve("arne", requests.submit(asked("olga"), nobody_starts))
+        if when == "before it begins":
+            Switch.objects.filter(pk=switch.pk).update(status=Status.APPROVED.value)
+            switch.refresh_from_db()
+        assert operations.may_pause(people["arne"], switch) and not operations.may_pause(
+            people["vera"], switch
+        )
+        with pytest.raises(PermissionDenied):
+            operations.pause(people["vera"], switch)
+        operations.pause(people["arne"], switch)
+        operations.pause(people["arne"], switch)  # (a second press)
+        assert Entry.objects.filter(verb="pause").count() == 1
+        Switch.objects.filter(pk=switch.pk).update(status=Status.RUNNING.value)
+        switch.refresh_from_db()
+        assert finish_precheck(switch).current is Status.PAUSED
+
+    def test_not_while_clients_wait(self, asked: Any, approve: Any, people: dict[str, User]) -> None:
+        switch = approve("arne", requests.submit(asked("olga"), nobody_starts))
+        for stage, why in (
+            (Stage.QUIESCE, "Abort it to return them"),
+            (Stage.VERIFY, "only one that has not moved"),
+        ):
+            Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
+            switch.refresh_from_db()
+            assert not operations.may_pause(people["arne"], switch)
+            with pytest.raises(Refused, match=why):
+                operations.pause(people["arne"], switch)
+
+    def test_one_that_was_resumed_can_be_asked_again(self, paused: Switch, people: dict[str, User]) -> None:
+        operations.resume(people["olga"], paused, nobody_starts)
+        paused.refresh_from_db()
+        operations.pause(people["olga"], paused)
+        paused.refresh_from_db()
+        assert paused.pauses_after_precheck
+
+    def test_one_of_a_batch_is_stopped_with_it(
+        self, asked: Any, approve: Any, people: dict[str, User], pair: Pair
+    ) -> None:
+        switch = approve("arne", requests.submit(asked("olga"), nobody_starts))
+        batch = Batch.objects.create(
+            key="b1", pair=pair, target=switch.target, requested_by=people["olga"],
+            expires_at=timezone.now(), source=switch.source, parallelism=1,
+        )  # fmt: skip
+        BatchItem.objects.create(
+            batch=batch,
+            wave=1,
+            position=1,
+            asked=switch.asked,
+            plan=switch.plan,
+            plan_digest="",
+            switch=switch,
+        )
+        with pytest.raises(Refused, match="Stop the batch"):
+            operations.pause(people["arne"], Switch.objects.get(pk=switch.pk))
 
     def test_it_waits_when_all_checks_hold(self, paused: Switch, people: Any) -> None:
         assert paused.current is Status.PAUSED

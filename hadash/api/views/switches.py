@@ -212,6 +212,13 @@ ACTS: dict[str, type[View]] = {
         _retire,
         codes=(202,),
     ),
+    "pause": actions.act(
+        "pause",
+        "Let a switch that has not moved anybody yet pause when its checks hold (202).",
+        NothingRequest,
+        lambda request, switch, values: operations.pause(request.user, switch, address_of(request)),
+        codes=(202,),
+    ),
     "resume": actions.act(
         "resume",
         "Resume a paused switch (202).",

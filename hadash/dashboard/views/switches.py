@@ -34,7 +34,7 @@ from hadash.switching.execution.usual import usual_seconds
 from hadash.switching.handovers import handing_over
 from hadash.switching.machines.retirements import MOVES, Event
 from hadash.switching.machines.retirements import Status as RetirementStatus
-from hadash.switching.machines.switches import Kind, Status
+from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch
 from hadash.switching.models.tails import Tail
@@ -92,6 +92,9 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "paused_until": switch.paused_at + timedelta(seconds=settings.SWITCH_RESUME_SECONDS)
         if switch.paused_at is not None
         else None,
+        "may_pause": operations.may_pause(user, switch),
+        "will_pause": switch.pauses_after_precheck
+        and (switch.current is Status.APPROVED or switch.stage == Stage.PRECHECK.value),
         "may_resume": operations.may_resume(user, switch),
         "may_review": decisions.may_review(user, switch),
         "may_abort": operations.may_abort(user, switch),
@@ -297,6 +300,12 @@ def comment(request: HttpRequest, switch: Switch) -> str:
     """Field ``text``."""
     decisions.comment(user_of(request), switch, typed(request, "text"), address_of(request))
     return _("Your comment is in the log.")
+
+
+@act(REQUEST)
+def pause(request: HttpRequest, switch: Switch) -> str:
+    operations.pause(user_of(request), switch, address_of(request))
+    return _("It pauses when its checks hold, before any client waits.")
 
 
 @act(REQUEST)

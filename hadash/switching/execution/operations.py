@@ -1,4 +1,4 @@
-"""What people do with a running or stopped switch: let it continue, abort, retry, close."""
+"""What people do with a running or stopped switch: let it pause or continue, abort, retry, close."""
 
 from __future__ import annotations
 
@@ -42,6 +42,24 @@ def is_abortable(switch: Switch) -> bool:
     return switch.current is Status.RUNNING and Stage(switch.stage) in ABORTABLE
 
 
+def is_pausable(switch: Switch) -> bool:
+    """Whether the switch has not moved anybody yet, so that it can still be told to pause when its checks hold."""
+    if not switch.the_kind.spec.may_pause or switch.pauses_after_precheck or _is_of_a_batch(switch):
+        return False
+    return switch.current is Status.APPROVED or (
+        switch.current is Status.RUNNING and Stage(switch.stage) is Stage.PRECHECK
+    )
+
+
+def _is_of_a_batch(switch: Switch) -> bool:
+    """Whether it runs in a wave, which a person stops as a whole."""
+    return hasattr(switch, "batch_item") and switch.batch_item is not None
+
+
+def may_pause(user: User, switch: Switch) -> bool:
+    return is_pausable(switch) and may_steer(user, switch.pair)
+
+
 def may_resume(user: User, switch: Switch) -> bool:
     return switch.allows(Event.RESUME) and may_steer(user, switch.pair)
 
@@ -55,6 +73,43 @@ def may_retry(user: User, switch: Switch) -> bool:
 
 
 # -- the acts ------------------------------------------------------------------------------------------------------
+
+
+def pause(user: User, switch: Switch, address: str | None = None) -> Switch:
+    """Let a switch that has not moved anybody yet pause when its checks hold, until somebody resumes it.
+
+    :raises PermissionDenied: ``user`` may neither request nor decide on switches.
+    :raises Refused: its clients wait already, it is part of a batch, or its kind never pauses.
+    """
+    if not may_steer(user, switch.pair):
+        raise PermissionDenied("You may not pause switches.")
+    with transaction.atomic():
+        held = switch.locked()
+        if held.open and held.pauses_after_precheck:
+            return held
+        if _is_of_a_batch(held):
+            raise Refused(
+                say("This switch is part of a batch. Stop the batch: its next switches do not begin then.")
+            )
+        if not is_pausable(held):
+            raise Refused(
+                say(
+                    "This switch cannot pause any more, as clients would have to wait for a person. "
+                    "Abort it to return them to where they were."
+                )
+                if is_abortable(held)
+                else say("This switch cannot pause: only one that has not moved anybody yet can.")
+            )
+        held.pause_after_precheck, held.resumed_at = True, None
+        held.save(update_fields=["pause_after_precheck", "resumed_at"])
+        log_event(
+            held,
+            say("%(user)s asked it to pause after its checks.", user=user.get_username()),
+            held.stage,
+            user,
+        )
+        record(user, "pause", held.subject, address, stage=held.stage)
+    return held
 
 
 def resume(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:

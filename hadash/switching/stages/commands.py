@@ -50,7 +50,12 @@ class Pause(Command[float]):
 
 @dataclass(frozen=True, slots=True)
 class ReadBindings(Command[Mapping[str, tuple[str, BindingState] | None]]):
-    """→ (cluster, state) of each identity of the plan, by its text; ``None`` for one without a binding."""
+    """→ (cluster, state) of each identity of the plan, by its text; ``None`` for one without a binding.
+
+    ``before``: nothing was moved yet, so that the audit log keeps what was found.
+    """
+
+    before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

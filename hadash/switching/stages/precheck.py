@@ -162,7 +162,7 @@ def check_plan(plan: Plan) -> Step[None]:
 
 def check_bindings(plan: Plan) -> Step[None]:
     """Every identity of the plan is on the source, and no other switch moves it."""
-    found = yield from ask(do.ReadBindings())
+    found = yield from ask(do.ReadBindings(before=True))
     for identity in plan.identities:
         cluster, state = found[str(identity)] or (plan.source, BindingState.FORWARD)
         if state is not BindingState.FORWARD:
