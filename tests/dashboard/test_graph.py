@@ -71,6 +71,11 @@ class TestTheMap:
         Mark.objects.filter(run=run, appid="ledger").delete()
         islands, rest = maps.islands_of(run, fleet.pair)
         assert (len(islands), rest.islands, rest.things, rest.largest) == (1, 1, 3, 3)
+        chart = island_map.island_map(("east", "west"), islands, [], rest)
+        mark = next(trace for trace in chart.traces if trace.get("text") == ["1 smaller island"])
+        assert mark["customdata"][0][0] == "/governance/tables/islands/?pair=main&sort=-things", (
+            "a click lists them"
+        )
 
     def test_what_is_drawn_lies_within_its_island(self, run: Run, fleet: SimpleNamespace) -> None:
         circles = [(i.x or 0, i.y or 0, i.r or 0) for i in maps.islands_of(run, fleet.pair)[0]]

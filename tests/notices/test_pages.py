@@ -18,6 +18,7 @@ from standardwebhooks import Webhook
 from support.waiting import SLOWER
 from support.web import Posted, fine, web_server
 
+from hadash.dashboard.views.notices import DELIVERIES_SHOWN
 from hadash.notices import carrying, channels, routing
 from hadash.notices.models import Channel, PersonalWish
 from hadash.outbox.backoff import RetryPlan
@@ -156,6 +157,16 @@ class TestPosting:
         body = Webhook(made.endpoint.secret).verify(first.body, dict(first.headers.items()))
         assert body["type"] == "hadash.notices" and "test by ada" in body["data"]["title"]
         assert "200 ok" in as_ada.get(reverse("channel", args=[made.pk])).content.decode()
+
+    def test_what_was_sent_has_pages_and_a_csv(self, as_ada: Client, reachable: None) -> None:
+        as_ada.post(reverse("new-channel"), typed(url="http://127.0.0.1:9/"))
+        address = reverse("channel", args=[Channel.objects.get().pk])
+        for _try in range(DELIVERIES_SHOWN + 1):
+            as_ada.post(reverse("try-channel", args=[Channel.objects.get().pk]))
+        page = as_ada.get(address).content.decode()
+        assert f"{DELIVERIES_SHOWN + 1} rows" in page and "?deliveries=2" in page
+        lines = b"".join(as_ada.get(address, {"format": "csv"}).streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert len(lines) == DELIVERIES_SHOWN + 2
 
     def test_it_is_tried_at_the_times_of_the_plan_and_not_before(
         self, people: SimpleNamespace, reachable: None, settings: Any

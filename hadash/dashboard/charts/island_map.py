@@ -98,11 +98,12 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The islands that are too small to be drawn, counted together."""
+    """The islands that are too small to be drawn, counted together. ``href``: where they are listed."""
 
     islands: int = 0
     things: int = 0
     largest: int = 0
+    href: str = ""
 
 
 def island_map(
@@ -118,7 +119,7 @@ def island_map(
     :param since: the time of the earlier run that it is compared with; empty for none.
     """
     placed = [island for island in islands if island.r is not None]
-    traces = [*_circles(clusters, placed), _middles(placed)]
+    traces = [*_circles(clusters, placed), _middles(placed), *_small_ones(placed, rest)]
     traces += _by_turn(spots) if since else _by_cluster(clusters, spots)
     return Chart(
         "map",
@@ -387,6 +388,36 @@ def _middles(islands: Sequence[IslandSpot]) -> dict[str, Any]:
         % {"things": "%{customdata[2]}", "appids": "%{customdata[3]}", "radius": "%{customdata[5]}"}
         + "<extra></extra>",
     }
+
+
+def _small_ones(islands: Sequence[IslandSpot], rest: Rest) -> list[dict[str, Any]]:
+    """Return one mark below the map for all islands that are too small to be drawn; a click lists them."""
+    circles = [(i.x, i.y, i.r) for i in islands if i.x is not None and i.y is not None and i.r is not None]
+    if not rest.islands or not circles:
+        return []
+    bottom = min(y - r for _x, y, r in circles)
+    left, right = min(x - r for x, _y, r in circles), max(x + r for x, _y, r in circles)
+    text = ngettext("%(count)s smaller island", "%(count)s smaller islands", rest.islands) % {
+        "count": f"{rest.islands:,}"
+    }
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "name": _("smaller islands"),
+            "x": [(left + right) / 2],
+            "y": [bottom - 0.06 * (right - left)],
+            "text": [text % {"count": f"{rest.islands:,}"}],
+            "textposition": "middle right",
+            "textfont": {"size": 11},
+            "customdata": [[rest.href, f"{rest.things:,}", f"{rest.largest:,}"]],
+            "marker": {"symbol": "square-cross-open", "size": 14, "color": INK},
+            "hovertemplate": _("%(things)s things, at most %(most)s on one of them")
+            % {"things": "%{customdata[1]}", "most": "%{customdata[2]}"}
+            + "<extra></extra>",
+            "showlegend": False,
+        }
+    ]
 
 
 def _by_cluster(clusters: tuple[str, str], spots: Sequence[Spot]) -> list[dict[str, Any]]:

@@ -38,7 +38,8 @@ def islands_of(run: Run, pair: Pair) -> tuple[list[IslandSpot], Rest]:
         islands=Count("pk"), most=Max("things"), all_things=Sum("things")
     )
     spots = [_island(row, run, pair) for row in placed]
-    return spots, Rest(rest["islands"], rest["all_things"] or 0, rest["most"] or 0)
+    listed = f"{reverse('table', args=['islands'])}?pair={pair.name}&sort=-things"
+    return spots, Rest(rest["islands"], rest["all_things"] or 0, rest["most"] or 0, listed)
 
 
 def _island(row: Island, run: Run, pair: Pair) -> IslandSpot:

@@ -7,25 +7,36 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, may, pairs_where
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.notice_forms import ChannelForm, OwnNoticesForm, wish_of
-from hadash.dashboard.views.common import address_of, denied, faults_of, paged, user_of
-from hadash.dashboard.views.deliveries import own_unsubscriptions
+from hadash.dashboard.sorting import Fields, part_order
+from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, user_of
+from hadash.dashboard.views.deliveries import CSV, csv_row, own_unsubscriptions
 from hadash.governance.selectors import pair_names
 from hadash.inventory.models import Pair
 from hadash.notices import channels
 from hadash.notices.channels import ChannelRefused
 from hadash.notices.models import KIND_CHOICES, Channel, Notice, PersonalWish
-from hadash.outbox.models import STATES, Transport
+from hadash.outbox.models import STATES, Delivery, Transport
 from hadash.presentation import badges
 from hadash.sentences import Sentence
 
 #: Deliveries on the page of a channel.
 DELIVERIES_SHOWN = 20
+
+#: The sort keys of these.
+DELIVERY_FIELDS: Fields = {
+    "when": ("queued_at",),
+    "state": ("state",),
+    "tries": ("tries",),
+    "said": ("said",),
+}
 
 
 def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> HttpResponse:
@@ -75,12 +86,12 @@ def notices(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def new_channel(request: HttpRequest) -> HttpResponse:
+def new_channel(request: HttpRequest) -> HttpResponseBase:
     return _edit(request, None)
 
 
 @require_http_methods(["GET", "POST"])
-def channel(request: HttpRequest, pk: int) -> HttpResponse:
+def channel(request: HttpRequest, pk: int) -> HttpResponseBase:
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     return _edit(request, _the_channel(pk))
@@ -93,8 +104,10 @@ def _the_channel(pk: int) -> Channel:
     return found
 
 
-def _edit(request: HttpRequest, found: Channel | None) -> HttpResponse:
-    """Create or change a channel. POST: the fields of :class:`ChannelForm`."""
+def _edit(request: HttpRequest, found: Channel | None) -> HttpResponseBase:
+    """Create or change a channel. POST: the fields of :class:`ChannelForm`. What was sent there has pages
+    (``?deliveries=``), an order (``?deliveries-sort=``) and a CSV (``?format=csv``).
+    """
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     pairs = Pair.objects.order_by("name")
@@ -119,7 +132,12 @@ def _edit(request: HttpRequest, found: Channel | None) -> HttpResponse:
                 return redirect("channel", pk=saved.pk)
         else:
             refusals = faults_of(form)
-    deliveries = found.endpoint.deliveries.all()[:DELIVERIES_SHOWN] if found is not None else []
+    order = part_order(request, "deliveries", DELIVERY_FIELDS)
+    sent = found.endpoint.deliveries.order_by("-pk") if found is not None else Delivery.objects.none()
+    sent = order.query(sent, DELIVERY_FIELDS, ("-pk",))
+    if request.GET.get("format") == "csv":
+        return csv_response("deliveries", CSV, map(csv_row, sent.select_related("content")))
+    part = part_of(request, "deliveries", sent, DELIVERIES_SHOWN)
     context = {
         "form": form,
         "channel": found,
@@ -127,7 +145,9 @@ def _edit(request: HttpRequest, found: Channel | None) -> HttpResponse:
         "chosen": form["kinds"].value() or [],
         "languages": settings.LANGUAGES,
         "refusals": refusals,
-        "deliveries": [(each, badges.of(STATES[each.current])) for each in deliveries],
+        "deliveries": [(each, badges.of(STATES[each.current])) for each in part.page.object_list],
+        "part": part,
+        "order": order,
         "report_zone": settings.REPORT_ZONE,
     }
     if request.headers.get("HX-Request"):
