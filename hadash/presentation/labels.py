@@ -350,6 +350,7 @@ DENIALS = (
     _("You may not cancel changes of bindings."),
     _("You may not abort switches."),
     _("You may not run switches."),
+    _("You may not pause switches."),
     _("You may not resume switches."),
     _("You may not close switches."),
     _("You may not force switches."),
