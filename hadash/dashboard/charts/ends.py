@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from unicodedata import east_asian_width
 
 #: The least distance between two names, as a fraction of the axis.
 APART = 0.09
 
-#: Room for names at the right of a chart: pixels a letter, and the least and the most.
+#: Room for names at the right of a chart: pixels a letter (of Chinese and the like twice as many), and the least and
+#: the most.
 LETTER, LEAST, MOST = 7, 60, 220
 
 
@@ -58,7 +60,12 @@ def moved_apart(labels: Iterable[dict[str, Any]], top: float) -> list[dict[str, 
 def room_for(names: Iterable[str]) -> int:
     """Return the pixels that names need at the right of a chart.
 
-    >>> room_for(["west"]), room_for(["a-mirror-of-orders"]), room_for(["n" * 80])
-    (60, 142, 220)
+    >>> room_for(["west"]), room_for(["a-mirror-of-orders"]), room_for(["n" * 80]), room_for(["等待的太多"])
+    (60, 142, 220, 86)
     """
-    return min(MOST, max(LEAST, 16 + LETTER * max(map(len, names), default=0)))
+    return min(MOST, max(LEAST, 16 + LETTER * max(map(_letters, names), default=0)))
+
+
+def _letters(name: str) -> int:
+    """Return how many letters of Latin are as wide as a name."""
+    return sum(2 if east_asian_width(each) in "WF" else 1 for each in name)

@@ -66,7 +66,7 @@ def lines(
         traces.append(
             line_of(key, place, shown_at, values, f"%{{y:,.{digits}f}} {unit}", (colours or {}).get(key))
         )
-    top = 1.18 * max([1e-9, *(limits or {}).values(), *(_most(series[key]) for key in shown)])
+    top = 1.18 * (max([0.0, *(limits or {}).values(), *(_most(series[key]) for key in shown)]) or 1.0)
     columns, rows = _by_value(at, series, named) if named else _by_series(at, series)
     return Chart(
         name,

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import Chart, milliseconds
+from hadash.dashboard.charts.chart import INK, Chart, milliseconds
 from hadash.dashboard.charts.lines import MOST_LINES, highest_first, limit_line, line_of, names_at_ends
 from hadash.dashboard.charts.mirror_lag import BANDS, SIGNS, points_of
 from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, kind_of
@@ -109,6 +109,7 @@ def _incidents(pair: str, found: Sequence[Incident], span: tuple[datetime, datet
         "text": [SIGNS[each.kind] for each in found],
         "textposition": "inside",
         "insidetextanchor": "middle",
+        "insidetextfont": {"color": INK},
         "textangle": 0,
         "constraintext": "none",
         "marker": {"color": [[BANDS[each.kind][0], 0.5] for each in found]},

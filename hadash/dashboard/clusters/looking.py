@@ -196,7 +196,8 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
             "brokers", _("Brokers"), at, brokers, unit=_("brokers"), says=_("At each snapshot that is kept."), **common
         ),
         lines(
-            "twin", _("What differs from its twin"), at, differing, unit=_("number"), says=_not_known(known), **common
+            "twin", _("What differs from its twin"), at, differing, unit=_("differences"), says=_not_known(known),
+            **common,
         ),
     ]  # fmt: skip
 
