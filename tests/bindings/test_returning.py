@@ -63,7 +63,8 @@ def test_they_are_removed_though_nobody_asks_for_a_switch(monkeypatch: pytest.Mo
     for module, name in (
         (watching.samples, "trim"),
         (watching.positions, "trim_positions"),
-        (watching.sampling, "trim"),
+        (watching.cluster_states, "trim"),
+        (watching.gateway_samples, "trim"),
         (watching.daily, "trim"),
         (watching.workers, "trim"),
         (watching.handovers, "trim"),
