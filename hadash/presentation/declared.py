@@ -18,7 +18,7 @@ from hadash.inventory.relations_csv import written
 from hadash.presentation import badges
 
 #: Most rows of each group on an AppID's page; the pair's page has all of them.
-SHOWN = 50
+SHOWN = 25
 
 
 @dataclass(frozen=True, slots=True)

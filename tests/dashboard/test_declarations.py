@@ -22,6 +22,7 @@ from hadash.inventory.models import AppID, Declaration, InstanceID, Pair
 from hadash.inventory.relations import Relation
 from hadash.inventory.relations_csv import COLUMNS, parse
 from hadash.inventory.selectors import declared
+from hadash.presentation.declared import SHOWN
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -264,8 +265,8 @@ def test_an_appids_page_shows_the_first_of_many(
 ) -> None:
     declarations.declare(people.olga, shop, "", [f"topic-{n:03}" for n in range(120)], ["consume"])
     text = as_vera.get(act("appid", shop)).content.decode()
-    assert "50 of 120 are shown." in text
-    assert "topic-049" in text and "topic-050" not in text
+    assert f"{SHOWN} of 120 are shown." in text
+    assert f"topic-{SHOWN - 1:03}" in text and f"topic-{SHOWN:03}" not in text
 
 
 # -- files ---------------------------------------------------------------------------------------------------------

@@ -61,6 +61,13 @@ class TestIncidents:
         looks = [bucket(0), bucket(3), bucket(6)]
         assert incidents(looks, STEP, 30.0, AT + 7 * STEP, timedelta(seconds=30)) == []
 
+    def test_where_a_round_of_looks_takes_long_to_wait_for_the_next_is_no_silence(self) -> None:
+        rounds = [bucket(6 * place) for place in range(12)]
+        assert found(*rounds, end=67) == []
+        [silent] = found(*rounds, bucket(110), end=111)
+        assert (silent.kind, silent.since) == (Kind.SILENT, AT + 67 * STEP)
+        assert None not in mirror_lag.points_of(rounds, STEP)["seconds"], "it is one line"
+
 
 class TestTheChart:
     def chart(self, *buckets: Bucket, switched: Any = ()) -> Any:

@@ -21,7 +21,7 @@ from hadash.dashboard.charts.chart import (
     milliseconds,
 )
 from hadash.dashboard.charts.lines import limit_line, marked
-from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, Kind
+from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, Kind, usually_apart
 from hadash.presentation.tables import Column
 
 #: Most partitions that are drawn; the table has all of them.
@@ -52,11 +52,12 @@ class Switched:
 
 def points_of(buckets: Sequence[Bucket], step: timedelta) -> dict[str, list[Any]]:
     """Return the values for the lines, with gaps where samples are missing or the lag was unknown."""
+    apart = usually_apart(buckets, step, step)
     at: list[int] = []
     seconds: list[float | None] = []
     records: list[int | None] = []
     for place, bucket in enumerate(buckets):
-        if place and bucket.at - buckets[place - 1].at > 3 * step:
+        if place and bucket.at - buckets[place - 1].at > 3 * apart:
             at.append(milliseconds(buckets[place - 1].at + step))
             seconds.append(None)
             records.append(None)

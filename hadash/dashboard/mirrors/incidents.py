@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -57,6 +58,21 @@ class Incident:
     worst: float | None
 
 
+#: With fewer gaps between samples than this, nobody knows what is usual.
+KNOWN_FROM = 10
+
+
+def usually_apart(buckets: Sequence[Bucket], step: timedelta, every: timedelta) -> timedelta:
+    """Return the usual time between two samples: a round of looks at very many mirrors takes longer than looks are
+    apart, and to wait for the next one is no silence.
+
+    :param step: the length of each bucket. :param every: the time that a setting says.
+    """
+    gaps = sorted(later.at - earlier.at for earlier, later in pairwise(buckets))
+    usual = gaps[len(gaps) // 2] if len(gaps) >= KNOWN_FROM else every
+    return usual if usual > max(step, every) else every
+
+
 def incidents(
     buckets: Sequence[Bucket], step: timedelta, rpo: float, end: datetime, every: timedelta
 ) -> list[Incident]:
@@ -66,9 +82,10 @@ def incidents(
     :param step: the length of each bucket.
     :param rpo: seconds.
     :param end: the end of the history.
-    :param every: the usual time between two samples: a gap longer than three of these and a step is an incident.
+    :param every: the time between two samples that a setting says. A gap longer than three times what is usual and a
+        step is an incident.
     """
-    quiet = step + 3 * every
+    quiet = step + 3 * usually_apart(buckets, step, every)
     found: list[Incident] = []
     for place, bucket in enumerate(buckets):
         if place and bucket.at - buckets[place - 1].at > quiet:

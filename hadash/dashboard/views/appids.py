@@ -45,7 +45,7 @@ from hadash.presentation.tables import Column
 from hadash.sentences import Sentence
 
 #: Rows per page of each table of an AppID; it may have thousands of clients.
-ROWS_SHOWN = 50
+ROWS_SHOWN = 25
 
 #: Most switches on that page, the newest; the list of switches has all of them.
 SWITCHES_SHOWN = 20
