@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The important ones of the long tests, a part of them each day, so that CI runs each within nine days; all of them at
-# once: make test-long. Prints what pytest is to be given. HADASH_TEST_DAY: which part, 0 to 8, in place of today's.
+# The important ones of the long tests, a part of them each day, so that CI runs each within ten days; all of them at
+# once: make test-long. Prints what pytest is to be given. HADASH_TEST_DAY: which part, 0 to 9, in place of today's.
 set -eu
 cd "$(dirname "$0")/.."
 KILLS="tests/e2e/test_kill.py"
@@ -18,5 +18,6 @@ PARTS=(
   "tests/e2e/test_zzz_forced.py"
   "tests/e2e/test_all_libraries.py"
   "tests/e2e/test_update.py $SWITCH $KILLS::test_switch_returns_when_clients_have_waited_for_too_long"
+  "tests/e2e/test_fleet_pages.py"
 )
 echo "${PARTS[${HADASH_TEST_DAY:-$(($(date +%s) / 86400 % ${#PARTS[@]}))}]}"
