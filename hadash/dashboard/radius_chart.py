@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from hadash.dashboard.charts.blast_radius import MOST_DRAWN, Link, blast_radius
 from hadash.dashboard.charts.chart import Chart
-from hadash.dashboard.charts.island_map import Turn
+from hadash.dashboard.charts.map_marks import Turn
 from hadash.dashboard.graph.nodes import SYMBOLS, focus_of
 from hadash.presentation.radius import (
     chain_to,

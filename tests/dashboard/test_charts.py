@@ -12,7 +12,7 @@ from django.test import RequestFactory
 from hadash.dashboard.charts import blast_radius, coverage_map, over_time, sharing, stages, work_list
 from hadash.dashboard.charts.chart import TWIN_ROWS, Chart, Linked
 from hadash.dashboard.charts.coverage_map import Cell, Known
-from hadash.dashboard.charts.island_map import Turn
+from hadash.dashboard.charts.map_marks import Turn
 from hadash.dashboard.sorting import order_of
 from hadash.presentation.tables import Column
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from dashboard.graph_parts import FLEET, publish_graph, uses_of
 from hadash.dashboard.charts import flows, island_map
 from hadash.dashboard.charts.flows import APPID, CLIENT, CLUSTER, MOST_NAMED, TOPIC, Flow, Place
-from hadash.dashboard.charts.island_map import Turn
+from hadash.dashboard.charts.map_marks import Turn
 from hadash.dashboard.graph import maps, surroundings
 from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of

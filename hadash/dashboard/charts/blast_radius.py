@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, FINE, GREYS, INK, QUIET, Chart, Linked, height_of
-from hadash.dashboard.charts.island_map import Turn
+from hadash.dashboard.charts.map_marks import Turn
 from hadash.presentation.tables import Column
 
 #: Most members that are drawn; the others are counted by step.

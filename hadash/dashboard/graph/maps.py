@@ -10,7 +10,8 @@ from django.db import connection
 from django.db.models import Count, Max, Sum
 from django.urls import reverse
 
-from hadash.dashboard.charts.island_map import IslandSpot, Rest, Spot, Turn, spread
+from hadash.dashboard.charts.island_map import IslandSpot, Rest, spread
+from hadash.dashboard.charts.map_marks import Spot, Turn
 from hadash.dashboard.graph.nodes import SYMBOLS, Focus, focus_of, word_of
 from hadash.governance.models.published import Island, Mark, Node
 from hadash.governance.models.runs import Run

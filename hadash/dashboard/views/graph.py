@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import pairs_where
-from hadash.dashboard.charts import island_map
+from hadash.dashboard.charts import island_map, one_island
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.graph import maps
 from hadash.dashboard.graph.focusing import flows_of
@@ -123,7 +123,7 @@ def _opened(request: HttpRequest, run: Run, pair: Pair, since: Run | None) -> tu
         raise Http404(_("There is no island %(number)s in this run.") % {"number": wanted})
     word = word_of(row.kind, row.appid, row.names)
     spots = maps.spots_of_island(run, pair, row.island, since)
-    return island_map.one_island(_clusters(pair), word, spots, row.things, _since_word(since)), row
+    return one_island.one_island(_clusters(pair), word, spots, row.things, _since_word(since)), row
 
 
 @lru_cache(maxsize=REMEMBERED)
