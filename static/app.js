@@ -185,11 +185,16 @@ const reach = (box) => {
   if (isWider) box.tabIndex = 0;
   else box.removeAttribute("tabindex");
 };
+// The same for what is higher than its place.
+const reachDown = (box) => {
+  if (box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
+};
 const sizes = new ResizeObserver((entries) => {
-  for (const { target } of entries) reach(target);
+  for (const { target } of entries) (target.matches(".scroll") ? reach : reachDown)(target);
 });
 const watchScrolling = (root) => {
-  for (const box of root.querySelectorAll(".scroll")) sizes.observe(box);
+  for (const box of root.querySelectorAll(".scroll, .radius dd, .batch-log")) sizes.observe(box);
 };
 watchScrolling(document);
 document.addEventListener("htmx:afterSettle", (event) => watchScrolling(event.target));
