@@ -92,9 +92,14 @@ test-long: $(READY)  ## What takes minutes a test: every client library, cluster
 test-unit: $(READY)  ## The tests that need no server, in minutes
 	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"
 
-lint: $(READY)  ## Style, what may import what, and that every migration is there
+# Tests in seconds, without servers: docs/settings.md and docs/states.md as the code says, and a variable of the pages
+# that a Gateway must not refuse.
+GENERATED = tests/test_settings_page.py tests/switching/test_states_page.py tests/gateway/test_settings.py
+
+lint: $(READY)  ## Style, what may import what, that every migration is there and the generated pages are up to date
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports \
-	  && $(BIN)/python manage.py makemigrations --check --dry-run
+	  && $(BIN)/python manage.py makemigrations --check --dry-run \
+	  && $(BIN)/python -m pytest -q --no-header -p no:cacheprovider $(GENERATED)
 
 types: $(READY)  ## Types
 	@$(BIN)/mypy

@@ -255,6 +255,7 @@ _OTHERS = {
         "ADMIN_HOSTS",
         "ANSWER_BYTES",
         "ANSWER_SECONDS",
+        "HOURS_KEPT_DAYS",
         "SAMPLE_SECONDS",
     )
 }
