@@ -12,9 +12,9 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.copied_twice import CopiedTwice, copied_twice
 from hadash.mirroring.models import Mirror
 from hadash.presentation import live, radius
+from hadash.presentation.appid_rows import BoundAppID, BoundInstance
 from hadash.presentation.changes import Bound
 from hadash.presentation.localized import sentence
-from hadash.presentation.selectors import BoundAppID, BoundInstance
 from hadash.switching.approvals import four_eyes
 from hadash.switching.machines.switches import STAGES, Stage
 from hadash.switching.models.drafts import RequestDraft

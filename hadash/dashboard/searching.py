@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -13,6 +14,7 @@ from django.db.models import Case, Model, Q, QuerySet, Value, When
 from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from hadash.accounts.roles import MANAGE_PEOPLE, MANAGE_REPORTS, VIEW, may, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
@@ -28,7 +30,7 @@ from hadash.pipeline.jobs import offered
 from hadash.presentation.paging import first_of
 from hadash.presentation.published_tables import runs_for
 from hadash.radius.nodes import GROUP, TOPIC
-from hadash.reports.reading import schedules_for
+from hadash.reports.reading import editions_for, schedules_for
 from hadash.switching.models.batches import Batch
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
@@ -44,11 +46,12 @@ READ = SHOWN + 1
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One hit. ``more``: what distinguishes it from others of the same name."""
+    """One hit. ``more``, ``at``: what distinguishes it from others of the same name."""
 
     name: str
     href: str
     more: str = ""
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,24 @@ def _jobs(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
 
 
 def _reports(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    """Return the newest reports by the name of their schedule, their owner, or the switch that they are about."""
+    wanted = (
+        Q(issue__schedule__name__icontains=text)
+        | Q(owner__icontains=text)
+        | Q(issue__about__istartswith=text)
+    )
+    return [
+        Hit(
+            each.issue.schedule.name,
+            reverse("report", args=[each.pk]),
+            " · ".join(filter(None, (", ".join(each.pairs), each.issue.about, each.owner, each.language))),
+            each.issue.due_at,
+        )
+        for each in editions_for(user).filter(wanted)[:READ]
+    ]
+
+
+def _schedules(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     rows = schedules_for(user).filter(name__icontains=text).order_by("name")
     return [
         Hit(row.name, reverse("report-schedule", args=[row.pk]), row.get_kind_display())
@@ -303,7 +324,8 @@ _KINDS: tuple[
     (_("Rules"), "risks", _rules, None),
     (_("Jobs"), "pipeline", _jobs, None),
     (_("Runs"), "pipeline", _runs, None),
-    (_("Reports"), "reports", _reports, None),
+    (pgettext_lazy("mailed", "Reports"), "reports", _reports, None),
+    (_("Schedules of reports"), "reports", _schedules, None),
     (_("Channels"), "notices", _channels, None),
     (_("People"), "people", _people, _listed("people")),
 )

@@ -1,11 +1,10 @@
-"""Looks at mirrors: measures their lag, checks that they run, and finds where both sides correspond."""
+"""Looks at mirrors: measures their lag, and checks that they run and hold what their source holds."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
 from django.conf import settings
 from django.db.models import Count, F, Max, Q
@@ -15,27 +14,20 @@ from hadash.inventory.models import Pair
 from hadash.kafka.connect import ConnectorStatus
 from hadash.kafka.errors import ClusterUnavailable, ConnectError, KafkaError
 from hadash.kafka.values import Partition
-from hadash.mirroring import comparing, resync, upkeep
+from hadash.mirroring import catching_up, comparing, resync, upkeep
 from hadash.mirroring.lag import measure, seconds_behind
-from hadash.mirroring.models import LagSample, Mirror, MirrorOffsetSync, PairLag
+from hadash.mirroring.models import LagSample, Mirror, PairLag
 from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 from hadash.mirroring.services import (
     MirrorError,
     cluster_client,
-    connect_client,
     connector_of,
-    offset_syncs_of,
-    partitions_of,
     status_of,
-    sync,
 )
 from hadash.mirroring.tasks import counted, unseen
 from hadash.sentences import NOTHING, Sentence, joined, say
 
 log = logging.getLogger(__name__)
-
-#: Seconds between two measurements of a mirror that has to catch up.
-POLL_SECONDS = 0.1
 
 #: The fields that a look writes.
 _LOOKED_AT = (
@@ -91,30 +83,8 @@ def _note_unseen(mirror: Mirror, fault: Sentence) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The ends of a mirror's source, and when they were read (``time.monotonic``)."""
-
-    ends: Mapping[Partition, int]
-    at: float
-
-
-def held_now(mirrors: Iterable[Mirror]) -> dict[Mirror, Held]:
-    """Read the ends of each source, so that looks at many mirrors wait for all of them at the same time. A
-    source that does not answer is missing; the look will report it.
-    """
-    found = {}
-    for mirror in mirrors:
-        client = cluster_client(mirror.source)
-        try:
-            found[mirror] = Held(client.end_offsets(partitions_of(client, mirror.topics)), time.monotonic())
-        except KafkaError as error:
-            log.warning("The source of mirror %s cannot be asked: %s", mirror.name, error)
-    return found
-
-
 def look(
-    mirror: Mirror, thorough: bool = False, held: Held | None = None, max_lag: int | None = None
+    mirror: Mirror, thorough: bool = False, held: catching_up.Held | None = None, max_lag: int | None = None
 ) -> LagSample:
     """Measure a mirror's lag and state, and store the sample.
 
@@ -124,8 +94,8 @@ def look(
     :param thorough: for the time before clients move: settings are read and records compared even if that was
         done recently, and the records that the source holds have to be copied within
         ``MIRROR_CATCH_UP_SECONDS``.
-    :param held: the ends of the source for that, if they were read before (:func:`held_now`); else the current
-        ones.
+    :param held: the ends of the source for that, if they were read before (``catching_up.held_now``); else the
+        current ones.
     :param max_lag: the lag in records with which a switch may begin; with more it is not awaited. Default: the
         setting.
 
@@ -139,7 +109,7 @@ def _look(
     mend: bool,
     thorough: bool = False,
     compare: bool = False,
-    held: Held | None = None,
+    held: catching_up.Held | None = None,
     max_lag: int | None = None,
 ) -> tuple[LagSample, Sentence]:
     """Look at a mirror; return the sample, and why a cluster did not answer (``NOTHING`` if both did)."""
@@ -155,8 +125,8 @@ def _look(
         mirror.tasks = counted(tasks_before, connector_of(mirror, mirror.source), status, now.isoformat())
         state, fault = _connector_state(status)
         fault = joined(fault, kept.fault)
-        syncs, unknown = _syncs_now(mirror)
-        source_ends, target_ends = _ends(mirror, syncs)
+        syncs, unknown = catching_up.syncs_now(mirror)
+        source_ends, target_ends = catching_up.ends(mirror, syncs)
         mirror.known_ends = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
         mirror.known_ends_at = now
         lag = measure(syncs, source_ends, target_ends)
@@ -165,18 +135,18 @@ def _look(
         if lag.excess and copies:
             found |= resync.after_copies(mirror, {p: syncs[p] for p in lag.excess})
         if lag.records and copies:
-            found |= _over_gaps(mirror, syncs, source_ends, target_ends, thorough)
+            found |= catching_up.over_gaps(mirror, syncs, source_ends, target_ends, thorough)
         syncs |= found
         if (
             thorough
             and copies
             and 0 < lag.records <= (settings.SWITCH_MAX_LAG if max_lag is None else max_lag)
         ):
-            _catch_up(mirror, syncs, held or Held(source_ends, time.monotonic()))
+            catching_up.catch_up(mirror, syncs, held or catching_up.Held(source_ends, time.monotonic()))
             found = syncs
         if found:
             # The new points may be behind the ends that were read.
-            source_ends, target_ends = _ends(mirror, syncs)
+            source_ends, target_ends = catching_up.ends(mirror, syncs)
             lag = measure(syncs, source_ends, target_ends)
         sample.records = lag.records
         sample.partitions = {str(p): records for p, records in lag.partitions.items()}
@@ -246,102 +216,6 @@ def _keep(mirror: Mirror, mend: bool, thorough: bool) -> upkeep.Kept:
         if thorough:
             raise
         return upkeep.Kept(error.sentence)
-
-
-def _ends(
-    mirror: Mirror, partitions: Collection[Partition]
-) -> tuple[dict[Partition, int], dict[Partition, int]]:
-    """Return the ends on (source, target). The target is read first: otherwise a busy mirror could seem ahead
-    of its source.
-    """
-    target_ends = cluster_client(mirror.target).end_offsets(partitions)
-    return cluster_client(mirror.source).end_offsets(partitions), target_ends
-
-
-def _syncs_now(mirror: Mirror) -> tuple[dict[Partition, OffsetSync], set[Partition]]:
-    """Return the offset syncs, including new ones of added partitions, and the partitions that cannot have one
-    (yet).
-
-    A partition that still holds its first record on both sides has been copied from there on.
-    """
-    syncs = offset_syncs_of(mirror)
-    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
-    new = set(partitions_of(here, mirror.topics)) - syncs.keys()
-    if not new:
-        return syncs, new
-    both = new & set(partitions_of(there, mirror.topics))
-    here_starts, there_starts = here.start_offsets(both), there.start_offsets(both)
-    added = {p: OffsetSync(0, 0) for p in both if here_starts[p] == there_starts[p] == 0}
-    MirrorOffsetSync.objects.bulk_create(
-        (sync(mirror, p, point) for p, point in added.items()), ignore_conflicts=True
-    )
-    return syncs | added, new - added.keys()
-
-
-#: By mirror, the ends of both sides of its partitions in this process's last look.
-_last_ends: dict[int, dict[Partition, tuple[int, int]]] = {}
-
-
-def _over_gaps(
-    mirror: Mirror,
-    syncs: Mapping[Partition, OffsetSync],
-    source_ends: Mapping[Partition, int],
-    target_ends: Mapping[Partition, int],
-    thorough: bool,
-) -> dict[Partition, OffsetSync]:
-    """Return new offset syncs of partitions that seem to lag because offsets of the source have no copy.
-
-    Checks partitions that did not move since the last look, partitions of which Connect has copied more than
-    the target's count shows, and in a thorough look all.
-    """
-    now = {p: (end, target_ends[p]) for p, end in source_ends.items()}
-    before, _last_ends[mirror.pk] = _last_ends.get(mirror.pk, {}), now
-    lagging = {p for p, count in measure(syncs, source_ends, target_ends).partitions.items() if count > 0}
-    # Connect first, then the target: it then holds all records that Connect has committed.
-    copied = connect_client().offsets(connector_of(mirror, mirror.source))
-    ends = cluster_client(mirror.target).end_offsets(lagging)
-    suspect = {
-        p: syncs[p]
-        for p in lagging
-        if thorough or before.get(p) == now[p] or copied.get(p, -1) + 1 > mirrored_up_to(syncs[p], ends[p])
-    }
-    return resync.after_gaps(mirror, suspect, copied) if suspect else {}
-
-
-def _catch_up(mirror: Mirror, syncs: dict[Partition, OffsetSync], held: Held) -> None:
-    """Wait until the target holds the records up to ``held``. New offset syncs of gaps are added to ``syncs``.
-
-    :raises MirrorError: it does not catch up in time, so a switch would block its clients in vain.
-    """
-    seconds = settings.MIRROR_CATCH_UP_SECONDS
-    source_ends = {p: end for p, end in held.ends.items() if p in syncs}
-    while True:
-        target_ends = cluster_client(mirror.target).end_offsets(syncs)
-        late = {
-            p: missing
-            for p, end in source_ends.items()
-            if (missing := end - mirrored_up_to(syncs[p], target_ends[p])) > 0
-        }
-        if not late:
-            return
-        if time.monotonic() > held.at + seconds:
-            found = _over_gaps(mirror, syncs, source_ends, target_ends, thorough=True)
-            syncs |= found
-            left = sorted(late.keys() - found.keys())
-            if not left:
-                return
-            raise MirrorError(
-                say(
-                    "The mirror of %(topic)s lacks %(count)s offsets that its source held %(seconds)s s ago. Either it "
-                    "is too slow, or it has left records out, or they hold none and that cannot be proved. If it "
-                    "stays so: %(advice)s",
-                    topic=left[0],
-                    count=late[left[0]],
-                    seconds=f"{seconds:.0f}",
-                    advice=comparing.rebuild_advice(mirror),
-                )
-            )
-        time.sleep(POLL_SECONDS)
 
 
 def _content(

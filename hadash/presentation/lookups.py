@@ -8,7 +8,7 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 
 from hadash.inventory.models import AppID
-from hadash.presentation import selectors
+from hadash.presentation import appid_rows, selectors
 from hadash.switching.models.switches import Switch
 
 
@@ -36,7 +36,7 @@ def the_appid(user: Any, pk: int) -> AppID:
 
     :raises Http404: there is none, or ``user`` may not see it.
     """
-    found = selectors.appids(user).filter(pk=pk).first()
+    found = appid_rows.appids(user).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})
     return found

@@ -15,12 +15,14 @@ from hadash.outbox.states import State
 from hadash.reports.models import MailPreference, ReportEdition, ReportIssue, ReportSchedule
 
 
-def editions_for(user: Any, most: int) -> list[ReportEdition]:
-    """Return the newest editions that ``user`` may read. Editions of an owner are only for managers of reports."""
+def editions_for(user: Any) -> QuerySet[ReportEdition]:
+    """Return the editions that ``user`` may read, without their reports, the newest first. Editions of an owner are
+    only for managers of reports.
+    """
     found = ReportEdition.objects.filter(pairs__contained_by=sorted(_visible(user))).exclude(pairs=[])
     if not may(user, MANAGE_REPORTS):
         found = found.filter(owner="")
-    return list(found.select_related("issue__schedule").defer("report").order_by("-pk")[:most])
+    return found.select_related("issue__schedule").defer("report").order_by("-pk")
 
 
 def may_read(user: Any, edition: ReportEdition) -> bool:

@@ -305,6 +305,13 @@ class TestBlastRadius:
         assert chart.traces[2]["text"] == ["300 more", "4 more"]
         assert chart.says.startswith("1 of 305")
 
+    def test_where_names_would_cover_each_other_they_are_shown_on_hover_and_it_says_so(self) -> None:
+        members = [link("shop"), *(link(f"t{n}", "shop") for n in range(blast_radius.NAMED))]
+        named, crowded = (blast_radius.blast_radius(some, {}) for some in (members[:-1], members))
+        assert all(named.traces[1]["text"]) and not any(crowded.traces[1]["text"])
+        assert not named.says.endswith("Point at a mark for its name.")
+        assert crowded.says.endswith("Point at a mark for its name.")
+
     def test_what_comes_alone_says_so(self) -> None:
         assert blast_radius.blast_radius([link("shop")], {}).says == (
             "Nothing comes along: what was asked for moves by itself."

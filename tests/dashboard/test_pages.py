@@ -22,7 +22,6 @@ from hadash.dashboard.views.switch_lists import SHOWN_CHANGES
 from hadash.governance.models.published import Coverage
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Access, AppID, InstanceID
-from hadash.presentation import selectors
 from hadash.presentation.declared import SHOWN
 from hadash.presentation.engines import Engines
 from hadash.switching.models.retirements import Retirement
@@ -305,19 +304,6 @@ class TestManyClients:
         assert "<b>web-0999</b>" in live
         assert "<b>web-0998</b>" not in live
         assert "No InstanceID has “nobody” in its name." in text(as_olga, f"{address}?client=nobody")
-
-    def test_coverage_is_counted_by_the_database(
-        self,
-        people: SimpleNamespace,
-        names: list[str],
-        django_assert_max_num_queries: Any,
-    ) -> None:
-        InstanceID.objects.filter(name="web-0000").delete()
-        with django_assert_max_num_queries(8) as asked:
-            assert selectors.fleet_coverage(people.vera) == (self.COUNT + 3, self.COUNT + 1)
-        of_access = [query["sql"] for query in asked.captured_queries if "inventory_access" in query["sql"]]
-        assert len(of_access) == 2
-        assert all(sql.startswith("SELECT COUNT(") for sql in of_access), "a row each"
 
 
 def test_whose_switch_it_is_to_be_is_searched_in_pages(

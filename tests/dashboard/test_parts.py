@@ -47,6 +47,13 @@ def test_a_line_of_a_log_has_the_full_name_of_who_did_it() -> None:
     )
 
 
+def test_of_many_names_the_first_are_shown_and_the_others_counted() -> None:
+    assert tags.first_names(("<b>", ""), 2) == "<code>&lt;b&gt;</code> <code>—</code>"
+    assert tags.first_names(("a", "b", "c", "d"), 2) == (
+        '<code>a</code> <code>b</code> <span class="quiet">… 2 more</span>'
+    )
+
+
 @pytest.mark.parametrize("value", [{}, None, "text", {"text": "", "values": {}}])
 def test_what_is_no_sentence_is_shown_as_it_is(value: object) -> None:
     assert tags.sentence(value) == ("text" if value == "text" else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from hadash.governance.models.findings import Finding
 from hadash.inventory.models import AppID, InstanceID, Pair
 from hadash.notices.models import Channel
 from hadash.outbox.models import Endpoint, Transport
+from hadash.reports.models import Kind, ReportEdition, ReportIssue, ReportSchedule
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
@@ -70,6 +72,27 @@ class TestWhatIsFound:
         assert names(people.vera, change.key) == {"Changes of bindings": [change.key]}
         for text in (f"#{run.pk}", str(run.pk)):
             assert names(people.vera, text)["Runs"] == [str(run.pk)]
+
+    def test_reports_are_found_by_their_readers_and_schedules_by_who_manages_them(
+        self, people: Any, fleet: SimpleNamespace
+    ) -> None:
+        ada = ensure_user("ada", PASSWORD, "administrator", "Ada Administrator")
+        weekly = ReportSchedule.objects.create(name="Posture on Mondays", kind=Kind.POSTURE, cron="0 7 * * 1")
+        for days in (7, 0):
+            due = timezone.now() - timedelta(days=days)
+            issue = ReportIssue.objects.create(schedule=weekly, due_at=due, about=f"SW-{days}")
+            for owner in ("", "team checkout"):
+                ReportEdition.objects.create(issue=issue, pairs=["main"], owner=owner, report={})
+        hidden = ReportIssue.objects.create(schedule=weekly, due_at=timezone.now() - timedelta(days=1))
+        ReportEdition.objects.create(issue=hidden, pairs=["main", "of-others"], report={})
+        [reports] = search(people.vera, "on mondays")
+        assert [hit.at for hit in reports.hits] == list(
+            weekly.issues.exclude(pk=hidden.pk).values_list("due_at", flat=True)
+        ), "newest first"
+        assert names(people.vera, "SW-7") == {"Reports": ["Posture on Mondays"]}
+        assert names(people.vera, "team checkout") == {}, "an owner's report is for who manages reports"
+        assert names(ada, "team checkout") == {"Reports": ["Posture on Mondays"] * 2}
+        assert names(ada, "on mondays")["Schedules of reports"] == ["Posture on Mondays"]
 
     def test_people_and_channels_are_found_by_those_who_manage_them(
         self, people: Any, fleet: SimpleNamespace

@@ -14,7 +14,7 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.connect import ConnectorStatus, TaskStatus
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring import looking, resync
+from hadash.mirroring import catching_up, looking, resync
 from hadash.mirroring.models import LagSample, Mirror, MirrorOffsetSync, PairLag
 from hadash.mirroring.offsets import OffsetSync
 
@@ -48,8 +48,11 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
 
     client = SimpleNamespace(end_offsets=ends)
     running = ConnectorStatus("RUNNING", ("RUNNING",), "", (TaskStatus(0, "RUNNING", "w1:8083"),))
-    monkeypatch.setattr(looking, "cluster_client", lambda cluster: client)
-    monkeypatch.setattr(looking, "partitions_of", lambda client, topics: [Partition(t, 0) for t in topics])
+    for module in (looking, catching_up):
+        monkeypatch.setattr(module, "cluster_client", lambda cluster: client)
+    monkeypatch.setattr(
+        catching_up, "partitions_of", lambda client, topics: [Partition(t, 0) for t in topics]
+    )
     monkeypatch.setattr(looking, "status_of", lambda mirror: running)
     # (Settings and records: tests/mirroring/test_faithful.py.)
     monkeypatch.setattr(looking.upkeep, "keep", lambda mirror, mend, thorough: looking.upkeep.Kept())
@@ -185,10 +188,10 @@ def test_a_mirror_is_waited_for_as_far_behind_as_a_switch_may_begin(
     settings.SWITCH_MAX_LAG = 3
     waited: list[str] = []
     p = Partition("carts", 0)
-    monkeypatch.setattr(looking, "_ends", lambda mirror, syncs: ({p: 5}, {p: 2}))
-    monkeypatch.setattr(looking, "_over_gaps", lambda *_: {})
+    monkeypatch.setattr(catching_up, "ends", lambda mirror, syncs: ({p: 5}, {p: 2}))
+    monkeypatch.setattr(catching_up, "over_gaps", lambda *_: {})
     monkeypatch.setattr(looking, "_content", lambda *_: "")
-    monkeypatch.setattr(looking, "_catch_up", lambda mirror, syncs, held: waited.append(mirror.name))
+    monkeypatch.setattr(catching_up, "catch_up", lambda mirror, syncs, held: waited.append(mirror.name))
     looking.look(Mirror.objects.get(name="carts"), thorough=True, max_lag=max_lag)
     assert bool(waited) is waits
 

@@ -24,6 +24,14 @@ class Broken(AssertionError):
     """Something that must never happen has happened."""
 
 
+class WorldError(Exception):
+    """What a command meets when a server is down, refuses, or its answer is lost."""
+
+
+#: Waiting at the Gateway or at the coordinator: either way the member has committed and works no more.
+QUIESCED = {"parked": "quiesced", "joining": "quiesced"}
+
+
 @dataclass
 class Log:
     """One partition on one cluster. A record is a number that is unique in the world; at ``MARKER`` an offset

@@ -191,7 +191,7 @@ def test_a_group_far_behind_copies() -> None:
     def stuck(world: World) -> None:
         world.group.stuck = True
         for _ in range(60):
-            world._write("east", ORDERS_0)
+            world.write("east", ORDERS_0)
         world.later(0.2)
 
     world = before(Stage.CATCH_UP, stuck, traffic=False)

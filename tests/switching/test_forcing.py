@@ -56,7 +56,7 @@ class LostWorld(World):
             self.mirror.rate = 0
             for partition in PARTITIONS:
                 for _ in range(lag):
-                    self._write("east", partition)
+                    self.write("east", partition)
         self.down.add("east")
         self.traffic = False
 
@@ -80,7 +80,7 @@ class LostWorld(World):
         self.positions = {"billing": commits}
         self.looked_at = self.now
 
-    def _answer(self, command: Command[Any]) -> Any:
+    def answer(self, command: Command[Any]) -> Any:
         match command:
             case do.CheckLost():
                 return "east" in self.down or self.leaderless
@@ -110,7 +110,7 @@ class LostWorld(World):
             case do.ReadUsers():
                 return UsersFound(sorted(self.clients), ["billing"])
             case _:
-                return super()._answer(command)
+                return super().answer(command)
         return None
 
     def heal(self) -> None:
@@ -120,11 +120,11 @@ class LostWorld(World):
         self.down.add("east")
         self.mirror.state, self.mirror.rate = state, rate
 
-    def _check_forward(self) -> None:
-        if self._resolve(self.table, None)[0] == "west":
+    def check_forward(self) -> None:
+        if self.resolve(self.table, None)[0] == "west":
             return  # it has been sent over by an earlier attempt
         for gateway in self.gateways.values():
-            if not gateway.excluded and self._resolve(gateway.table, None) != ("east", BindingState.BLOCK):
+            if not gateway.excluded and self.resolve(gateway.table, None) != ("east", BindingState.BLOCK):
                 raise Broken(f"{gateway.id} may still send something to east.")
         if self.mirror.state != "stopped":
             raise Broken("The mirror may still write to west.")
@@ -189,7 +189,7 @@ def test_what_the_mirror_had_not_copied_is_counted_and_the_rest_is_there() -> No
     world.mirror.rate = 0
     before = {p: log.end for p, log in world.logs["west"].items()}
     for _ in range(5):
-        world._write("east", ORDERS_0)
+        world.write("east", ORDERS_0)
     world.lose()
     for stage in (Stage.PRECHECK, Stage.BLOCK):
         run_stage(world, stage)
@@ -283,7 +283,7 @@ def test_duplicates_anywhere_hide_no_loss_and_skip_nothing(
         if found_out:
             world.count_anew(partition)
         for moved in PARTITIONS:
-            world._write("east", moved)
+            world.write("east", moved)
         world.later(0.2)
     world.look()
     for partition in world.group.partitions:

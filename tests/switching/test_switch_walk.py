@@ -140,10 +140,10 @@ def test_clients_wait_no_longer_than_block_to_forward() -> None:
 class SlowWest(World):
     """Each answer about offsets on west takes a while, and no single stage takes too long by its own limit."""
 
-    def _answer(self, command: Command[Any]) -> Any:
+    def answer(self, command: Command[Any]) -> Any:
         if isinstance(command, do.ReadEnds | do.ReadStarts | do.ReadGroupOffsets) and self.blocked():
             self.later(0.5)
-        return super()._answer(command)
+        return super().answer(command)
 
     def blocked(self) -> bool:
         return self.table.get("shop", ("", ""))[1] == "block"

@@ -26,7 +26,8 @@ from hadash.switching.stages.resuming import resumed_at
 from hadash.switching.stages.run import Limits, StageFailed, check_blocked
 from hadash.switching.stages.ways import run_of
 
-from .world import ORDERS_1, SPLIT, Happening, Rows, World, WorldError
+from .parts import WorldError
+from .world import ORDERS_1, SPLIT, Happening, Rows, World
 
 #: Short, so that a test does not poll thousands of times.
 QUICK = Limits(

@@ -9,40 +9,27 @@ hold, and raises :class:`Broken` when it does not.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hadash.bindings.editing import refuse_wrong_turn
-from hadash.bindings.membership import not_applied
-from hadash.bindings.model import Binding, BindingState, Journal
-from hadash.bindings.native import waiting
-from hadash.bindings.returning import ExpectedBack
-from hadash.governance.client_risks import Seen
-from hadash.governance.findings import Circumstances, acks
+from hadash.bindings.model import Binding, BindingState
 from hadash.identity.identity import Identity
-from hadash.kafka.values import Committed, Partition
-from hadash.mirroring.lag import measure
-from hadash.mirroring.offsets import OffsetSync, to_try
-from hadash.mirroring.proof import compare_tails, same_next, shared_tails
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import OffsetSync
 from hadash.radius.scope import Scope, ScopeKind
-from hadash.sentences import NOTHING, Sentence, say
+from hadash.sentences import NOTHING, Sentence
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import (
-    MirrorFound,
     QuotaCheck,
     QuotasFound,
-    Reader,
-    RightsCheck,
-    RightsFound,
-    TailsCompared,
-    UsedAssignors,
 )
 from hadash.switching.stages.asking import Command
 
-from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
+from . import answering, invariants
+from .parts import QUIESCED, Bound, Client, Gateway, Group, Log, Member, Mirror
 
 #: A whole AppID with one InstanceID that has a binding of its own.
 WHOLE = Plan(
@@ -79,13 +66,6 @@ PARTITIONS = (CARTS, ORDERS_0, ORDERS_1)
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-#: Waiting at the Gateway or at the coordinator: either way the member has committed and works no more.
-_QUIESCED = {"parked": "quiesced", "joining": "quiesced"}
-
-
-class WorldError(Exception):
-    """What a command meets when a server is down, refuses, or its answer is lost."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +104,7 @@ class World:
         #: Partitions that producers do not write to by themselves.
         self.idle: set[Partition] = set()
         self._numbers = itertools.count(1)
-        self._stage_began = self.now
+        self.stage_began = self.now
         self._next_record_at = self.now
 
         # What ZooKeeper holds.
@@ -197,11 +177,11 @@ class World:
         self.acknowledged: set[int] = set()
         #: Somebody wrote past the Gateways or damaged a record: what is read cannot be vouched for.
         self.tampered = False
-        self._read_back = False
+        self.read_back = False
 
         for partition in PARTITIONS:
             for _ in range(20):
-                self._write("east", partition)
+                self.write("east", partition)
         for partition in self.group.partitions:
             log = self.logs["east"][partition]
             self.group.committed["east"][partition] = log.start + 12
@@ -219,13 +199,13 @@ class World:
         self.seen, self.number = do.RecordSeen((), (), ()), 0
 
     def begin_stage(self, stage: str) -> None:
-        self.stage, self._stage_began = stage, self.now
+        self.stage, self.stage_began = stage, self.now
 
     def later(self, seconds: float) -> None:
         """Let time pass without a command."""
         for _ in range(round(seconds / 0.05)):
             self._pass(0.05)
-            self.check()
+            invariants.check(self)
 
     def _pass(self, seconds: float) -> None:
         self.now += seconds
@@ -249,9 +229,9 @@ class World:
 
     def bound(self, client: Client) -> Bound:
         """The binding of a client, as its Gateway sees it."""
-        return self._resolve(client.gateway.table, client.id)
+        return self.resolve(client.gateway.table, client.id)
 
-    def _resolve(self, table: dict[str, Bound], instance: str | None) -> Bound:
+    def resolve(self, table: dict[str, Bound], instance: str | None) -> Bound:
         found = table.get(f"shop › {instance}") or table.get("shop")
         return found or ("east", BindingState.FORWARD)
 
@@ -267,11 +247,11 @@ class World:
                     for partition in PARTITIONS:
                         if partition in self.idle:
                             continue
-                        self._write(cluster, partition)
+                        self.write(cluster, partition)
                         if self.plan.covers("shop", client.id):
                             self.activity[cluster, "produce", partition.topic] = self.now
 
-    def _write(self, cluster: str, partition: Partition) -> None:
+    def write(self, cluster: str, partition: Partition) -> None:
         record = next(self._numbers)
         self.logs[cluster][partition].append(record)
         self.acknowledged.add(record)
@@ -292,10 +272,10 @@ class World:
         """A producer has a record for each idle partition; it was parked, and its Gateway is the first to
         hear of a change.
         """
-        cluster, state = self._resolve(self.table, "web-1")
+        cluster, state = self.resolve(self.table, "web-1")
         if state is not BindingState.BLOCK and self.writable(cluster) and cluster not in self.down:
             for partition in self.idle:
-                self._write(cluster, partition)
+                self.write(cluster, partition)
 
     def writable(self, cluster: str) -> bool:
         """Whether the cluster's ACLs let the AppID write."""
@@ -359,229 +339,17 @@ class World:
         """The answer to one command."""
         self.done.append(command)
         self._pass(command.seconds if isinstance(command, do.Pause) else COMMAND_SECONDS)
-        answer: R = self._answer(command)
-        self.check()
+        answer: R = self.answer(command)
+        invariants.check(self)
         return answer
 
-    def _answer(self, command: Command[Any]) -> Any:
-        plan, group = self.plan, self.group
-        match command:
-            case do.Say(sentence):
-                self.said.append(str(sentence))
-            case do.Pause():
-                return self.now - self._stage_began
-            case do.ReadBindings():
-                return {str(i): self._resolve(self.table, i.instance_id) for i in plan.identities}
-            case do.WriteBindings(cluster, state):
-                return self._write_bindings((cluster, state))
-            case do.ReadGateways():
-                return [gateway.member for gateway in self.gateways.values()]
-            case do.ReadWaiting(epoch):
-                members = [gateway.member for gateway in self.gateways.values()]
-                return waiting(members, not_applied(members, epoch))
-            case do.ReadExpectedBack():
-                left = {name: until - self.now for name, until in self.expected_back.items()}
-                return [ExpectedBack(name, seconds) for name, seconds in left.items() if seconds > 0]
-            case do.CheckCluster(cluster):
-                return "no broker answers" if cluster in self.down else None
-            case do.ComputePlan():
-                return self.plan_now or self.plan
-            case do.CheckAcks():
-                writers = [
-                    Seen("shop", name, "produce", "orders", details={"acks": 1}) for name in self.acks_1
-                ]
-                found = acks(writers, Circumstances(replicated=frozenset({"orders"})))
-                return found.sentence if found is not None else None
-            case do.CheckAssignors():
-                unknown = self.rebalancing.pop(0) if self.rebalancing else []
-                return UsedAssignors(tuple(self.cooperative), tuple(unknown))
-            case do.CheckMirrors(source, _):
-                return [self._look(mirror) for mirror in self.mirrors if source in ("", mirror.source)]
-            case do.ReadWritten():
-                return {topic: mirror.source for mirror in self.mirrors for topic in mirror.topics}
-            case do.CheckSelfAssigned():
-                self._reach(plan.source)
-                return dict(self.self_assigned)
-            case do.CheckReadingOn():
-                return list(self.reading_on)
-            case do.ReadTopics(cluster):
-                self._reach(cluster)
-                return dict(self.topics[cluster])
-            case do.CopyAcls():
-                self._reach(plan.source, plan.target)
-                missing = self.may_write[plan.source] and not self.may_write[plan.target]
-                self.may_write[plan.target] |= missing
-                self.denied[plan.target] |= missing and self.mirror.target == plan.target
-                return int(missing)
-            case do.ReadRights():
-                self._reach(plan.source, plan.target)
-                return RightsFound(frozenset(), frozenset())
-            case do.CheckRights() if plan.kind.spec.source_lost:
-                self._reach(plan.target)
-                return RightsCheck(by_host=tuple(self.rules_for_hosts))
-            case do.CheckRights():
-                self._reach(plan.source, plan.target)
-                return RightsCheck(tuple(self.denied_by_hand), tuple(self.rules_for_hosts))
-            case do.CheckQuotas():
-                self._reach(plan.source, plan.target)
-                return self.quotas
-            case do.CopyQuotas():
-                self._reach(plan.source, plan.target)
-                copied, self.quotas = self.quotas.missing, replace(self.quotas, missing=())
-                return list(copied)
-            case do.ReadQuotas():
-                self._reach(plan.target)
-                return self.quotas_found
-            case do.CheckSignIn():
-                return {"shop": (set(self.mechanisms[plan.source]), set(self.mechanisms[plan.target]))}
-            case do.PublishPlacement(leaders):
-                self.placement = dict(leaders)
-            case do.WarmUp():
-                self._reach(plan.source)
-                self._reach(plan.target)
-                committed = [
-                    {group.name: {p: Committed(o) for p, o in group.committed[cluster].items()}}
-                    for cluster in (plan.source, plan.target)
-                ]
-                starts = {p: log.start for p, log in self._moving(self.logs[plan.target]).items()}
-                if plan.groups:
-                    self._write_group_offsets(to_try(*committed, starts).get(group.name, {}))
-            case do.AllowWrites(cluster):
-                self._reach(cluster)
-                self.denied[cluster], denied = False, self.denied[cluster]
-                return int(denied)
-            case do.ReadLateBrokers(cluster):
-                self._reach(cluster)
-                return self.late_brokers.pop(0) if self.late_brokers else []
-            case do.DenyWrites(cluster):
-                self._reach(cluster)
-                new = self.may_write[cluster] and not self.denied[cluster]
-                self.denied[cluster] |= new
-                return int(new)
-            case do.ReadMembers(cluster):
-                self._reach(cluster)
-                return {name: {m.id for m in group.on(cluster)} for name in plan.groups}
-            case do.ReadQuiesced():
-                members = [m for m in group.members if m.client.gateway.live and not m.client.gone]
-                return {(group.name, m.id): m.state for m in members if not m.deaf}
-            case do.ReadEnds(cluster):
-                self._reach(cluster)
-                return {p: log.end for p, log in self._moving(self.logs[cluster]).items()}
-            case do.ReadStarts(cluster):
-                self._reach(cluster)
-                return {p: log.start for p, log in self._moving(self.logs[cluster]).items()}
-            case do.ReadOffsetSyncs():
-                return {p: a for mirror in self.mirrors for p, a in self._moving(mirror.syncs).items()}
-            case do.CompareTails(ends):
-                self._reach(plan.source, plan.target)
-                source, target = self.logs[plan.source], self.logs[plan.target]
-                tails = (
-                    {p: source[p].tail(end.source, 16) for p, end in ends.items()},
-                    {p: target[p].tail(end.target, 16) for p, end in ends.items()},
-                )
-                starts = {p: OffsetSync(source[p].start, target[p].start) for p in ends}
-                return TailsCompared(compare_tails(*tails), shared_tails(*tails), starts)
-            case do.CompareNext(points, ends):
-                self._reach(plan.source, plan.target)
-                source, target = self.logs[plan.source], self.logs[plan.target]
-                return {
-                    p: same_next(
-                        source[p].next(at.source, ends[p].source, 16),
-                        target[p].next(at.target, ends[p].target, 16),
-                    )
-                    for p, at in points.items()
-                }
-            case do.RecordDrained(ends):
-                self.drained = dict(ends)
-                self._copy_facts()
-            case do.ReadDrained():
-                return None if self.drained is None else dict(self.drained)
-            case do.ReadGroupOffsets(cluster):
-                self._reach(cluster)
-                self._read_back |= cluster == plan.target
-                return {name: dict(group.committed[cluster]) for name in plan.groups}
-            case do.ReadCommits(cluster):
-                self._reach(cluster)
-                self._read_back |= cluster == plan.target
-                beside = group.metadata.get(cluster, {})
-                commits = {p: Committed(o, beside.get(p, "")) for p, o in group.committed[cluster].items()}
-                return {name: dict(commits) for name in plan.groups}
-            case do.ReadAssigned(cluster):
-                self._reach(cluster)
-                given = {p: frozenset({Reader(c)}) for p, c in group.assigned.get(cluster, {}).items()}
-                members = group.on(cluster)
-                is_rejoining = any(member.state in _QUIESCED for member in members)
-                if is_rejoining and self._resolve(self.table, None)[1] is BindingState.FORWARD:
-                    return dict.fromkeys(plan.groups)  # it rebalances: its coordinator does not tell
-                # Gateways hold the requests of members that quiesce: their sessions end, and the group is empty for
-                # its coordinator, which never hears of a rebalance.
-                is_there = bool(members) and not is_rejoining
-                return {name: self._moving(given) if is_there else {} for name in plan.groups}
-            case do.ReadPositions(client_ids):
-                found = group.fetched.items() if self.sees_fetches else ()
-                return [(Reader(c), p, o) for (c, at, p), o in found if at == plan.source and c in client_ids]
-            case do.RecordReading(positions):
-                self.reading = {name: dict(offsets) for name, offsets in positions.items()}
-                self._copy_facts()
-            case do.ReadReading():
-                return self.reading
-            case do.WriteGroupOffsets(offsets):
-                self._write_group_offsets(offsets.get(group.name, {}))
-            case do.RemoveGroupOffsets(partitions):
-                self._reach(plan.target)
-                for partition in partitions[group.name]:
-                    del group.committed[plan.target][partition]
-            case do.Together(commands):
-                return [self._answer(part) for part in commands]
-            case do.PauseMirrors():
-                for mirror in self.mirrors:
-                    if mirror.source == mirror.reads == plan.source:
-                        mirror.turning, mirror.state = True, "paused"
-            case do.ResumeMirrors():
-                for mirror in self.mirrors:
-                    if mirror.turning or mirror.state == "paused":
-                        mirror.turning, mirror.state = False, "running"
-            case do.ReverseMirrors(ends):
-                for mirror in self.mirrors:
-                    if mirror.source != plan.target:
-                        mirror.turn(self.now, ends)
-            case do.ReadClients():
-                clients = [c for c in self.clients.values() if c.gateway.live and not c.gone]
-                return {c.id: {c.cluster} for c in clients if plan.covers("shop", c.id)}
-            case do.RecordSeen():
-                self.seen = command
-                self._copy_facts()
-            case do.ReadActivity(cluster, seconds):
-                return {
-                    (kind, topic)
-                    for (where, kind, topic), at in self.activity.items()
-                    if where == cluster and self.now - at < seconds
-                }
-            case do.ReadSeen():
-                return self.seen
-            case _:
-                raise TypeError(f"unknown command {command!r}")
-        return None
+    def answer(self, command: Command[Any]) -> Any:
+        """The answer, without the time that it takes (tests replace it to let a server misbehave)."""
+        return answering.answer(self, command)
 
-    def _moving(self, found: Mapping[Partition, T]) -> dict[Partition, T]:
-        """What is asked about the plan's Topics."""
-        return {p: value for p, value in found.items() if p.topic in self.plan.topics}
-
-    def _reach(self, *clusters: str) -> None:
-        for cluster in clusters:
-            if cluster in self.down:
-                raise WorldError(f"Cluster {cluster} does not answer.")
-
-    def _look(self, mirror: Mirror) -> MirrorFound:
-        if self.down:
-            return MirrorFound(mirror.name, "unknown", say("A cluster does not answer."), None)
-        ends = {c: {p: log.end for p, log in logs.items()} for c, logs in self.logs.items()}
-        lag = measure(mirror.syncs, ends[mirror.source], ends[mirror.target])
-        if lag.excess:
-            return MirrorFound(
-                mirror.name, "failed", "It holds records that its source does not.", lag.records
-            )
-        return MirrorFound(mirror.name, mirror.state, mirror.fault, None if mirror.silent else lag.records)
+    def check_forward(self) -> None:
+        """Check what has to hold before clients are sent over (a lost source has its own: ``test_forcing.py``)."""
+        invariants.check_forward(self)
 
     # -- what PostgreSQL holds, and forgets ----------------------------------------------------------------------------
 
@@ -596,7 +364,7 @@ class World:
         for mirror, row in zip(self.mirrors, rows.mirrors, strict=True):
             mirror.source, mirror.target, mirror.syncs, mirror.turning = row
 
-    def _copy_facts(self) -> None:
+    def copy_facts(self) -> None:
         self.number += 1
         self.copied = self.rows()
 
@@ -617,105 +385,14 @@ class World:
         bound = [self.written[identity] for identity in self.plan.identities if identity in self.written]
         return {binding.stage for binding in bound if binding.switch == self.switch}
 
-    def _write_bindings(self, bound: Bound) -> int:
-        cluster, state = bound
-        wanted = Binding(cluster, state, switch=self.switch, stage=self.stage)
-        for identity in self.plan.identities:
-            held = self.written.get(identity)
-            refuse_wrong_turn(held, identity, wanted, Journal(self.switch, self.stage, 0))
-            if (
-                held is not None
-                and held.switch == self.switch
-                and held.cluster != cluster == self.plan.source
-            ):
-                raise Broken(f"The switch goes back behind its forward, in {self.stage}.")
-        self.written |= dict.fromkeys(self.plan.identities, wanted)
-        if bound[0] == self.plan.target:
-            self._check_forward()
-        self.epoch += 1
-        self.table |= {str(identity): bound for identity in self.plan.identities}
-        self.changes.append((self.now, self.epoch, dict(self.table)))
-        return self.epoch
-
-    def _write_group_offsets(self, offsets: Mapping[Partition, Committed]) -> None:
-        self._reach(self.plan.target)
-        if self.group.on(self.plan.target):
-            raise WorldError("Group billing has members on west: its offsets cannot be written.")
-        self._read_back = False
-        kept = {p: committed for p, committed in offsets.items() if p != self.forgets}
-        self.group.committed[self.plan.target] |= {p: committed.offset for p, committed in kept.items()}
-        beside = self.group.metadata.setdefault(self.plan.target, {})
-        beside |= {p: committed.metadata for p, committed in kept.items()}
-
-    # -- what always holds ---------------------------------------------------------------------------------------------
-
-    def check(self) -> None:
-        """Never may both clusters accept the writes of one scope, never may a mirror copy a record round."""
-        if not self.tampered and (repeated := self.repeated()):
-            raise Broken(f"Records {repeated} are in one partition twice.")
-        tables = [gateway.table for gateway in self.gateways.values() if not gateway.excluded]
-        for instance in {identity.instance_id for identity in self.plan.identities}:
-            found = [self._resolve(table, instance) for table in tables]
-            accepting = {cluster for cluster, state in found if state is not BindingState.BLOCK}
-            if len(accepting) > 1:
-                raise Broken(f"{instance or 'The AppID'} may write to {sorted(accepting)} at once.")
-
-    def _check_forward(self) -> None:
-        """Before the clients are sent over: blocked, drained, nothing missing, every group at the same record."""
-        source, target = self.plan.source, self.plan.target
-        if all(self._resolve(self.table, i.instance_id)[0] == target for i in self.plan.identities):
-            return  # it has been sent over by an earlier attempt
-        for identity in self.plan.identities:
-            for gateway in self.gateways.values():
-                bound = self._resolve(gateway.table, identity.instance_id)
-                if not gateway.excluded and bound != (source, BindingState.BLOCK):
-                    raise Broken(f"{gateway.id} still lets {identity} through to {bound}.")
-        if self.drained is None:
-            raise Broken("The drained point was not recorded.")
-        if self.plan.groups and not self._read_back:
-            raise Broken("The group offsets were not read back.")
-        split = self.plan.kind is Kind.READ_SPLIT
-        if self.placement is None or not (split or self.writable(target)):
-            raise Broken("The target is not ready for the clients.")
-        for partition, log in self.logs[source].items():
-            lost = (set(log.records) & self.acknowledged) - set(self.logs[target][partition].records)
-            if lost and not (split or self.tampered):
-                raise Broken(f"{partition} lacks {len(lost)} acknowledged records on {target}.")
-        for partition in self.group.partitions if self.plan.groups else ():
-            if partition not in self.group.committed[source] and not self.group.on(source):
-                continue  # nobody reads it: its next reader begins where it says
-            there, here = (
-                self._following(c, partition, self._stands(c, partition)) for c in (target, source)
-            )
-            if there != here and not self.tampered:
-                raise Broken(f"The group would go on at {there} instead of {here} on {partition}.")
-
-    def _stands(self, cluster: str, partition: Partition) -> int:
-        """Where the group goes on: at its commit, or where the member began that has committed nothing."""
-        committed = self.group.committed[cluster].get(partition)
-        if committed is not None:
-            return committed
-        began = [o for (_, at, p), o in self.group.fetched.items() if (at, p) == (cluster, partition)]
-        return min(began, default=self.logs[cluster][partition].end)
-
-    def _following(self, cluster: str, partition: Partition, offset: int) -> int | None:
-        """The record at an offset, also one that the mirror has not brought yet."""
-        log = self.logs[cluster][partition]
-        if offset < log.end or cluster != self.mirror.target:
-            return log.at(offset)
-        origin = self.logs[self.mirror.source][partition]
-        return origin.at(self.mirror.position[partition] + offset - log.end)
-
     # -- comparing -----------------------------------------------------------------------------------------------------
 
     def situation(self) -> dict[str, Any]:
         """What a return must restore: what rules the clients, and where."""
         names = [None, *self.clients]
         return {
-            "bindings": {name: self._resolve(self.table, name) for name in names},
-            "in effect": {
-                g.id: {n: self._resolve(g.table, n) for n in names} for g in self.gateways.values()
-            },
+            "bindings": {name: self.resolve(self.table, name) for name in names},
+            "in effect": {g.id: {n: self.resolve(g.table, n) for n in names} for g in self.gateways.values()},
             "writable": {cluster: self.writable(cluster) for cluster in self.logs},
             "mirrors": [(m.name, m.source, m.target, dict(m.syncs), m.turning) for m in self.mirrors],
             "source offsets": set(self.group.committed[self.plan.source]),
@@ -725,15 +402,9 @@ class World:
         """What a stage leaves behind, whatever it took to get there."""
         return self.situation() | {
             "target offsets": dict(self.group.committed[self.plan.target]),
-            "members": {
-                m.client.id: (m.cluster, _QUIESCED.get(m.state, m.state)) for m in self.group.members
-            },
+            "members": {m.client.id: (m.cluster, QUIESCED.get(m.state, m.state)) for m in self.group.members},
             "facts": (self.drained, self.seen, self.reading, self.placement),
         }
-
-    def repeated(self) -> list[int]:
-        """Records that are in a partition twice."""
-        return [record for logs in self.logs.values() for log in logs.values() for record in log.repeated]
 
     def unconsumed(self) -> set[int]:
         """Acknowledged records of the group's partitions that it has not consumed."""

@@ -25,7 +25,7 @@ from hadash.inventory import services
 from hadash.inventory.generating import generate
 from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.inventory.selectors import access_since
-from hadash.presentation import changes, engines, selectors
+from hadash.presentation import appid_rows, changes, engines
 from hadash.sentences import say
 from hadash.switching.binding_changes.unregistering import unregister
 
@@ -44,14 +44,14 @@ class AppIDs(PagedView):
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(AppIDQuery, request.query_params.dict())
-        found = selectors.listed_appids(request.user)
+        found = appid_rows.listed_appids(request.user)
         if "pair" in asked:
             found = found.filter(pair__name=asked["pair"])
         if "q" in asked:
             found = found.filter(name__icontains=asked["q"])
         pages = Pages()
         rows = pages.paginate_queryset(found, request, view=self) or []
-        bound = selectors.bound_appids(rows, engines.look())
+        bound = appid_rows.bound_appids(rows, engines.look())
         return pages.get_paginated_response([representations.appid(each) for each in bound])
 
 
@@ -179,5 +179,5 @@ class Accesses(PagedView):
 
 
 def _shown(found: AppID) -> dict[str, object]:
-    [bound] = selectors.bound_appids([found], engines.look())
+    [bound] = appid_rows.bound_appids([found], engines.look())
     return representations.appid(bound)

@@ -27,7 +27,7 @@ from hadash.api.views.common import (
 )
 from hadash.api.views.lists import InboxQuery, inbox
 from hadash.inventory.models import AppID
-from hadash.presentation import changes, selectors
+from hadash.presentation import appid_rows, changes
 from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.binding_changes import decisions, requests
@@ -66,7 +66,7 @@ def _the_appid(user: Any, values: dict[str, Any]) -> AppID:
     :raises Http404: the pair has no such AppID, or ``user`` may not see it.
     """
     pair = the_pair(user, values["pair"])
-    found = selectors.appids(user).filter(pair=pair, name=values["appid"]).first()
+    found = appid_rows.appids(user).filter(pair=pair, name=values["appid"]).first()
     if found is None:
         raise Http404(_("Pair %(pair)s has no AppID %(name)s.") % {"pair": pair, "name": values["appid"]})
     return found

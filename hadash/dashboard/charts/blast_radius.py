@@ -116,7 +116,7 @@ def blast_radius(
             "yaxis": {"visible": False},
             "margin": {"l": 24, "r": 24, "t": 8, "b": 36},
         },
-        says=_with_open_marks(says or _said(shown, beyond, total), shown),
+        says=_with_hints(says or _said(shown, beyond, total), shown),
         empty=_("Nothing moves."),
         height=height_of(rows),
         is_wide=deepest > NARROW_STEPS,
@@ -218,9 +218,12 @@ def _aside(link: Link) -> str:
     return _turn_word(link.turn) or (_("there already") if link.already else "")
 
 
-def _with_open_marks(says: str, shown: Sequence[Link]) -> str:
+def _with_hints(says: str, shown: Sequence[Link]) -> str:
+    """Return what is said above the chart, with how its marks are read."""
     if any(link.already for link in shown):
         says += " " + _("Open marks are on the target already.")
+    if len(shown) > NAMED:
+        says += " " + _("Point at a mark for its name.")
     return says
 
 

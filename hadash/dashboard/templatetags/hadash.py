@@ -11,9 +11,9 @@ from typing import Any
 from django import template
 from django.template.context import Context
 from django.urls import reverse
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from hadash.accounts import roles
 from hadash.bindings.model import BindingState
@@ -31,6 +31,9 @@ register.filter(stage_name)
 
 #: Most characters of an audit entry's details on the page; the export has all of them.
 SHOWN_DETAILS = 4000
+
+#: Names of many with which a plan's page begins; its table of members and their CSV have all.
+FIRST_NAMES = 40
 
 #: Most Topics of a switch that its title names.
 SHOWN_TOPICS = 3
@@ -375,6 +378,17 @@ def moment(value: str) -> datetime | None:
 
 #: Most names of a cell that are shown; the others are counted.
 SHOWN_NAMES = 4
+
+
+@register.simple_tag
+def first_names(values: Sequence[Any], most: int = FIRST_NAMES) -> SafeString:
+    """Render the first of many names as code, and how many more there are."""
+    shown = format_html_join(" ", "<code>{}</code>", ((str(value) or "—",) for value in values[:most]))
+    beyond = len(values) - most
+    if beyond <= 0:
+        return shown
+    more = ngettext("%(count)s more", "%(count)s more", beyond) % {"count": f"{beyond:,}"}
+    return format_html('{} <span class="quiet">… {}</span>', shown, more)
 
 
 @register.simple_tag

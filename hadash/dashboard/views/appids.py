@@ -37,7 +37,7 @@ from hadash.governance.models.runs import Run
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
-from hadash.presentation import badges, changes, declared, engines, selectors
+from hadash.presentation import appid_rows, badges, changes, declared, engines, observed, selectors
 from hadash.presentation.connections import by_cluster
 from hadash.presentation.connections import of_appid as connections_of_appid
 from hadash.presentation.localized import sentence
@@ -108,7 +108,7 @@ def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpRespo
     """Render the list, if need be with the reasons why a file of owners was refused."""
     query, pair = searched(request, "q"), searched(request, "pair")
     pairs = governance.pair_names(user_of(request))
-    found = selectors.listed_appids(user_of(request))
+    found = appid_rows.listed_appids(user_of(request))
     if query:
         found = found.filter(Q(folded_name__contains=Upper(Value(query))) | Q(owner__icontains=query))
     if pair in pairs:
@@ -126,7 +126,7 @@ def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpRespo
         "pair": pair if pair in pairs else "",
         "pairs": pairs,
         "engines": look,
-        "appids": selectors.bound_appids(page.object_list, look),
+        "appids": appid_rows.bound_appids(page.object_list, look),
         "may_change": may_somewhere(user_of(request), CHANGE_APPID),
         "refusals": refusals,
     }
@@ -144,10 +144,10 @@ def _ordered(
     if order.column == "owner":
         found = found.alias(owner_known=NullIf("owner", Value("")))
     elif order.column == "bound":
-        found = selectors.with_cluster(found, look)
+        found = appid_rows.with_cluster(found, look)
     elif order.column == "coverage":
         counted = governance.published(Run.Job.COVERAGE)
-        found = selectors.with_share(found, counted)
+        found = appid_rows.with_share(found, counted)
     return order, order.query(found, FIELDS, ("pair__name", "pk")), counted
 
 
@@ -167,7 +167,7 @@ _CSV = (
 def _csv_rows(found: QuerySet[AppID], look: engines.Engines) -> Iterator[tuple[Any, ...]]:
     every = found.iterator(chunk_size=CSV_CHUNK)
     while some := list(islice(every, CSV_CHUNK)):
-        for entry in selectors.bound_appids(some, look):
+        for entry in appid_rows.bound_appids(some, look):
             appid, binding = entry.appid, entry.binding
             whose = "" if binding is None else "its own" if entry.own else "the pair's default"
             yield (
@@ -277,7 +277,7 @@ def _registered(request: HttpRequest, found: AppID, live: dict[str, Any]) -> dic
         "registered": part_of(
             request, "instances", order.rows(instances, INSTANCE_KEYS), ROWS_SHOWN, address
         ),
-        "unregistered": selectors.unregistered(found) if may(user, REGISTER, found.pair) else [],
+        "unregistered": observed.unregistered(found) if may(user, REGISTER, found.pair) else [],
         "searchable": bool(query) or most > ROWS_SHOWN,
     }
 
@@ -287,7 +287,7 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
     user, query, address = user_of(request), _searched(request), reverse("appid", args=[found.pk])
     look = engines.look()
     connections, silent = connections_of_appid(found.pair, found.name, look.answering)
-    [bound] = selectors.bound_appids([found], look)
+    [bound] = appid_rows.bound_appids([found], look)
     document = look.documents.get(found.name)
     under_way = changes.open_changes(user, found)
     clients = _by_client(connections)
@@ -298,7 +298,7 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
         "connected": part_order(request, "connected", CONNECTED_KEYS, address),
         "seen": part_order(request, "seen", OBSERVED_FIELDS, address),
     }
-    uses = selectors.observed_uses(found, query).alias(
+    uses = observed.observed_uses(found, query).alias(
         client_known=NullIf("client_id", Value("")), library_known=NullIf("library", Value(""))
     )
     uses = orders["seen"].query(uses, OBSERVED_FIELDS, ("client_id", "pk"))
@@ -321,7 +321,7 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
         "connection_count": len(connections),
         "silent": silent,
         "seen": seen,
-        "observed": selectors.by_client(found, seen.page.object_list),
+        "observed": observed.by_client(found, seen.page.object_list),
     }
 
 

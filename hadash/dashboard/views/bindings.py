@@ -37,7 +37,7 @@ from hadash.inventory.generating import generate as generate_ids
 from hadash.inventory.models import AppID, InstanceID
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.services import NotRegistered
-from hadash.presentation import badges, changes, engines, selectors
+from hadash.presentation import badges, changes, engines, observed, selectors
 from hadash.presentation.changes import kind_of
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
@@ -125,7 +125,7 @@ def _form_page(
         "form": form,
         "bound": [(one, one.identity.key in form.unbind) for one in bound],
         "names": sorted(appid.instances.values_list("name", flat=True)),
-        "topics": selectors.topics(appid.pair, appid),
+        "topics": observed.topics(appid.pair, appid),
         "refusals": refusals or [],
         "may_register": may(user_of(request), REGISTER, appid.pair),
         **_proposal(appid, form),

@@ -56,7 +56,7 @@ def reports(request: HttpRequest) -> HttpResponse:
     schedules = list(reading.schedules_for(user))
     last = reading.last_issues(schedules)
     context = {
-        "editions": reading.editions_for(user, LISTED),
+        "editions": list(reading.editions_for(user)[:LISTED]),
         "schedules": [(each, last.get(each.pk)) for each in schedules],
         "may_manage": may(user, MANAGE_REPORTS),
         "form": form,

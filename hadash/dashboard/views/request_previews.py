@@ -24,7 +24,7 @@ from hadash.dashboard.views.common import (
 )
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.presentation import badges, connections, engines, radius, selectors
+from hadash.presentation import appid_rows, badges, connections, engines, radius
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
@@ -204,7 +204,7 @@ def _target(form: RequestForm, scope: Scope, look: engines.Engines) -> Cluster |
         if cluster.name == values.get("target"):
             return cluster
     if form.appid is not None and scope.identity is not None:
-        way = selectors.target_of(form.appid, scope.instance_id or None, look)
+        way = appid_rows.target_of(form.appid, scope.instance_id or None, look)
         return way[1] if way else None
     if scope.kind is ScopeKind.TOPICS:
         carrying = [m for m in Mirror.objects.filter(pair=form.pair) if set(m.topics) & set(scope.topics)]

@@ -35,7 +35,7 @@ from hadash.dashboard.views.request_previews import (
     zookeeper_is_away,
 )
 from hadash.inventory.models import AppID, Cluster, Pair
-from hadash.presentation import radius, selectors
+from hadash.presentation import appid_rows, observed, radius, selectors
 from hadash.presentation.localized import sentence
 from hadash.radius.scope import Scope
 from hadash.refusals import Refused
@@ -118,7 +118,7 @@ def discard_draft(request: HttpRequest, pk: int) -> HttpResponse:
 def _choose(request: HttpRequest, pairs: QuerySet[Pair]) -> HttpResponse:
     """Render the choice of an AppID, searched by name with ``?q=``, or of a pair."""
     query = searched(request, "q")
-    found = selectors.appids(user_of(request)).filter(pair__in=pairs)
+    found = appid_rows.appids(user_of(request)).filter(pair__in=pairs)
     if query:
         found = found.filter(name__icontains=query)
     page = paged(
@@ -209,7 +209,7 @@ def _page(
         "draft": draft,
         "before": gone_back_from(user_of(request), values.get("restores") or ""),
         "names": _names(form.appid) if form.appid is not None else [],
-        "topics": selectors.topics(form.pair, form.appid),
+        "topics": observed.topics(form.pair, form.appid),
         "refusals": refusals or [],
         "kind_of_switch": form.the_kind(),
         "offered": _offered(user_of(request), form.pair, values),
@@ -237,8 +237,8 @@ def _offered(user: User, pair: Pair, values: Any) -> list[tuple[Kind, KindSpec]]
 def _names(appid: AppID) -> list[dict[str, Any]]:
     """Return the AppID's client.ids to choose from: registered or observed ones."""
     registered = {instance.name for instance in appid.instances.all()}
-    observed = {client.client_id for client in selectors.observed_clients(appid)} - {""}
+    seen = {client.client_id for client in observed.observed_clients(appid)} - {""}
     return [
-        {"name": name, "registered": name in registered, "observed": name in observed}
-        for name in sorted(registered | observed)
+        {"name": name, "registered": name in registered, "observed": name in seen}
+        for name in sorted(registered | seen)
     ]

@@ -56,7 +56,7 @@ def written(world: World) -> list[tuple[str, BindingState]]:
 def lag(world: World, records: int) -> None:
     world.mirror.rate = 0
     for _ in range(records):
-        world._write("east", CARTS)
+        world.write("east", CARTS)
 
 
 EXCLUDED_AND_RUNNING = (

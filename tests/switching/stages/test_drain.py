@@ -51,7 +51,7 @@ def test_a_write_to_the_mirror_that_hides_a_missing_record() -> None:
     """By count both sides are equal: only the tails show it."""
     world = world_before(Stage.DRAIN, traffic=False)
     world.mirror.rate = 0
-    world._write("east", ORDERS_1)
+    world.write("east", ORDERS_1)
     world.write_past("west", ORDERS_1)
     found = failure(world, Stage.DRAIN)
     assert found == "The last 16 records of orders-1 differ between the clusters (1 of them)."

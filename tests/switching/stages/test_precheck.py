@@ -19,9 +19,9 @@ from hadash.switching.stages.answers import QuotaCheck
 from hadash.switching.stages.precheck import precheck_only, preflight
 from hadash.switching.stages.reading_on import check_reading_on
 
-from ..parts import Client, Member
+from ..parts import Client, Member, WorldError
 from ..walking import QUICK, Fault, Killed, run_stage, world_before
-from ..world import ORDERS_1, PARTITIONS, WHOLE, World, WorldError
+from ..world import ORDERS_1, PARTITIONS, WHOLE, World
 from .common import (
     failure,
     lag,

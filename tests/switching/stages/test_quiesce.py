@@ -12,8 +12,9 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Command
 from hadash.switching.stages.run import Limits
 
+from ..parts import WorldError
 from ..walking import QUICK, Fault, run_stage, steps, world_before
-from ..world import World, WorldError
+from ..world import World
 from .common import (
     WITHOUT_GROUPS,
     failure,

@@ -6,8 +6,9 @@ import pytest
 
 from hadash.switching.machines.switches import Stage
 
+from ..parts import WorldError
 from ..walking import run_stage, world_before
-from ..world import World, WorldError
+from ..world import World
 from .common import (
     BEFORE_FORWARD,
     failure,

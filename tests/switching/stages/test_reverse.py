@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hadash.switching.machines.switches import Stage
 
+from ..invariants import repeated
 from ..walking import Fault, Walk, run_stage, world_before
 from ..world import World
 from .common import (
@@ -26,7 +27,7 @@ def test_what_is_written_on_the_target_comes_back_once() -> None:
     world.later(0.5)
     for partition, log in world.logs["west"].items():
         assert set(log.records) == set(world.logs["east"][partition].records)
-    assert world.repeated() == []
+    assert repeated(world) == []
 
 
 def test_a_mirror_that_does_not_turn() -> None:
@@ -39,4 +40,4 @@ def test_a_mirror_that_does_not_turn() -> None:
 def test_a_record_written_past_the_gateways_after_the_proof_is_not_copied_back() -> None:
     world = World()
     Walk(world, [Fault(Stage.TRANSLATE, 0, "the source is written past the Gateways")]).run()
-    assert world.repeated() == []
+    assert repeated(world) == []

@@ -13,8 +13,9 @@ from hadash.switching.machines.switches import Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Command
 
+from ..parts import WorldError
 from ..walking import run_stage, world_before
-from ..world import ORDERS_0, ORDERS_1, PARTITIONS, World, WorldError
+from ..world import ORDERS_0, ORDERS_1, PARTITIONS, World
 from .common import (
     UNKNOWN,
     WITHOUT_GROUPS,
@@ -52,7 +53,7 @@ def test_a_group_before_what_the_mirror_has_copied_twice_would_read_other_record
     """What comes after is translated exactly; it is not."""
     world = world_before(Stage.DRAIN)
     for _ in range(40):
-        world._write("east", ORDERS_0)
+        world.write("east", ORDERS_0)
     run_stage(world, Stage.DRAIN)
     world.tampered = True  # the group stands where it did not put itself
     copied_twice(world, ORDERS_0, "west", 4)
@@ -111,7 +112,7 @@ def test_a_group_that_rebalances_is_waited_for_before_its_members_are_asked_to_r
 def test_one_that_goes_on_rebalancing_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows which of its members reads what: where they have committed nothing they would skip records."""
     world = world_before(Stage.QUIESCE)
-    monkeypatch.setattr(World, "_answer", _rebalancing(World._answer))
+    monkeypatch.setattr(World, "answer", _rebalancing(World.answer))
     assert failure(world, Stage.QUIESCE) == (
         "Group billing rebalances, so it is not known which of its members read which partitions. Ask "
         "again when it is stable."

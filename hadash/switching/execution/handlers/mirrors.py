@@ -14,7 +14,7 @@ from hadash.inventory.gateways import ask_every
 from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring import looking, proof, turning
+from hadash.mirroring import catching_up, looking, proof, turning
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
@@ -75,7 +75,7 @@ def check_assignors(hand: HandlerContext, command: do.CheckAssignors) -> UsedAss
 def check_mirrors(hand: HandlerContext, command: do.CheckMirrors) -> list[MirrorFound]:
     found = []
     mirrors = [m for m in hand.mirrors() if command.copying_from in ("", m.source.name)]
-    held = looking.held_now(mirrors) if command.thorough else {}
+    held = catching_up.held_now(mirrors) if command.thorough else {}
     for mirror in mirrors:
         sample = looking.look(mirror, command.thorough, held.get(mirror), limits_of(mirror.pair).max_lag)
         found.append(MirrorFound(mirror.name, str(mirror.state), mirror.fault, sample.records))
