@@ -248,8 +248,8 @@ def test_what_was_copied_twice_long_ago_is_found_further_back(
 
         return SimpleNamespace(end_offsets=ends, start_offsets=starts, records=records)
 
-    monkeypatch.setattr(looking, "cluster_client", client)
-    monkeypatch.setattr(resync, "cluster_client", client)
+    for module in (looking, catching_up, resync):
+        monkeypatch.setattr(module, "cluster_client", client)
     monkeypatch.setattr(resync, "RECOUNT_RECORDS", 100)
     monkeypatch.setattr(resync, "_looked_far", {})
     monkeypatch.setattr(resync, "RECOUNT_FAR_RECORDS", 120)
