@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
+
+from hadash_sandbox.bench.machine import Machine
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -34,10 +35,14 @@ def median(values: Sequence[float]) -> float:
 
 @dataclass
 class Report:
-    """The results of one run: goals, each met or missed, and tables."""
+    """The results of one run: goals, each met or missed, and tables.
+
+    :param machine: what it runs on; ``None``: not measured.
+    """
 
     goals: list[dict[str, Any]] = field(default_factory=list)
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    machine: Machine | None = None
 
     def at_most(
         self,
@@ -102,8 +107,8 @@ class Report:
         :param more: further values for the file.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        machine = f"{platform.machine()}, {platform.system()} {platform.release()}"
-        whole = {"goals": self.goals, "machine": machine, **self.tables, **(more or {})}
+        described = self.machine.described() if self.machine else None
+        whole = {"goals": self.goals, "machine": described, **self.tables, **(more or {})}
         path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
     def print(self) -> None:
@@ -127,6 +132,13 @@ class Report:
             print(f"{mark} {goal['name']:58} goal {goal['goal']:>7} {goal['unit']:9} measured {measured}{of}")
         if not self.goals:
             print("MISSED everything: nothing was measured.")
+        if self.machine:
+            told = self.machine.described()
+            stolen = "not known" if told["stolen_percent"] is None else f"{told['stolen_percent']} %"
+            print(
+                f"\nOn {told['cores']} cores ({told['system']}); one adds ten million times in Python within "
+                f"{told['ten_million_additions_seconds']} s; taken by other guests of the host meanwhile: {stolen}."
+            )
 
     def conclude(self, path: Path) -> int:
         """Write and print the report at the end of a benchmark; return the exit code."""
@@ -137,9 +149,9 @@ class Report:
 
 
 def begin(path: Path) -> Report:
-    """A new report for a run that begins now.
+    """A new report for a run that begins now, on this machine.
 
     The file of an earlier run is deleted, so that it is not taken for the result of this run if it fails.
     """
     path.unlink(missing_ok=True)
-    return Report()
+    return Report(machine=Machine.measured())

@@ -91,7 +91,10 @@ class TestTheFile:
         assert written["table"] == [{"case": "a", "value": 1}]
         (goal,) = written["goals"]
         assert {"name", "goal", "measured", "unit", "met"} <= goal.keys()
-        assert "MISSED pause" in capsys.readouterr().out
+        assert written["machine"]["ten_million_additions_seconds"] > 0, "runs on other machines compare by it"
+        printed = capsys.readouterr().out
+        assert "MISSED pause" in printed
+        assert f"within {written['machine']['ten_million_additions_seconds']} s" in printed
 
     def test_a_run_that_breaks_leaves_no_result_of_an_earlier_one(self, tmp_path: Path) -> None:
         path = tmp_path / "x.json"
