@@ -38,7 +38,7 @@ class Machine:
         """Time one core, and return the machine as it is now. Takes a second or two."""
         began, total = time.perf_counter(), 0
         for _ in range(ADDITIONS):
-            total += 1
+            total = total + 1
         return cls(time.perf_counter() - began, _stolen_seconds(), time.monotonic())
 
     def described(self) -> dict[str, Any]:
