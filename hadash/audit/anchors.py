@@ -15,7 +15,7 @@ from typing import Any
 from django.core import signing
 from django.utils import timezone
 
-from hadash.audit.models import head
+from hadash.audit.models import Entry, LastAnchor, head
 from hadash.lake.store import Store
 
 #: The folder of the anchors in their store.
@@ -68,11 +68,17 @@ def drop_anchor(store: Store) -> Anchor | None:
         return None
     unsigned = Anchor(newest.number, newest.digest, timezone.now().isoformat(timespec="seconds"))
     if store.exists(unsigned.name):
+        _note(newest)
         return None
     unsigned = replace(unsigned, previous=max(store.files(FOLDER), default=""))
     made = replace(unsigned, signature=unsigned.signer.signature(unsigned.signed))
     store.write_json(made.name, asdict(made))
+    _note(newest)
     return made
+
+
+def _note(entry: Entry) -> None:
+    LastAnchor.objects.update_or_create(id=1, defaults={"number": entry.number})
 
 
 def anchors(store: Store) -> Iterator[Anchor]:

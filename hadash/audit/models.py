@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -56,6 +57,21 @@ class Entry(models.Model):
             "previous": self.previous,
             "digest": self.digest,
         }
+
+
+class LastAnchor(models.Model):
+    """The newest entry whose digest is kept outside of the database (:mod:`hadash.audit.anchors`); one row at most.
+    It is only for telling how long newer entries have had none: what proves the log is outside.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    number = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="one_last_anchor")]
+
+    def __str__(self) -> str:
+        return f"anchor of entry {self.number}"
 
 
 def record(actor: Any, verb: str, subject: str, address: str | None = None, **details: Any) -> Entry:
@@ -124,6 +140,13 @@ def exported(first: int = 1) -> Iterator[dict[str, Any]]:
     """Return every entry from number ``first`` on as JSON, oldest first."""
     for entry in Entry.objects.filter(number__gte=first).order_by("number").iterator(chunk_size=CHUNK):
         yield entry.to_json()
+
+
+def unanchored_since() -> datetime | None:
+    """Return the time of the oldest entry that is newer than the last anchor; ``None`` when all have one."""
+    last = LastAnchor.objects.values_list("number", flat=True).first() or 0
+    oldest = Entry.objects.filter(number__gt=last).order_by("number").values_list("at", flat=True)
+    return oldest.first()
 
 
 def head() -> Entry | None:

@@ -19,6 +19,7 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from hadash.audit.models import unanchored_since
 from hadash.governance.models.posture import Posture
 from hadash.governance.models.runs import Run
 from hadash.inventory import workers
@@ -283,6 +284,15 @@ def _workers() -> Families:
     )
 
 
+def _audit() -> Families:
+    if settings.AUDIT_ANCHORS:
+        since = unanchored_since()
+        yield _gauge(
+            "hadash_audit_unanchored_seconds", "For how long the audit log has had entries without an anchor outside.",
+            [(max(0.0, (timezone.now() - since).total_seconds()) if since else 0,)],
+        )  # fmt: skip
+
+
 def _celery() -> Families:
     client = redis_client()
     yield _gauge(
@@ -336,7 +346,9 @@ def _source(name: str, *parts: Callable[[], Families]) -> None:
     SOURCES[name] = read
 
 
-_source("postgresql", _switches, _approvals, _mirrors, _clusters, _governance, _pipeline, _outbox, _workers)
+_source(
+    "postgresql", _switches, _approvals, _mirrors, _clusters, _governance, _pipeline, _outbox, _workers, _audit
+)  # fmt: skip
 _source("redis", _celery)
 _source("zookeeper", _gateways, _strays)
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from hadash.audit.anchors import FOLDER, drop_anchor
 from hadash.audit.chain import BEGINNING, digest_of
-from hadash.audit.models import Entry, record
+from hadash.audit.models import Entry, LastAnchor, record, unanchored_since
 from hadash.lake.store import Store
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -71,6 +71,20 @@ def test_a_log_that_was_shortened_is_found(store: Store) -> None:
     Entry.objects.filter(number=2).delete()
     with pytest.raises(CommandError, match="Entry 2 is not the one that was there"):
         verify(store)
+
+
+def test_how_long_entries_have_had_no_anchor_is_known(store: Store) -> None:
+    assert unanchored_since() is None, "there is no entry"
+    first, _second = (record(None, "request", f"switch {number}") for number in range(2))
+    assert unanchored_since() == first.at
+    drop_anchor(store)
+    assert unanchored_since() is None
+    third = record(None, "approve", "switch 1")
+    assert unanchored_since() == third.at
+    LastAnchor.objects.all().delete()
+    drop_anchor(store)
+    LastAnchor.objects.update(number=1)  # the database was restored, the store was not
+    assert drop_anchor(store) is None and unanchored_since() is None, "it is there already"
 
 
 def test_nothing_new_needs_no_anchor(store: Store) -> None:

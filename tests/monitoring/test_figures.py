@@ -15,6 +15,7 @@ from django.utils import timezone
 from kazoo.client import KazooClient
 from prometheus_client.core import Metric
 
+from hadash.audit.models import LastAnchor, record
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
 from hadash.governance.models.posture import Posture
@@ -162,6 +163,17 @@ def test_mail_is_as_late_as_it_is_however_often_no_server_was_there(
             wanted_at=now - timedelta(hours=hours), due_at=now + timedelta(seconds=30),
         )  # fmt: skip
     assert 7200 <= read()["hadash_outbox_late_seconds", ()] < 7500
+
+
+def test_the_audit_log_without_anchors_outside(fleet: SimpleNamespace, settings: Any) -> None:
+    name = ("hadash_audit_unanchored_seconds", ())
+    settings.AUDIT_ANCHORS = ""
+    assert name not in read(), "nobody wants any"
+    settings.AUDIT_ANCHORS = "/srv/anchors"
+    LastAnchor.objects.create(number=record(None, "request", "switch 1").number)
+    assert read()[name] == 0
+    record(None, "approve", "switch 1")
+    assert read()[name] > 0
 
 
 def test_workers_by_queue_with_none_as_zero(fleet: SimpleNamespace) -> None:

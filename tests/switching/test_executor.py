@@ -336,7 +336,7 @@ class TestHolding:
     def test_an_abort_is_heard_before_the_next_command(
         self, switch: Switch, steps: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(executor, "HEAR_SECONDS", 0.0)
+        monkeypatch.setattr(executor, "ABORT_READ_SECONDS", 0.0)
         olga = User.objects.get(username="olga")
         steps += [
             lambda: None,
@@ -349,7 +349,7 @@ class TestHolding:
         self, switch: Switch, steps: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """PostgreSQL is not asked before each of them: clients would wait for that, too."""
-        monkeypatch.setattr(executor, "HEAR_SECONDS", 60.0)
+        monkeypatch.setattr(executor, "ABORT_READ_SECONDS", 60.0)
         olga = User.objects.get(username="olga")
         steps += [
             lambda: None,
@@ -366,7 +366,7 @@ class TestHolding:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         clock = [1000.0]
-        monkeypatch.setattr(executor, "HEAR_SECONDS", 60.0)
+        monkeypatch.setattr(executor, "ABORT_READ_SECONDS", 60.0)
         monkeypatch.setattr(executor.time, "monotonic", lambda: clock[0])
         self.blocked_for(switch, settings.SWITCH_BLOCKED_SECONDS - 5)
 

@@ -54,4 +54,14 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunSQL(APPEND_ONLY, NOT_ANY_MORE),
+        migrations.CreateModel(
+            name='LastAnchor',
+            fields=[
+                ('id', models.PositiveSmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ('number', models.BigIntegerField()),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='one_last_anchor')],
+            },
+        ),
     ]

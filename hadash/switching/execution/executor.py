@@ -75,7 +75,7 @@ AGAIN_SECONDS = 1.0
 
 #: The longest delay, in seconds, until an abort is noticed while clients wait: a query before each command would make
 #: them wait longer. (The end of a stage notices it in any case.)
-HEAR_SECONDS = 0.1
+ABORT_READ_SECONDS = 0.1
 
 #: Expected errors of servers. Any other is a bug, and also counts as a failure of the stage.
 _EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
@@ -164,7 +164,7 @@ class _Execution:
         #: By command, and by work of the executor itself: how often, and seconds in all.
         self.timings: dict[str, list[float]] = {}
         #: When the abort flag was last read: by the clock that all workers share, and by this process's own.
-        self.heard: tuple[datetime, float] | None = None
+        self.abort_read: tuple[datetime, float] | None = None
         self.limits = limits_of(switch.pair)
         #: What this stage has changed, for the audit log.
         self.done: list[dict[str, Any]] = []
@@ -283,7 +283,7 @@ class _Execution:
 
     def _check_abort(self) -> Any:
         """Read whether a person has asked to abort: when a stage starts and when it waits, and every
-        :data:`HEAR_SECONDS` while clients wait.
+        :data:`ABORT_READ_SECONDS` while clients wait.
 
         Return the time, by the clock that all workers share; ``None`` if the switch cannot be aborted any more.
 
@@ -295,15 +295,15 @@ class _Execution:
         user, now = query.values_list("abort_requested_by__username", "now").get()
         if user:
             raise StageFailed(say("%(user)s aborted the switch.", user=user))
-        self.heard = now, time.monotonic()
+        self.abort_read = now, time.monotonic()
         return now
 
     def _now(self) -> Any:
-        """The time as of :meth:`_check_abort`, which is called again only after :data:`HEAR_SECONDS`."""
-        if self.heard is not None:
-            at, then = self.heard
+        """The time as of :meth:`_check_abort`, which is called again only after :data:`ABORT_READ_SECONDS`."""
+        if self.abort_read is not None:
+            at, then = self.abort_read
             since = time.monotonic() - then
-            if since < HEAR_SECONDS:
+            if since < ABORT_READ_SECONDS:
                 return at + timedelta(seconds=since)
         return self._check_abort()
 
@@ -357,51 +357,69 @@ class _Execution:
 
     def _finish(self, attempt: Attempt) -> Then:
         """Store the result, and begin the next stage if it has to follow at once."""
-        now, succeeded, sentence = timezone.now(), attempt.succeeded, attempt.sentence
+        now = timezone.now()
         with transaction.atomic():
             held = Switch.objects.select_for_update(of=("self",)).get(pk=self.switch.pk)
             if held.token != self.token:
                 return Then.NOTHING
-            result = attempt.result
-            if succeeded and self.stage in ABORTABLE and held.abort_requested_by is not None:
-                # The abort was accepted while the stage ended, so the switch must not continue.
-                succeeded, result = False, StageRecord.Result.FAILED
-                sentence = say("%(user)s aborted the switch.", user=held.abort_requested_by.get_username())
-            following, at_once = self._following(held, succeeded)
-            record = self.record
-            record.result = result
-            record.ended_at, record.sentence = now, sentence.to_json()
-            record.timings, self.timings = self.timings, {}
-            record.effects, self.done = stored(self.done), []
-            record.save()
-            self._say(sentence)
-            if not succeeded and attempt.unreachable and self.stage in RELEASING:
+            attempt = self._unless_aborted(held, attempt)
+            self._store(attempt, now)
+            if not attempt.succeeded and attempt.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease ends, and the stage is run again by itself.
                 record_stages(self.switch)
                 release(held)
                 return Then.NOTHING
+            following, at_once = self._following(held, attempt.succeeded)
             if isinstance(following, Stage):
-                values: dict[str, Any] = {"stage": following.value}
-                if not succeeded:
-                    values["outcome"] = sentence.to_json()
-                if not at_once:
-                    values["executor"] = ""  # it is handed over
-                Switch.objects.filter(pk=held.pk).update(**values)
-                if at_once:
-                    self.stage, self.record = following, self._new_record(following, now)
-                else:
-                    record_stages(self.switch)
-            elif following is Event.PAUSE:
-                ending.pause(held)
-                record_stages(self.switch)
+                self._go_to(held, following, at_once, attempt, now)
             else:
-                returned = self.stage is Stage.RETURN and succeeded
-                ending.end(held, following, held.outcome_sentence if returned else sentence)
-        if isinstance(following, Event) and following not in (Event.NEED_A_PERSON, Event.PAUSE):
+                self._end(held, following, attempt)
+        if isinstance(following, Stage):
+            return Then.HERE if at_once else Then.HANDED_OVER
+        if following not in (Event.NEED_A_PERSON, Event.PAUSE):
             keep_pauses(self.switch)
             keep_traffic(self.switch)
             # This comes last: it makes pages reload and the switch's report be written.
             Switch.objects.filter(pk=self.switch.pk).update(recorded_at=timezone.now())
-        if isinstance(following, Event):
-            return Then.NOTHING
-        return Then.HERE if at_once else Then.HANDED_OVER
+        return Then.NOTHING
+
+    def _unless_aborted(self, held: Switch, attempt: Attempt) -> Attempt:
+        """Return the attempt; if an abort was accepted while the stage ended, one that has failed by it: the switch
+        must not continue.
+        """
+        user = held.abort_requested_by
+        if not attempt.succeeded or self.stage not in ABORTABLE or user is None:
+            return attempt
+        return Attempt(False, say("%(user)s aborted the switch.", user=user.get_username()))
+
+    def _store(self, attempt: Attempt, now: datetime) -> None:
+        """Store the stage's result, its timings and what it has changed."""
+        record = self.record
+        record.result = attempt.result
+        record.ended_at, record.sentence = now, attempt.sentence.to_json()
+        record.timings, self.timings = self.timings, {}
+        record.effects, self.done = stored(self.done), []
+        record.save()
+        self._say(attempt.sentence)
+
+    def _go_to(self, held: Switch, stage: Stage, at_once: bool, attempt: Attempt, now: datetime) -> None:
+        """Make ``stage`` the switch's stage: here if it is ``at_once``, else for any worker."""
+        values: dict[str, Any] = {"stage": stage.value}
+        if not attempt.succeeded:
+            values["outcome"] = attempt.sentence.to_json()
+        if not at_once:
+            values["executor"] = ""  # it is handed over
+        Switch.objects.filter(pk=held.pk).update(**values)
+        if at_once:
+            self.stage, self.record = stage, self._new_record(stage, now)
+        else:
+            record_stages(self.switch)
+
+    def _end(self, held: Switch, event: Event, attempt: Attempt) -> None:
+        """Let the switch pause, wait for a person, or end."""
+        if event is Event.PAUSE:
+            ending.pause(held)
+            record_stages(self.switch)
+            return
+        returned = self.stage is Stage.RETURN and attempt.succeeded
+        ending.end(held, event, held.outcome_sentence if returned else attempt.sentence)

@@ -27,7 +27,7 @@ class MirrorState:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class OldClusterFacts:
     """Everything that is known now of the old cluster (``plan.source``) and of the clients that belong to it.
 
     :param bindings: of the plan's identities.
@@ -53,17 +53,17 @@ class Truth:
     grown: Mapping[Partition, tuple[int, int]] | None = None
 
 
-def blockers(plan: Plan, truth: Truth) -> list[Sentence]:
+def blockers(plan: Plan, facts: OldClusterFacts) -> list[Sentence]:
     """Every reason why the old Topics must stay for now, each with what to do about it."""
     return [
-        *_moved(plan, truth.bindings),
-        *_held(truth.open_switch),
-        *_others(plan, truth),
-        *_members(plan, truth.members or {}),
-        *_elsewhere(plan, truth.elsewhere or {}),
-        *_missing(plan, truth.missing),
-        *(reason for mirror in truth.mirrors for reason in _mirror(plan, mirror)),
-        *_grown(plan, truth.grown or {}),
+        *_moved(plan, facts.bindings),
+        *_held(facts.open_switch),
+        *_others(plan, facts),
+        *_members(plan, facts.members or {}),
+        *_elsewhere(plan, facts.elsewhere or {}),
+        *_missing(plan, facts.missing),
+        *(reason for mirror in facts.mirrors for reason in _mirror(plan, mirror)),
+        *_grown(plan, facts.grown or {}),
     ]
 
 
@@ -87,28 +87,28 @@ def _held(key: str) -> Iterable[Sentence]:
         yield say("Switch %(key)s holds part of this radius. Wait for its end or cancel it.", key=key)
 
 
-def _others(plan: Plan, truth: Truth) -> Iterable[Sentence]:
-    if truth.bound:
+def _others(plan: Plan, facts: OldClusterFacts) -> Iterable[Sentence]:
+    if facts.bound:
         yield say(
             "%(who)s is bound to %(cluster)s. Move it first, or remove its binding.",
-            who=_some(truth.bound),
+            who=_some(facts.bound),
             cluster=plan.source,
         )
-    if truth.users:
+    if facts.users:
         yield say(
             "%(who)s is on %(cluster)s and uses what would be removed there. Move it first, or withdraw "
             "what was declared or "
             "allowed.",
-            who=_some(truth.users),
+            who=_some(facts.users),
             cluster=plan.source,
         )
-    if truth.seen:
+    if facts.seen:
         yield say(
             "On %(cluster)s somebody has used it since the switch: %(who)s. Move them, then put the "
             "removal off until what was "
             "seen does not count any more (HADASH_ACCESS_WINDOW_DAYS).",
             cluster=plan.source,
-            who=_some(truth.seen),
+            who=_some(facts.seen),
         )
 
 

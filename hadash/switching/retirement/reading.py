@@ -22,12 +22,12 @@ from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.planning.proposals import fleet_of
-from hadash.switching.retirement.checks import MirrorState, Truth
+from hadash.switching.retirement.checks import MirrorState, OldClusterFacts
 
 
-def the_truth(
+def read_now(
     switch: Switch, written: Mapping[Partition, int], *, stopping: bool, retired: Collection[str] = ()
-) -> Truth:
+) -> OldClusterFacts:
     """Read everything that is known now of what would be removed after ``switch``.
 
     :param written: where the mirrors' writing has ended, as far as they are stopped.
@@ -41,7 +41,7 @@ def the_truth(
     old = mirroring.cluster_client(switch.source)
     holder = overlaps.overlapping(plan)
     left = mirrors_of(plan, switch)
-    return Truth(
+    return OldClusterFacts(
         bindings=bound_to(pair, plan),
         open_switch=holder.key if holder is not None else "",
         bound=tuple(bound_on(fleet, plan.source, plan.topics, plan.groups)),

@@ -33,7 +33,7 @@ from hadash.switching.models.switches import log_event, log_once
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services
 from hadash.switching.retirement.checks import blockers
-from hadash.switching.retirement.reading import existing, mirrors_of, the_truth
+from hadash.switching.retirement.reading import existing, mirrors_of, read_now
 
 log = logging.getLogger(__name__)
 
@@ -212,13 +212,13 @@ class _Removal:
     def _check(self) -> None:
         """:raises Refused: something blocks the removal."""
         self._fence()
-        truth = the_truth(
+        found = read_now(
             self.switch,
             self._written(),
             stopping=bool(self.facts.get("stopping")),
             retired=self._retired(),
         )
-        reasons = blockers(self.plan, truth)
+        reasons = blockers(self.plan, found)
         if reasons:
             raise Refused(*reasons)
 

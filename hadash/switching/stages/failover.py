@@ -26,7 +26,7 @@ from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.precheck import check_bindings, check_gateways, check_plan, check_unused_groups
 from hadash.switching.stages.quota_checks import tell_hosts, tell_quotas
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
-from hadash.switching.stages.steps import heard, in_effect, obeyed
+from hadash.switching.stages.steps import await_brokers_know_acls, in_effect, obeyed
 from hadash.switching.stages.translation import offsets_of, set_offsets, with_metadata
 from hadash.switching.stages.verification import not_arrived
 from hadash.switching.stages.waiting import hold_for
@@ -126,7 +126,7 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     """Hold the mirror, so that the target does not change, and count what it does not hold."""
     yield from ask(do.HoldMirrors())
     yield from ask(do.AllowWrites(plan.target))
-    yield from heard(plan, limits.block, limits.fast_poll)
+    yield from await_brokers_know_acls(plan, limits.block, limits.fast_poll)
     syncs = yield from ask(do.ReadOffsetSyncs())
     copied = yield from ask(do.ReadCopied())
     target_ends = yield from ask(do.ReadEnds(plan.target))

@@ -64,7 +64,7 @@ def excluded_and_running(gateways: Sequence[str]) -> Sentence:
 RETURN_POLL_SECONDS = 1.0
 
 
-def come_back(seconds: float) -> Step[None]:
+def await_returning_clients(seconds: float) -> Step[None]:
     """Wait, before any client is held up, until the clients of Gateways that are gone had time to come back: what they
     resend may already be on the source, and would be on the target twice.
     """
@@ -98,9 +98,9 @@ def come_back(seconds: float) -> Step[None]:
         yield from ask(do.Pause(min(left, RETURN_POLL_SECONDS)))
 
 
-def nobody_comes_back() -> Step[None]:
-    """Check, with the block in effect, that no Gateway has gone since :func:`come_back`. The block would hold what its
-    clients resend, and forward would send it to the target.
+def check_no_returning_clients() -> Step[None]:
+    """Check, with the block in effect, that no Gateway has gone since :func:`await_returning_clients`. The block would
+    hold what its clients resend, and forward would send it to the target.
     """
     expected = yield from ask(do.ReadExpectedBack())
     if expected:
@@ -115,7 +115,7 @@ def nobody_comes_back() -> Step[None]:
         )
 
 
-def heard(plan: Plan, seconds: float, poll: float) -> Step[None]:
+def await_brokers_know_acls(plan: Plan, seconds: float, poll: float) -> Step[None]:
     """Wait until every leader on the target knows the AppIDs' ACLs there. A client that a broker refuses does not
     retry.
     """

@@ -22,13 +22,13 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     """Set every group's offsets on the target to the same records, and read them back."""
     ends = yield from drained()
     if not plan.groups:
-        yield from _stands_still(plan, ends)
+        yield from _check_ends_unchanged(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
     commits = yield from ask(do.ReadCommits(plan.source))
     wanted = yield from translated(plan, limits, commits, ends, (yield from ask(do.ReadOffsetSyncs())))
     yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)
-    yield from _stands_still(plan, ends)
+    yield from _check_ends_unchanged(plan, ends)
     return are_set(plan, wanted)
 
 
@@ -215,7 +215,7 @@ def same_records(wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], lim
             raise StageFailed(difference)
 
 
-def _stands_still(plan: Plan, ends: Mapping[Partition, OffsetSync]) -> Step[None]:
+def _check_ends_unchanged(plan: Plan, ends: Mapping[Partition, OffsetSync]) -> Step[None]:
     """Check, last before the clients are forwarded, that both sides still end where they did after the drain."""
     target_ends, source_ends = yield from ask(
         do.Together((do.ReadEnds(plan.target), do.ReadEnds(plan.source)))

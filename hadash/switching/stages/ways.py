@@ -23,7 +23,13 @@ from hadash.switching.stages.precheck import check_assignors, precheck, precheck
 from hadash.switching.stages.rehearsal import rehearse
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 from hadash.switching.stages.self_assigned import nobody_is_stranded
-from hadash.switching.stages.steps import come_back, heard, in_effect, nobody_comes_back, still_lacks
+from hadash.switching.stages.steps import (
+    await_brokers_know_acls,
+    await_returning_clients,
+    check_no_returning_clients,
+    in_effect,
+    still_lacks,
+)
 from hadash.switching.stages.translation import translate
 from hadash.switching.stages.verification import verify
 from hadash.switching.stages.waiting import NotYet, wait_until
@@ -31,7 +37,7 @@ from hadash.switching.stages.waiting import NotYet, wait_until
 
 def quiesce(plan: Plan, limits: Limits) -> StageRun:
     """Consumers commit and park their rejoin, together. Reads and writes go on."""
-    yield from come_back(limits.quiesce)
+    yield from await_returning_clients(limits.quiesce)
     began = yield from ask(do.Pause(0))
     if (yield from ask(do.ReadReading())) is None:
         # (Otherwise an earlier executor may already have asked members to rejoin.) Consumers may have joined since the
@@ -41,7 +47,7 @@ def quiesce(plan: Plan, limits: Limits) -> StageRun:
     yield from ask(do.WarmUp())
     if not plan.kind.spec.readers_only:  # readers need no write access, and a mirror stays closed
         yield from ask(do.AllowWrites(plan.target))
-        yield from heard(plan, limits.quiesce, limits.poll)
+        yield from await_brokers_know_acls(plan, limits.quiesce, limits.poll)
     waiting = yield from _members(plan)
     if waiting:
         yield from _hold_heartbeats(plan, limits, waiting)
@@ -96,7 +102,7 @@ def block(plan: Plan, limits: Limits) -> StageRun:
     """From here on nothing new reaches the source."""
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.BLOCK))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
-    yield from nobody_comes_back()
+    yield from check_no_returning_clients()
     if plan.kind.spec.readers_only:
         return say(
             "The readers on %(cluster)s wait, no commit of theirs is under way (epoch %(epoch)s).",

@@ -24,7 +24,7 @@ from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 from hadash.switching.stages.commands import Pause, ReadExpectedBack
-from hadash.switching.stages.steps import come_back
+from hadash.switching.stages.steps import await_returning_clients
 
 pytestmark = pytest.mark.stack
 
@@ -233,7 +233,12 @@ def assert_written_once(
 
 def let_come_back(dialect: NativeDialect, appid: str, meanwhile: Callable[[], None]) -> None:
     """What a switch does before it holds anybody; ``meanwhile`` happens once, when it waits."""
-    step, answer, began, waited = come_back(5 * SECONDS_OF_THE_GONE), None, time.monotonic(), False
+    step, answer, began, waited = (
+        await_returning_clients(5 * SECONDS_OF_THE_GONE),
+        None,
+        time.monotonic(),
+        False,
+    )
     with suppress(StopIteration):
         while True:
             command = step.send(answer)

@@ -18,18 +18,18 @@ from hadash.radius.fleet import Fleet, bound_on, used_on
 from hadash.radius.nodes import AccessEdge
 from hadash.switching.machines.retirements import MACHINE, MOVES, OPEN, Event, Status
 from hadash.switching.machines.switches import WAY, Kind
-from hadash.switching.retirement.checks import LISTED, MirrorState, Truth, blockers
+from hadash.switching.retirement.checks import LISTED, MirrorState, OldClusterFacts, blockers
 
 from ..world import WHOLE
 
 MIRROR = MirrorState("shop", "running", "", "west", frozenset(WHOLE.topics))
 
 #: Nothing blocks it.
-GONE_OVER = Truth({identity: Binding("west") for identity in WHOLE.identities}, mirrors=(MIRROR,))
+GONE_OVER = OldClusterFacts({identity: Binding("west") for identity in WHOLE.identities}, mirrors=(MIRROR,))
 
 
-def said(truth: Truth) -> list[str]:
-    return [str(reason) for reason in blockers(WHOLE, truth)]
+def said(facts: OldClusterFacts) -> list[str]:
+    return [str(reason) for reason in blockers(WHOLE, facts)]
 
 
 class TestMoves:
@@ -74,8 +74,8 @@ class TestObjections:
         ],
     )
     def test_somebody_of_the_migration_is_elsewhere(self, binding: Binding, now: str) -> None:
-        truth = replace(GONE_OVER, bindings={**GONE_OVER.bindings, WHOLE.identities[1]: binding})
-        assert said(truth) == [
+        facts = replace(GONE_OVER, bindings={**GONE_OVER.bindings, WHOLE.identities[1]: binding})
+        assert said(facts) == [
             f"{WHOLE.identities[1]} does not work on west {now}. Keep the old Topics, or move it there first."
         ]
 
@@ -109,10 +109,10 @@ class TestObjections:
         assert reason.startswith(starts)
 
     def test_all_reasons_are_said_at_once(self) -> None:
-        truth = replace(
+        facts = replace(
             GONE_OVER, open_switch="3f9c", users=("crm produce carts",), members={"billing": ("b",)}
         )
-        assert len(said(truth)) == 3
+        assert len(said(facts)) == 3
 
     def test_a_mirror_that_was_stopped_for_the_removal_need_not_run(self) -> None:
         assert said(replace(GONE_OVER, mirrors=(replace(MIRROR, state=""),))) == []

@@ -24,7 +24,7 @@ from hadash.sentences import say
 from hadash.switching.machines.retirements import Status
 from hadash.switching.models.switches import Switch
 from hadash.switching.retirement import reading, removing, services
-from hadash.switching.retirement.checks import Truth
+from hadash.switching.retirement.checks import OldClusterFacts
 
 from ..test_approval import log
 from ..world import WHOLE
@@ -80,7 +80,7 @@ class TestRemoving:
             def raising(*_: Any, **__: Any) -> Any:
                 raise error
 
-            monkeypatch.setattr(removing, "the_truth", raising)
+            monkeypatch.setattr(removing, "read_now", raising)
             monkeypatch.setattr(removing.mirroring, "cluster_client", lambda cluster: None)
 
         return arm
@@ -167,9 +167,9 @@ class TestBetweenTwoMirrors:
         """With what is known everything is looked at; nothing blocks it. The old cluster is a bare one."""
         looks: list[dict[str, Any]] = []
 
-        def look(switch: Switch, written: Any, **known: Any) -> Truth:
+        def look(switch: Switch, written: Any, **known: Any) -> OldClusterFacts:
             looks.append({"written": written, **known})
-            return Truth({identity: Binding("west") for identity in WHOLE.identities})
+            return OldClusterFacts({identity: Binding("west") for identity in WHOLE.identities})
 
         cluster = SimpleNamespace(
             name="east",
@@ -178,7 +178,7 @@ class TestBetweenTwoMirrors:
             group_offsets=lambda groups: {},
             delete_topics=lambda topics: None,
         )
-        monkeypatch.setattr(removing, "the_truth", look)
+        monkeypatch.setattr(removing, "read_now", look)
         monkeypatch.setattr(removing.mirroring, "cluster_client", lambda _: cluster)
         monkeypatch.setattr(removing.standby, "allow_writes", lambda cluster, topics: 0)
         plan = replace(WHOLE, mirrors=("carts", "orders"))
@@ -227,14 +227,14 @@ class TestBetweenTwoMirrors:
     ) -> None:
         """What a mirror copies from then on would be taken for the writing of somebody else."""
 
-        look = removing.the_truth
+        look = removing.read_now
 
-        def away_once_they_are_stopped(*known: Any, **more: Any) -> Truth:
+        def away_once_they_are_stopped(*known: Any, **more: Any) -> OldClusterFacts:
             if of(migrated).facts.get("written"):
                 raise ClusterUnavailable("Cluster west does not answer.")
             return look(*known, **more)
 
-        monkeypatch.setattr(removing, "the_truth", away_once_they_are_stopped)
+        monkeypatch.setattr(removing, "read_now", away_once_they_are_stopped)
         connect.stuck = {"main.carts.west.east"}
         held = retire(migrated)
         removing.remove(held.pk, held.token)
