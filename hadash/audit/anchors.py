@@ -68,16 +68,17 @@ def drop_anchor(store: Store) -> Anchor | None:
         return None
     unsigned = Anchor(newest.number, newest.digest, timezone.now().isoformat(timespec="seconds"))
     if store.exists(unsigned.name):
-        _note(newest)
+        note_anchored(newest)
         return None
     unsigned = replace(unsigned, previous=max(store.files(FOLDER), default=""))
     made = replace(unsigned, signature=unsigned.signer.signature(unsigned.signed))
     store.write_json(made.name, asdict(made))
-    _note(newest)
+    note_anchored(newest)
     return made
 
 
-def _note(entry: Entry) -> None:
+def note_anchored(entry: Entry) -> None:
+    """Store in the database, for the metrics, that the log is anchored up to an entry."""
     LastAnchor.objects.update_or_create(id=1, defaults={"number": entry.number})
 
 
