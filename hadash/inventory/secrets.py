@@ -14,6 +14,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.apps import apps
 from django.conf import settings
 from django.db import connection, models, transaction
+from django.db.models.query_utils import DeferredAttribute
 
 
 def _fernet() -> MultiFernet:
@@ -26,20 +27,49 @@ def _of(key: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(digest))
 
 
+class Ciphertext(str):
+    """A secret as the database holds it."""
+
+    __slots__ = ()
+
+    def decrypted(self) -> str:
+        """Return the secret; empty when no key of this installation has encrypted it: the server that it is for will
+        refuse the sign-in, which shows the fault.
+        """
+        try:
+            return _fernet().decrypt(self.encode()).decode()
+        except InvalidToken:
+            return ""
+
+
+class _DecryptedWhenRead(DeferredAttribute):
+    """The attribute of an :class:`EncryptedField`. Rows are read far more often than their secrets: lists of mirrors,
+    for example, join clusters, and would decrypt three passwords a row.
+    """
+
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        value = super().__get__(instance, cls)  # (reads it from the database if it was deferred)
+        if isinstance(value, Ciphertext):
+            value = value.decrypted()
+            self.__set__(instance, value)
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.field.attname] = value
+
+
 class EncryptedField(models.TextField):
-    """A text field whose value is encrypted in the database. It cannot be searched."""
+    """A text field whose value is encrypted in the database. It cannot be searched; ``values()`` and ``values_list()``
+    return it as it is held.
+    """
+
+    descriptor_class = _DecryptedWhenRead
 
     def get_prep_value(self, value: Any) -> Any:
         return _fernet().encrypt((value or "").encode()).decode()
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> str:
-        if not value:
-            return ""
-        try:
-            return _fernet().decrypt(value.encode()).decode()
-        except InvalidToken:
-            # Another HADASH_SECRET_KEY wrote it. The cluster will refuse the sign-in, which shows the fault.
-            return ""
+        return Ciphertext(value) if value else ""
 
 
 @dataclass

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from django.conf import settings
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from hadash.inventory.models import Access, AppID, Declaration, Pair
+from hadash.inventory.models import Access, AppID, Cluster, Declaration, Pair
 from hadash.inventory.relations import Relation
+
+M = TypeVar("M", bound=Model)
 
 
 def access_since() -> datetime:
@@ -41,3 +45,12 @@ def seen(pair: Pair, appid: AppID | None = None, query: str = "") -> dict[Relati
         key = Relation(*relation)
         newest[key] = max(at, newest.get(key, at))
     return newest
+
+
+def without_access(found: QuerySet[M], *clusters: str) -> QuerySet[M]:
+    """Return rows without the fields of their clusters that are only needed to connect to them: pages show many rows of
+    few clusters. (Who connects after all reads them then: :attr:`hadash.inventory.models.Cluster.access`.)
+
+    :param clusters: the ways from a row to its clusters, such as ``pair__first``.
+    """
+    return found.defer(*(f"{way}__{field}" for way in clusters for field in Cluster.ACCESS_FIELDS))

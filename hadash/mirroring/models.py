@@ -61,6 +61,9 @@ class Mirror(models.Model):
     #: Source offsets without a copy: see ``gaps.py``.
     gaps = models.JSONField(default=list)
 
+    #: Fields that may be long, and that only looks at a mirror and its own page need; lists leave them out.
+    DETAILS = ("partition_seconds", "known_ends", "topic_settings", "drift", "comparison", "gaps")
+
     class Meta:
         ordering = ("name",)
         constraints = [models.UniqueConstraint(fields=["pair", "name"], name="mirror_once_a_pair")]

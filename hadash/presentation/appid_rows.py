@@ -29,7 +29,7 @@ from hadash.governance.models.published import Coverage
 from hadash.governance.models.runs import Run
 from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, Pair
-from hadash.inventory.selectors import access_since
+from hadash.inventory.selectors import access_since, without_access
 from hadash.percent import whole_percent
 from hadash.presentation.engines import Engines
 
@@ -39,11 +39,9 @@ SEEN_NOW_SECONDS = 60
 
 def appids(user: Any) -> QuerySet[AppID]:
     """Return the AppIDs that ``user`` may see."""
-    return (
-        AppID.objects.filter(on_pairs(user))
-        .select_related("pair__first", "pair__second", "pair__default")
-        .prefetch_related("instances")
-    )
+    found = AppID.objects.filter(on_pairs(user)).prefetch_related("instances")
+    clusters = ("pair__first", "pair__second", "pair__default")
+    return without_access(found.select_related(*clusters), *clusters)
 
 
 def listed_appids(user: Any) -> QuerySet[AppID]:
@@ -51,8 +49,9 @@ def listed_appids(user: Any) -> QuerySet[AppID]:
 
     Few pairs own many AppIDs, and their clusters have many columns: so pairs are read once, not with each AppID.
     """
-    pairs = Prefetch("pair", Pair.objects.select_related("first", "second", "default"))
-    return appids(user).select_related(None).prefetch_related(pairs)
+    clusters = ("first", "second", "default")
+    pairs = Prefetch("pair", without_access(Pair.objects.select_related(*clusters), *clusters))
+    return AppID.objects.filter(on_pairs(user)).prefetch_related("instances", pairs)
 
 
 def with_cluster(found: QuerySet[AppID], engines: Engines) -> QuerySet[AppID]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from hadash.accounts.roles import DECIDE, OPERATE, on_pairs
+from hadash.inventory.selectors import without_access
+from hadash.joined import with_names
 from hadash.presentation import badges
 from hadash.presentation.badges import State
 from hadash.switching.batches.plans import LEFT_OUT
@@ -28,7 +30,8 @@ TOLD = (ItemStatus.DONE, ItemStatus.RUNNING, ItemStatus.FAILED, ItemStatus.DROPP
 def batches(user: Any) -> QuerySet[Batch]:
     """Return the batches that ``user`` may see, with all relations that a line about a batch shows."""
     visible = Batch.objects.filter(on_pairs(user))
-    return visible.select_related("source", "target", "pair", "requested_by", "decided_by")
+    shown = visible.select_related("source", "target", "pair", "requested_by", "decided_by")
+    return with_names(without_access(shown, "source", "target"), "requested_by", "decided_by")
 
 
 def waiting_for(user: User) -> QuerySet[Batch]:
@@ -137,6 +140,11 @@ def rows(found: Iterable[Batch]) -> list[Row]:
         Row(batch, badges.of_row(batch), whole(waves.get(batch.pk, [])), len(waves.get(batch.pk, [])))
         for batch in listed
     ]
+
+
+def rows_of(user: Any, keys: Collection[int]) -> list[Row]:
+    """Return the batches with these keys that ``user`` may see as lines of a table; no query without keys."""
+    return rows(batches(user).filter(pk__in=keys)) if keys else []
 
 
 def took(batch: Batch) -> float | None:

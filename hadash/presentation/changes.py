@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from hadash.accounts.roles import DECIDE, on_pairs
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID
+from hadash.joined import with_names
 from hadash.presentation import badges
 from hadash.switching.machines.binding_changes import OPEN, Status
 from hadash.switching.models.binding_changes import BindingApproval, BindingChange
@@ -24,7 +26,9 @@ from hadash.switching.models.switches import Switch
 def changes(user: Any) -> QuerySet[BindingChange]:
     """Return the changes that ``user`` may see, newest first."""
     visible = BindingChange.objects.filter(on_pairs(user))
-    return visible.select_related("pair", "requested_by", "decided_by")
+    return with_names(
+        visible.select_related("pair", "requested_by", "decided_by"), "requested_by", "decided_by"
+    )
 
 
 def waiting_for(user: User) -> QuerySet[BindingChange]:
@@ -32,6 +36,11 @@ def waiting_for(user: User) -> QuerySet[BindingChange]:
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=BindingApproval.objects.filter(user=user).values("change"))
     return changes(user).filter(undecided, on_pairs(user, DECIDE))
+
+
+def with_keys(user: Any, keys: Collection[int]) -> QuerySet[BindingChange]:
+    """Return the changes with these keys that ``user`` may see; no query without keys."""
+    return changes(user).filter(pk__in=keys) if keys else BindingChange.objects.none()
 
 
 def in_inbox(user: User, inbox: str) -> QuerySet[BindingChange]:

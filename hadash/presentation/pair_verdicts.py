@@ -85,7 +85,9 @@ def pair_views(
     """
     rpos = policy.rpos(pairs)
     facts_of, worst = _mirrors(rpos), _worst(rpos)
-    shown = {mirror.pk: mirror for mirror in _with_history([pk for pks in worst.values() for pk in pks])}
+    shown = {
+        mirror.pk: mirror for mirror in _with_history(pairs, [pk for pks in worst.values() for pk in pks])
+    }
     blackouts = _blackouts(pairs)
     running = _running(pairs)
     gateways = _gateways(engines, silent)
@@ -150,11 +152,13 @@ def _worst(pairs: Iterable[int]) -> dict[int, list[int]]:
     return worst
 
 
-def _with_history(wanted: Iterable[int]) -> list[Mirror]:
-    """Return mirrors with the ``lag_history`` of the last :data:`LAG_MINUTES`: (when, records)."""
-    mirrors = list(
-        Mirror.objects.filter(pk__in=list(wanted)).select_related("source", "pair__first", "pair__second")
-    )
+def _with_history(pairs: Sequence[Pair], wanted: Sequence[int]) -> list[Mirror]:
+    """Return mirrors of ``pairs`` with the ``lag_history`` of the last :data:`LAG_MINUTES`: (when, records)."""
+    mirrors = list(Mirror.objects.filter(pk__in=wanted).defer(*Mirror.DETAILS))
+    by_key = {pair.pk: pair for pair in pairs}
+    for mirror in mirrors:
+        mirror.pair = by_key[mirror.pair_id]
+        mirror.source = next(cluster for cluster in mirror.pair.clusters if cluster.pk == mirror.source_id)
     since = timezone.now() - timedelta(minutes=LAG_MINUTES)
     history: dict[int, list[Any]] = defaultdict(list)
     samples = LagSample.objects.filter(mirror__in=mirrors, at__gte=since).order_by("at")

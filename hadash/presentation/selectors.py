@@ -20,6 +20,8 @@ from hadash.accounts import roles
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, on_pairs, pairs_where
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Pair
+from hadash.inventory.selectors import without_access
+from hadash.joined import joined_only, with_names
 from hadash.mirroring.models import Mirror
 from hadash.switching.machines.retirements import Status as RetirementStatus
 from hadash.switching.machines.switches import ENDED, Kind, Status
@@ -47,16 +49,7 @@ def generated_pairs(user: Any) -> list[str]:
 
 def switches(user: Any) -> QuerySet[Switch]:
     """Return the switches that ``user`` may see, with all that a line about a switch shows; without bulky columns."""
-    return with_relations(Switch.objects.filter(on_pairs(user))).defer(
-        "traffic",
-        "facts",
-        "plan",
-        "pauses",
-        "restores__traffic",
-        "restores__facts",
-        "restores__plan",
-        "restores__pauses",
-    )
+    return with_relations(Switch.objects.filter(on_pairs(user))).defer("traffic", "facts", "plan", "pauses")
 
 
 def with_relations(found: Any) -> QuerySet[Switch]:
@@ -64,7 +57,8 @@ def with_relations(found: Any) -> QuerySet[Switch]:
     shown: QuerySet[Switch] = found.select_related(
         "source", "target", "pair", "requested_by", "decided_by", "restores"
     )
-    return shown
+    shown = joined_only(without_access(shown, "source", "target"), "restores", "key")
+    return with_names(shown, "requested_by", "decided_by")
 
 
 def waiting_for(user: User) -> QuerySet[Switch]:
@@ -129,9 +123,9 @@ def pairs(user: Any) -> Sequence[Pair]:
     """Return the pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS`
     by name) and ``mirror_count``. Two queries.
     """
-    found = list(
-        pairs_where(user).select_related("first", "second", "default").annotate(mirror_count=Count("mirrors"))
-    )
+    visible = pairs_where(user).select_related("first", "second", "default")
+    visible = without_access(visible, "first", "second", "default")
+    found = list(visible.annotate(mirror_count=Count("mirrors")))
     place = Window(RowNumber(), partition_by="pair", order_by="name")
     first = mirrors(found).annotate(place=place).filter(place__lte=LISTED_MIRRORS)
     by_pair: dict[int, list[Mirror]] = defaultdict(list)
@@ -144,7 +138,8 @@ def pairs(user: Any) -> Sequence[Pair]:
 
 def mirrors(pairs: Sequence[Pair]) -> QuerySet[Mirror]:
     """Return the mirrors of some pairs, with all that a line about a mirror shows."""
-    return Mirror.objects.filter(pair__in=pairs).select_related("source", "pair__first", "pair__second")
+    found = Mirror.objects.filter(pair__in=pairs).select_related("source", "pair__first", "pair__second")
+    return without_access(found, "source", "pair__first", "pair__second")
 
 
 def history_of(user: Any, appid: AppID) -> QuerySet[Switch]:

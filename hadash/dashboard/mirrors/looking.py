@@ -33,6 +33,7 @@ from hadash.dashboard.mirrors.history import (
 )
 from hadash.dashboard.mirrors.incidents import Bucket, Incident, incidents
 from hadash.inventory.models import Pair
+from hadash.inventory.selectors import without_access
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import LagHour, LagSample, Mirror
 from hadash.mirroring.samples import HOUR
@@ -78,7 +79,8 @@ class MirrorRow:
 def mirrors_for(user: Any) -> Any:
     """Return the mirrors of the pairs that a user may see, by pair and name."""
     found = Mirror.objects.filter(on_pairs(user))
-    return found.select_related("source", "pair__first", "pair__second").order_by("pair__name", "name")
+    found = found.select_related("source", "pair__first", "pair__second").order_by("pair__name", "name")
+    return without_access(found, "source", "pair__first", "pair__second")
 
 
 def rows_of(mirrors: Iterable[Mirror]) -> list[MirrorRow]:

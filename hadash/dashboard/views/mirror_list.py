@@ -83,13 +83,14 @@ def _window(request: HttpRequest) -> Window:
 
 def _pairs(request: HttpRequest) -> list[str]:
     """Return the names of the pairs that have a mirror which the user may see."""
-    return sorted(set(mirrors_for(user_of(request)).values_list("pair__name", flat=True)))
+    found = mirrors_for(user_of(request)).order_by("pair__name")
+    return list(found.values_list("pair__name", flat=True).distinct())
 
 
 def _found(request: HttpRequest, pairs: list[str]) -> Any:
     """Return the mirrors that the address asks for, in its order."""
     query, pair, state = (searched(request, name) for name in ("q", "pair", "state"))
-    found = mirrors_for(user_of(request))
+    found = mirrors_for(user_of(request)).defer(*Mirror.DETAILS)
     if query:
         found = found.filter(Q(name__icontains=query) | Q(topics__icontains=query))
     if pair in pairs:

@@ -13,6 +13,7 @@ from hadash.dashboard import tiles
 from hadash.dashboard.context import frame
 from hadash.dashboard.views.common import user_of
 from hadash.inventory import workers
+from hadash.inventory.selectors import without_access
 from hadash.pipeline import schedules
 from hadash.presentation import badges, batches, changes, engines, posture, selectors
 from hadash.presentation.inbox import inbox_of
@@ -35,7 +36,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     user = user_of(request)
     look = engines.look_at_gateways()
     connected = engines.look_at_connected()
-    found = pairs_where(user).order_by("name").select_related("first", "second", "default")
+    clusters = ("first", "second", "default")
+    found = without_access(pairs_where(user).order_by("name").select_related(*clusters), *clusters)
     visible_pairs = sorted(found, key=lambda pair: pair.generated)  # (those that can be switched first)
     names = [pair.name for pair in visible_pairs]
     standing = posture.standing(names)
@@ -47,9 +49,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     visible = {cluster.name for each in pairs for cluster in each.pair.clusters}
     shown = [who for who in connected.connections if who[2] in visible]
     inbox = inbox_of(user)
-    switches = list(
-        selectors.switches(user).filter(pk__in=[*inbox.running_switches, *inbox.waiting_switches])
-    )
+    keys = [*inbox.running_switches, *inbox.waiting_switches]
+    switches = list(selectors.switches(user).filter(pk__in=keys)) if keys else []
     running = _with_state(each for each in switches if each.pk in inbox.running_switches)
     waiting = [each for each in switches if each.pk in inbox.waiting_switches]
     gateways = [(gateway, badges.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
@@ -82,13 +83,13 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "handover_faults": handovers.faults(),
         "handover_days": handovers.SHOWN_DAYS,
         "retirements": [(one, badges.of_row(one)) for one in selectors.retirements(user)],
-        "batches": batches.rows(batches.batches(user).filter(pk__in=inbox.running_batches)),
-        "waiting_batches": batches.rows(batches.batches(user).filter(pk__in=inbox.waiting_batches)),
+        "batches": batches.rows_of(user, inbox.running_batches),
+        "waiting_batches": batches.rows_of(user, inbox.waiting_batches),
         "running": running,
         "waiting": [(switch, badges.of_waiting(switch)) for switch in waiting],
         "waiting_changes": [
             (change, badges.of_row(change))
-            for change in changes.changes(user).filter(pk__in=inbox.waiting_changes)[:CHANGES_SHOWN]
+            for change in changes.with_keys(user, inbox.waiting_changes)[:CHANGES_SHOWN]
         ],
         "recent": _with_state(selectors.recent(user)),
     }

@@ -15,6 +15,7 @@ from django.utils import timezone
 from hadash.accounts.roles import OPERATE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
+from hadash.inventory.selectors import without_access
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.windows import nothing_may_start, refuse_in_blackout, utc
@@ -294,4 +295,5 @@ def take(pk: int, token: int) -> Retirement | None:
 def open_of(pair_pks: Any) -> list[Retirement]:
     """The retirements of some pairs that have not ended, the next one first."""
     found = Retirement.objects.filter(switch__pair__in=pair_pks, status__in=[s.value for s in OPEN])
-    return list(found.select_related("switch__source", "switch__target", "switch__pair"))
+    shown = found.select_related("switch__source", "switch__target", "switch__pair")
+    return list(without_access(shown, "switch__source", "switch__target"))
