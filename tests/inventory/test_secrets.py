@@ -11,11 +11,11 @@ from django.db import connection
 
 from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster
-from hadash.inventory.secrets import EncryptedField
+from hadash.inventory.secrets import Ciphertext, EncryptedField
 
 
 def read(stored: str) -> str:
-    return EncryptedField().from_db_value(stored, None, None)
+    return Ciphertext(stored).decrypted()
 
 
 def test_what_an_earlier_key_has_encrypted_is_read_while_that_key_is_known(settings: Any) -> None:
@@ -32,6 +32,47 @@ def test_what_is_stored_again_needs_the_new_key_only(settings: Any) -> None:
     stored = EncryptedField().get_prep_value("a-password")
     settings.SECRET_KEY_FALLBACKS = []
     assert read(stored) == "a-password"
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestReading:
+    """Rows are read far more often than their secrets: they are decrypted when somebody reads them."""
+
+    @pytest.fixture
+    def decrypted(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What is decrypted meanwhile."""
+        Cluster.objects.create(name="east", number=1, admin_password="a-password", bootstrap_servers="a:1")
+        found: list[str] = []
+        decrypt = Ciphertext.decrypted
+
+        def noted(held: Ciphertext) -> str:
+            found.append(decrypt(held))
+            return found[-1]
+
+        monkeypatch.setattr(Ciphertext, "decrypted", noted)
+        return found
+
+    def test_once_and_not_before_it_is_needed(self, decrypted: list[str]) -> None:
+        east = Cluster.objects.get()
+        assert (east.name, decrypted) == ("east", [])
+        assert (east.admin_password, east.access.password, decrypted) == (
+            "a-password",
+            "a-password",
+            ["a-password"],
+        )
+
+    def test_it_is_saved_as_it_was_read(self, decrypted: list[str]) -> None:
+        Cluster.objects.get().save()
+        assert Cluster.objects.get().admin_password == "a-password"
+
+    def test_what_lists_leave_out_is_read_at_once_to_connect(
+        self, decrypted: list[str], django_assert_num_queries: Any
+    ) -> None:
+        [east] = Cluster.objects.defer(*Cluster.ACCESS_FIELDS)
+        with django_assert_num_queries(1):
+            access = east.access
+        assert (access.bootstrap_servers, access.password) == ("a:1", "a-password")
 
 
 @pytest.mark.stack
