@@ -295,5 +295,9 @@ def take(pk: int, token: int) -> Retirement | None:
 def open_of(pair_pks: Any) -> list[Retirement]:
     """The retirements of some pairs that have not ended, the next one first."""
     found = Retirement.objects.filter(switch__pair__in=pair_pks, status__in=[s.value for s in OPEN])
+    keys = list(found.order_by().values_list("pk", flat=True))
+    if not keys:  # as mostly: then the switches' hundred columns need not be asked for on every overview
+        return []
+    found = Retirement.objects.filter(pk__in=keys)
     shown = found.select_related("switch__source", "switch__target", "switch__pair")
     return list(without_access(shown, "switch__source", "switch__target"))
