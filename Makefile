@@ -92,14 +92,15 @@ test-long: $(READY)  ## What takes minutes a test: every client library, cluster
 test-unit: $(READY)  ## The tests that need no server, in minutes
 	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"
 
-# Tests in seconds, without servers: docs/settings.md and docs/states.md as the code says, and a variable of the pages
-# that a Gateway must not refuse.
-GENERATED = tests/test_settings_page.py tests/switching/test_states_page.py tests/gateway/test_settings.py
+# Tests in seconds, without servers, of what is easily forgotten: docs/settings.md and docs/states.md as the code says,
+# a variable of the pages that a Gateway must not refuse, links in the docs, lines that are too long.
+FORGOTTEN = tests/test_settings_page.py tests/switching/test_states_page.py tests/gateway/test_settings.py \
+  tests/test_docs.py tests/test_line_lengths.py
 
-lint: $(READY)  ## Style, what may import what, that every migration is there and the generated pages are up to date
+lint: $(READY)  ## Style, what may import what, that every migration is there, and what is easily forgotten
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports \
 	  && $(BIN)/python manage.py makemigrations --check --dry-run \
-	  && $(BIN)/python -m pytest -q --no-header -p no:cacheprovider $(GENERATED)
+	  && $(BIN)/python -m pytest -q --no-header -p no:cacheprovider $(FORGOTTEN)
 
 types: $(READY)  ## Types
 	@$(BIN)/mypy

@@ -56,11 +56,8 @@ class TestReading:
     def test_once_and_not_before_it_is_needed(self, decrypted: list[str]) -> None:
         east = Cluster.objects.get()
         assert (east.name, decrypted) == ("east", [])
-        assert (east.admin_password, east.access.password, decrypted) == (
-            "a-password",
-            "a-password",
-            ["a-password"],
-        )
+        assert (east.admin_password, east.access.password) == ("a-password", "a-password")
+        assert decrypted.count("a-password") == 1
 
     def test_it_is_saved_as_it_was_read(self, decrypted: list[str]) -> None:
         Cluster.objects.get().save()
