@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
+from hadash.coordinator.states import MACHINE as ASSIGNMENT  # noqa: E402
 from hadash.gateway.session.states import CLIENT, LINE, SERVICE  # noqa: E402
 from hadash.machines import Machine  # noqa: E402
 from hadash.outbox.states import MACHINE as DELIVERY  # noqa: E402
@@ -100,6 +101,13 @@ def page() -> str:
             "From `hadash/switching/machines/tails.py`; see [switching.md](switching.md).",
             "",
             *_mermaid(_life(TAIL_MACHINE)),
+            "",
+            "# The states of a Topic's assignment",
+            "",
+            "Of the partitions that a fleet of consumers reads, from `hadash/coordinator/states.py`. What follows from "
+            "what is known is decided in `hadash/coordinator/deciding.py`.",
+            "",
+            *_mermaid(_life(ASSIGNMENT)),
             "",
             "# The states of a delivery",
             "",

@@ -1,0 +1,172 @@
+"""The seed's numbered lists, state by state, and its abnormal cases: what follows from what is known of a Topic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from hadash.coordinator.deciding import Report, Step, View, Waiting, filled, next_step
+from hadash.coordinator.documents import AssignmentDocument, StateDocument
+from hadash.coordinator.states import Event, State
+from hadash.coordinator.strategies import as_in_kafka
+
+CONSUMER = {"bootstrap.servers": "kafka:9092", "group.id": "audit"}
+RANGE = as_in_kafka("range")
+
+#: The transaction of ZooKeeper that has written the assignments, and an earlier one.
+NOW, BEFORE = 7, 6
+
+
+def view(
+    assigned: str,
+    standing: StateDocument | None = None,
+    members: str | None = "ab",
+    **reports: tuple[int, set[int]],
+) -> View:
+    """A Topic whose partitions belong to these members, in their order ("-": to nobody); members have names of one
+    letter. ``reports``: by member what it has put into effect, and what it reads.
+    """
+    document = AssignmentDocument(CONSUMER, {n: "" if who == "-" else who for n, who in enumerate(assigned)})
+    told = {member: Report(token, frozenset(running)) for member, (token, running) in reports.items()}
+    return View(
+        document, NOW, standing or StateDocument(), None if members is None else frozenset(members), told
+    )
+
+
+def parts(**own: set[int]) -> dict[str, frozenset[int]]:
+    return {member: frozenset(partitions) for member, partitions in own.items()}
+
+
+def done(
+    found: Step | Waiting,
+) -> tuple[str, str, Mapping[str, frozenset[int]], Mapping[str, frozenset[int]]]:
+    """A step's event, the assignments after it ("=": they stay), what is to be started and what is to be stopped."""
+    assert isinstance(found, Step), found
+    assigned = (
+        "=" if found.document is None else "".join(who or "-" for who in found.document.members.values())
+    )
+    return found.event, assigned, found.standing.to_start, found.standing.to_close
+
+
+def waits(found: Step | Waiting) -> tuple[str, Mapping[str, frozenset[int]]]:
+    assert isinstance(found, Waiting), found
+    return str(found.why), found.partitions
+
+
+class TestInitial:
+    def test_the_partitions_are_assigned_and_are_to_be_started(self) -> None:
+        found = next_step(view("----", a=(NOW, set()), b=(NOW, set())), RANGE)
+        assert done(found) == (Event.ASSIGN, "aabb", parts(a={0, 1}, b={2, 3}), {})
+        assert isinstance(found, Step) and found.standing.state is State.STARTING
+
+    def test_what_members_have_stays_theirs_as_the_state_may_have_been_lost_while_they_read(self) -> None:
+        found = next_step(view("b---", a=(NOW, set()), b=(NOW, {0})), RANGE)
+        assert done(found) == (Event.ASSIGN, "baab", parts(a={1, 2}, b={3}), {})
+
+    @pytest.mark.parametrize(
+        "reports",
+        [
+            pytest.param({"a": (NOW, set())}, id="one does not answer"),
+            pytest.param(
+                {"a": (NOW, set()), "b": (BEFORE, set())}, id="one may yet start what it had before"
+            ),
+            pytest.param({"a": (NOW, set()), "b": (NOW, {1})}, id="one reads what is not its own"),
+        ],
+    )
+    def test_nothing_is_assigned_until_it_is_known_who_reads_what(
+        self, reports: dict[str, tuple[int, set[int]]]
+    ) -> None:
+        why, whom = waits(next_step(view("a---", **reports), RANGE))
+        assert "say that they read nothing but what is theirs: b" in why and set(whom) == {"b"}
+
+
+class TestStarting:
+    STARTING = StateDocument(State.STARTING, parts(a={0, 1}, b={2, 3}))
+
+    def test_it_is_stable_when_all_are_started(self) -> None:
+        found = next_step(view("aabb", self.STARTING, a=(NOW, {0, 1}), b=(NOW, {2, 3})), RANGE)
+        assert done(found) == (Event.CONFIRM_START, "=", {}, {})
+
+    def test_one_that_has_not_started_them_or_cannot_be_reached_is_asked_again(self) -> None:
+        why, whom = waits(next_step(view("aabb", self.STARTING, a=(NOW, {0})), RANGE))
+        assert why == "Waiting for members to start partitions: a (2), b (2)."
+        assert whom == parts(a={0, 1}, b={2, 3})
+
+    def test_the_partitions_of_one_that_was_isolated_go_to_others(self) -> None:
+        found = next_step(view("aabb", self.STARTING, members="ac", a=(NOW, {0, 1})), RANGE)
+        assert done(found) == (Event.REASSIGN, "aacc", parts(a={0, 1}, c={2, 3}), {})
+
+    def test_so_do_those_that_it_read_already(self) -> None:
+        standing = StateDocument(State.STARTING, parts(a={0}))
+        found = next_step(view("abbb", standing, members="a"), RANGE)
+        assert done(found) == (Event.REASSIGN, "aaaa", parts(a={0, 1, 2, 3}), {})
+
+
+class TestStable:
+    STABLE = StateDocument(State.STABLE)
+
+    def test_nothing_happens_while_nobody_comes_or_goes(self) -> None:
+        assert waits(next_step(view("aabb", self.STABLE), RANGE)) == ("", {})
+
+    def test_what_moves_is_stopped_first(self) -> None:
+        found = next_step(view("aaabbb", self.STABLE, members="abc"), RANGE)
+        assert done(found) == (Event.MOVE, "aa-b--", parts(b={2}, c={4, 5}), parts(a={2}, b={4, 5}))
+        assert isinstance(found, Step) and found.standing.state is State.CLOSING
+
+    def test_where_nobody_has_to_stop_anything_it_is_started_at_once(self) -> None:
+        found = next_step(view("aabb", self.STABLE, members="ac"), RANGE)
+        assert done(found) == (Event.ADD, "aacc", parts(c={2, 3}), {})
+
+    def test_a_new_partition_is_assigned(self) -> None:
+        found = next_step(view("aab-", self.STABLE), as_in_kafka("sticky"))
+        assert done(found) == (Event.ADD, "aabb", parts(b={3}), {})
+
+
+class TestClosing:
+    CLOSING = StateDocument(State.CLOSING, to_start=parts(c={4, 5}, b={2}), to_close=parts(a={2}, b={4, 5}))
+
+    def test_they_are_started_when_all_are_stopped(self) -> None:
+        found = next_step(view("aa-b--", self.CLOSING, "abc", a=(NOW, {0, 1}), b=(NOW, {3})), RANGE)
+        assert done(found) == (Event.CONFIRM_CLOSE, "aabbcc", parts(b={2}, c={4, 5}), {})
+
+    @pytest.mark.parametrize(
+        "of_b",
+        [
+            pytest.param({"b": (NOW, {3, 4})}, id="it still reads one"),
+            pytest.param({}, id="it cannot be reached"),
+            pytest.param({"b": (BEFORE, set())}, id="it reads none, and may yet start what it had before"),
+        ],
+    )
+    def test_a_member_that_has_not_confirmed_is_asked_again(
+        self, of_b: dict[str, tuple[int, set[int]]]
+    ) -> None:
+        why, whom = waits(next_step(view("aa-b--", self.CLOSING, "abc", a=(NOW, {0, 1}), **of_b), RANGE))
+        assert (why, whom) == ("Waiting for members to stop partitions: b (2).", parts(b={4, 5}))
+
+    def test_one_that_was_isolated_counts_as_stopped_and_what_it_had_goes_elsewhere(self) -> None:
+        found = next_step(view("aa-b--", self.CLOSING, "ac", a=(NOW, {0, 1})), RANGE)
+        assert done(found) == (Event.CONFIRM_CLOSE, "aaaccc", parts(a={2}, c={3, 4, 5}), {})
+
+    def test_nothing_is_taken_from_one_to_whom_a_person_gave_it_meanwhile(self) -> None:
+        found = next_step(view("aa-ba-", self.CLOSING, "abc", a=(NOW, {0, 1, 4}), b=(NOW, {3})), RANGE)
+        assert done(found)[1] == "aabbac"
+
+    def test_without_any_member_what_is_stopped_waits_for_one(self) -> None:
+        found = next_step(view("aa-b--", self.CLOSING, ""), RANGE)
+        assert done(found) == (Event.CONFIRM_CLOSE, "------", {}, {})
+
+
+@pytest.mark.parametrize("state", State)
+def test_without_the_discovery_everything_stays_as_it_is(state: State) -> None:
+    why, _ = waits(next_step(view("aabb", StateDocument(state), members=None), RANGE))
+    assert why == "The service discovery does not answer: everything stays as it is."
+
+
+@pytest.mark.parametrize("state", [State.INITIAL, State.STARTING, State.STABLE])
+def test_without_members_nothing_is_assigned(state: State) -> None:
+    assert waits(next_step(view("aabb", StateDocument(state), members=""), RANGE))[0] == "No member is there."
+
+
+def test_what_nobody_has_goes_to_who_has_the_fewest() -> None:
+    assert filled("ab", {0: "a", 1: "a", 2: "", 3: "", 4: ""}) == {0: "a", 1: "a", 2: "b", 3: "b", 4: "a"}
