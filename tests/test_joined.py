@@ -41,7 +41,7 @@ def test_a_list_reads_no_secret(viewer: Any, found: Any) -> None:
         list(found(viewer))
     read = " ".join(query["sql"] for query in asked)
     assert "name" in read
-    assert [word for word in ("password", "tls_key", "bootstrap_servers") if word in read] == []
+    assert [word for word in ("password", "tls_key", "zookeeper_hosts") if word in read] == []
 
 
 def test_what_is_left_out_is_read_when_it_is_asked_for(viewer: Any, django_assert_num_queries: Any) -> None:

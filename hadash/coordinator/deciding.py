@@ -4,6 +4,9 @@ A partition is given to another member only when the one that has read it is gon
 confirmation counts only for the assignment as it is now: a member that has not read the newest one could still start
 what an older one gave it. What is not known is waited for. The program takes no partition away from a member that does
 not answer: a person or the discovery isolates it.
+
+This holds if members do two things: read ZooKeeper as it is now (``sync``) when they begin, and register with the
+discovery only when they have put the assignments as they are then into effect (in the transaction that registers them).
 """
 
 from __future__ import annotations
@@ -38,8 +41,11 @@ class View:
     """What is known of a Topic now.
 
     :param token: the transaction of ZooKeeper (``mzxid``) that has written ``document``.
+    :param membership: the version of the list of members. A step may be written only while it is the same: somebody who
+        comes back meanwhile still reads what it had. (A discovery without versions: always 0.)
     :param members: the members that the discovery lists and nobody has isolated; ``None``: it does not answer.
-    :param reports: those of the members that have answered.
+    :param reports: the last report of each member that has ever answered: what a member has put into effect stays so
+        until it reads another assignment.
     """
 
     document: AssignmentDocument
@@ -47,6 +53,7 @@ class View:
     standing: StateDocument
     members: frozenset[str] | None
     reports: Mapping[str, Report] = field(default_factory=dict)
+    membership: int = 0
 
     def has_closed(self, member: str, partitions: frozenset[int]) -> bool:
         """Whether a member reads none of the partitions, and will not begin to; one that is gone counts as closed."""
@@ -92,7 +99,7 @@ def next_step(view: View, strategy: Strategy) -> Step | Waiting:
     """Return what is to be done for a Topic."""
     if view.members is None:
         return Waiting(say("The service discovery does not answer: everything stays as it is."))
-    if not view.members and view.standing.state is not State.CLOSING:
+    if not view.members:
         return Waiting(say("No member is there."))
     match view.standing.state:
         case State.INITIAL:
@@ -121,15 +128,17 @@ def _assigned(view: View, members: frozenset[str], strategy: Strategy) -> Step |
         )
     kept = _kept(view.document.members, members)
     wanted = strategy(members, kept) if not any(kept.values()) else filled(members, kept)
-    return _start(Event.ASSIGN, view, wanted)
+    return _start(Event.ASSIGN, view, members, wanted)
 
 
 def _started(view: View, members: frozenset[str]) -> Step | Waiting:
     kept = _kept(view.document.members, members)
     if kept != view.document.members or NOBODY in kept.values():
-        return _start(Event.REASSIGN, view, filled(members, kept))
+        return _start(Event.REASSIGN, view, members, filled(members, kept))
+    # (A person may have changed the assignments meanwhile: only what is still a member's own is waited for.)
+    to_start = {member: own & view.document.of(member) for member, own in view.standing.to_start.items()}
     waited_for = {
-        member: own for member, own in view.standing.to_start.items() if not view.has_started(member, own)
+        member: own for member, own in to_start.items() if own and not view.has_started(member, own)
     }
     if waited_for:
         return Waiting(
@@ -153,13 +162,12 @@ def _balanced(view: View, members: frozenset[str], strategy: Strategy) -> Step |
         return Step(Event.MOVE, standing, view.document.assigned(left))
     if wanted == now:
         return Waiting(Sentence(""))
-    return _start(Event.ADD, view, wanted)
+    return _start(Event.ADD, view, members, wanted)
 
 
 def _closed(view: View, members: frozenset[str]) -> Step | Waiting:
-    waited_for = {
-        member: own for member, own in view.standing.to_close.items() if not view.has_closed(member, own)
-    }
+    to_close = {member: own - view.document.of(member) for member, own in view.standing.to_close.items()}
+    waited_for = {member: own for member, own in to_close.items() if own and not view.has_closed(member, own)}
     if waited_for:
         return Waiting(
             _awaited("Waiting for members to stop partitions: %(members)s.", waited_for), waited_for
@@ -170,7 +178,7 @@ def _closed(view: View, members: frozenset[str]) -> Step | Waiting:
             wanted |= {
                 partition: member for partition in own if partition in wanted and not wanted[partition]
             }
-    return _start(Event.CONFIRM_CLOSE, view, filled(members, wanted))
+    return _start(Event.CONFIRM_CLOSE, view, members, filled(members, wanted))
 
 
 def filled(members: Collection[str], kept: Mapping[int, str]) -> dict[int, str]:
@@ -198,9 +206,18 @@ def _kept(assigned: Mapping[int, str], members: Collection[str]) -> dict[int, st
     return {partition: who if who in members else NOBODY for partition, who in assigned.items()}
 
 
-def _start(event: Event, view: View, wanted: Mapping[int, str]) -> Step:
-    """Give partitions to members. In the state Starting, those that were to be started before still are."""
+def _start(event: Event, view: View, members: frozenset[str], wanted: Mapping[int, str]) -> Step | Waiting:
+    """Give partitions to members, when no member that is there reads them or may yet begin to: one that had gone may
+    have come back with what it had, and a person may have taken a partition away that somebody still reads.
+
+    In the state Starting, those that were to be started before still are.
+    """
     now = view.document.members
+    given = frozenset(partition for partition, who in wanted.items() if who and who != now[partition])
+    unknown = {member: given for member in members if given and not view.has_closed(member, given)}
+    if unknown:
+        text = "Before partitions are given to others, every member has to say that it does not read them: %(members)s."
+        return Waiting(say(text, members=sorted(unknown)), unknown)
     pending = {partition for own in view.standing.to_start.values() for partition in own}
     changed = [
         partition

@@ -6,7 +6,7 @@ Pure.
     {"bootstrap.servers": "kafka-1:9092", "group.id": "audit", "assignments": {"0": "host-1", "1": ""}}
 
 Besides these, it has any settings of the members' Kafka consumers. Its partitions are those of the Topic that are to be
-read; one that nobody is to read now has no name. ``/consumers/<cluster>/state/<Topic>``::
+read; one that nobody has yet has no name. ``/consumers/<cluster>/state/<Topic>``::
 
     {"state": "Closing", "toStart": {"host-2": [1, 3]}, "toClose": {"host-1": [1, 3]}}
 """
@@ -24,7 +24,7 @@ from hadash.sentences import Sentence, say
 #: Member → partitions.
 Partitions: TypeAlias = Mapping[str, frozenset[int]]
 
-#: The member of a partition that nobody is to read.
+#: The member of a partition that nobody has.
 NOBODY = ""
 
 _SERVERS, _GROUP, _ASSIGNMENTS = "bootstrap.servers", "group.id", "assignments"
@@ -46,7 +46,7 @@ class AssignmentDocument:
     :param members: partition → the member that is to read it, or :data:`NOBODY`.
     """
 
-    consumer: Mapping[str, str]
+    consumer: Mapping[str, str | int | float | bool]
     members: Mapping[int, str] = field(default_factory=dict)
 
     def of(self, member: str) -> frozenset[int]:
@@ -86,7 +86,10 @@ class AssignmentDocument:
             raise _unreadable(path, _ASSIGNMENTS) from None
         if any(partition < 0 for partition in by_number) or len(by_number) < len(members):
             raise _unreadable(path, _ASSIGNMENTS)
-        return cls({name: str(setting) for name, setting in found.items()}, by_number)
+        for name, setting in found.items():
+            if not isinstance(setting, str | int | float | bool):
+                raise _unreadable(path, name)
+        return cls(found, by_number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from hadash.assignment import Group, Member, Partition, assign
 from hadash.coordinator.deciding import Strategy
 from hadash.coordinator.documents import NOBODY
 
+#: The least that a partition counts, as a share of the mean: one without traffic may have some tomorrow.
+LIGHTEST = 0.01
+
 #: The Topic for Kafka's assignors, which want one: each Topic is assigned by itself.
 _TOPIC = "topic"
 
@@ -61,8 +64,8 @@ def weighted(weights: Mapping[int, float], tolerance: float = TOLERANCE) -> Stra
     def strategy(members: Collection[str], held: Mapping[int, str]) -> dict[int, str]:
         if not members:
             return dict.fromkeys(held, NOBODY)
-        mean = sum(weights.values()) / len(weights) if weights else 1.0
-        heavy = {partition: max(0.0, weights.get(partition, mean)) for partition in held}
+        mean = (sum(weights.values()) / len(weights) if weights else 0.0) or 1.0
+        heavy = {partition: max(LIGHTEST * mean, weights.get(partition, mean)) for partition in held}
         wanted = {partition: who if who in members else NOBODY for partition, who in held.items()}
         loads = dict.fromkeys(members, 0.0)
         for partition, who in wanted.items():
@@ -91,13 +94,18 @@ def _even_out(
     for partitions in own.values():
         partitions.sort()
     allowed = tolerance * sum(loads.values()) / len(loads)
-    while True:
-        busiest = max(loads, key=lambda name: (loads[name], name))
+    #: Members that have a partition to give; one whose every partition is too heavy keeps them.
+    giving = set(loads)
+    while giving:
+        busiest = max(giving, key=lambda name: (loads[name], name))
         idlest = min(loads, key=lambda name: (loads[name], name))
         gap = loads[busiest] - loads[idlest]
-        place = _nearest_half(own[busiest], gap)
-        if gap <= allowed or place is None:
+        if gap <= allowed:
             return
+        place = _nearest_half(own[busiest], gap)
+        if place is None:
+            giving.remove(busiest)
+            continue
         weight, partition = own[busiest].pop(place)
         insort(own[idlest], (weight, partition))
         loads[busiest] -= weight

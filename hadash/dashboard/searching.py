@@ -77,8 +77,11 @@ def search(user: Any, text: str) -> list[Hits]:
 
 
 def only(found: Iterable[Hits], text: str) -> str:
-    """Return the address of the only hit whose name is exactly ``text``; empty when there are several or none."""
-    exact = [hit.href for hits in found for hit in hits.hits if hit.name.casefold() == text.casefold()]
+    """Return the address of the only hit whose name is exactly ``text``; empty when there are several or none. (What
+    was made at a time, such as a report, has the name of what makes it: it does not count.)
+    """
+    named = (hit for hits in found for hit in hits.hits if hit.at is None)
+    exact = [hit.href for hit in named if hit.name.casefold() == text.casefold()]
     return exact[0] if len(exact) == 1 else ""
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
@@ -39,7 +38,7 @@ KEPT_QUERIES = 500
 def inbox_of(user: Any) -> Inbox:
     """Return what runs and ``user`` may see, and what waits for ``user``. One query."""
     rights = tuple(on_pairs(user, permission) for permission in (VIEW, DECIDE, OPERATE, REQUEST))
-    query = _compiled(_Viewer(user.pk, rights, user))
+    query = _query_of(user, rights)
     keys: dict[str, list[int]] = defaultdict(list)
     if query is not None:
         with connection.cursor() as cursor:
@@ -49,28 +48,32 @@ def inbox_of(user: Any) -> Inbox:
     return Inbox(**keys)
 
 
-@dataclass(frozen=True, slots=True)
-class _Viewer:
-    """All that the query depends on: whose it is, and on which pairs they have the permissions that it asks for."""
+_Query = tuple[str, tuple[Any, ...]] | None
 
-    pk: int
-    rights: tuple[Q, ...]
-    user: Any = field(compare=False)
+#: By all that a query depends on: whose it is, and on which pairs they have the permissions that it asks for.
+_queries: dict[tuple[int, tuple[Q, ...]], _Query] = {}
 
 
-@lru_cache(KEPT_QUERIES)
-def _compiled(viewer: _Viewer) -> tuple[str, tuple[Any, ...]] | None:
-    """Return the SQL and its parameters; ``None`` when there is nothing that the person may see.
-
-    The query stands on every page, and to build it took most of the time of a small page; PostgreSQL answers it in a
-    millisecond.
+def _query_of(user: Any, rights: tuple[Q, ...]) -> _Query:
+    """Return the compiled query of a person. It stands on every page, and to build it took most of the time of a small
+    page; PostgreSQL answers it in a millisecond.
     """
+    key = (user.pk, rights)
+    if key not in _queries:
+        while len(_queries) >= KEPT_QUERIES:
+            _queries.pop(next(iter(_queries)), None)
+        _queries[key] = _compiled(user)
+    return _queries[key]
+
+
+def _compiled(user: Any) -> _Query:
+    """Return the SQL and its parameters; ``None`` when there is nothing that the person may see."""
     found: dict[str, QuerySet[Any]] = {
-        "running_switches": selectors.running(viewer.user),
-        "running_batches": batches.running(viewer.user),
-        "waiting_switches": selectors.waiting_for(viewer.user),
-        "waiting_batches": batches.waiting_for(viewer.user),
-        "waiting_changes": changes.waiting_for(viewer.user),
+        "running_switches": selectors.running(user),
+        "running_batches": batches.running(user),
+        "waiting_switches": selectors.waiting_for(user),
+        "waiting_batches": batches.waiting_for(user),
+        "waiting_changes": changes.waiting_for(user),
     }
     first, *others = (
         rows.order_by()

@@ -77,6 +77,7 @@ def test_a_list_of_runs_asks_once_whose_names_may_be_shown(
         return len(queries)
 
     asked()  # (what is asked once in the life of a process)
+    asked()  # (permissions are read once for each person)
     of_one = asked()
     for _number in range(5):
         Run.objects.create(job="risk", state="published", began_at=timezone.now(), ended_at=timezone.now())
@@ -116,3 +117,19 @@ def one_pair(pair: Pair, name: str = "mira") -> tuple[Client, Program]:
     for role in ("operator", "approver", "administrator"):
         PairRole.objects.create(user=user, group=Group.objects.get(name=role), pair=pair)
     return signed_in(user), Program(user, list(SCOPES))
+
+
+def test_the_list_of_pairs_takes_as_many_queries_for_one_as_for_six(program: Any, fleet: Any) -> None:
+    vera = program("vera")
+
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as found:
+            assert vera.get("pairs/").json()
+        return len(found)
+
+    asked()  # (permissions are read once for each person)
+    of_one = asked()
+    pair = Pair.objects.get()
+    for number in range(5):
+        Pair.objects.create(name=f"more-{number}", first=pair.first, second=pair.second, default=pair.default)
+    assert asked() == of_one

@@ -88,18 +88,23 @@ class TestStarting:
         found = next_step(view("aabb", self.STARTING, a=(NOW, {0, 1}), b=(NOW, {2, 3})), RANGE)
         assert done(found) == (Event.CONFIRM_START, "=", {}, {})
 
+    def test_what_a_person_gave_to_another_need_not_be_started(self) -> None:
+        found = next_step(view("abbb", self.STARTING, a=(NOW, {0}), b=(NOW, {1, 2, 3})), RANGE)
+        assert done(found) == (Event.CONFIRM_START, "=", {}, {})
+
     def test_one_that_has_not_started_them_or_cannot_be_reached_is_asked_again(self) -> None:
         why, whom = waits(next_step(view("aabb", self.STARTING, a=(NOW, {0})), RANGE))
         assert why == "Waiting for members to start partitions: a (2), b (2)."
         assert whom == parts(a={0, 1}, b={2, 3})
 
     def test_the_partitions_of_one_that_was_isolated_go_to_others(self) -> None:
-        found = next_step(view("aabb", self.STARTING, members="ac", a=(NOW, {0, 1})), RANGE)
+        reports = {"a": (NOW, {0, 1}), "c": (NOW, set[int]())}
+        found = next_step(view("aabb", self.STARTING, members="ac", **reports), RANGE)
         assert done(found) == (Event.REASSIGN, "aacc", parts(a={0, 1}, c={2, 3}), {})
 
     def test_so_do_those_that_it_read_already(self) -> None:
         standing = StateDocument(State.STARTING, parts(a={0}))
-        found = next_step(view("abbb", standing, members="a"), RANGE)
+        found = next_step(view("abbb", standing, members="a", a=(NOW, {0})), RANGE)
         assert done(found) == (Event.REASSIGN, "aaaa", parts(a={0, 1, 2, 3}), {})
 
 
@@ -115,19 +120,36 @@ class TestStable:
         assert isinstance(found, Step) and found.standing.state is State.CLOSING
 
     def test_where_nobody_has_to_stop_anything_it_is_started_at_once(self) -> None:
-        found = next_step(view("aabb", self.STABLE, members="ac"), RANGE)
+        reports = {"a": (NOW, {0, 1}), "c": (NOW, set[int]())}
+        found = next_step(view("aabb", self.STABLE, members="ac", **reports), RANGE)
         assert done(found) == (Event.ADD, "aacc", parts(c={2, 3}), {})
 
     def test_a_new_partition_is_assigned(self) -> None:
-        found = next_step(view("aab-", self.STABLE), as_in_kafka("sticky"))
+        found = next_step(view("aab-", self.STABLE, a=(NOW, {0, 1}), b=(NOW, {2})), as_in_kafka("sticky"))
         assert done(found) == (Event.ADD, "aabb", parts(b={3}), {})
+
+    @pytest.mark.parametrize(
+        "of_a",
+        [
+            pytest.param((BEFORE, {0, 1}), id="a person took it away, and it is still read"),
+            pytest.param((BEFORE, set()), id="it may yet be started"),
+        ],
+    )
+    def test_nothing_is_given_away_that_somebody_may_read(self, of_a: tuple[int, set[int]]) -> None:
+        found = next_step(view("a-bb", self.STABLE, a=of_a, b=(NOW, {2, 3})), RANGE)
+        why, whom = waits(found)
+        assert (why, whom) == (
+            "Before partitions are given to others, every member has to say that it does not read them: a.",
+            parts(a={1}),
+        )
 
 
 class TestClosing:
     CLOSING = StateDocument(State.CLOSING, to_start=parts(c={4, 5}, b={2}), to_close=parts(a={2}, b={4, 5}))
 
     def test_they_are_started_when_all_are_stopped(self) -> None:
-        found = next_step(view("aa-b--", self.CLOSING, "abc", a=(NOW, {0, 1}), b=(NOW, {3})), RANGE)
+        reports = {"a": (NOW, {0, 1}), "b": (NOW, {3}), "c": (NOW, set[int]())}
+        found = next_step(view("aa-b--", self.CLOSING, "abc", **reports), RANGE)
         assert done(found) == (Event.CONFIRM_CLOSE, "aabbcc", parts(b={2}, c={4, 5}), {})
 
     @pytest.mark.parametrize(
@@ -145,16 +167,24 @@ class TestClosing:
         assert (why, whom) == ("Waiting for members to stop partitions: b (2).", parts(b={4, 5}))
 
     def test_one_that_was_isolated_counts_as_stopped_and_what_it_had_goes_elsewhere(self) -> None:
-        found = next_step(view("aa-b--", self.CLOSING, "ac", a=(NOW, {0, 1})), RANGE)
+        found = next_step(view("aa-b--", self.CLOSING, "ac", a=(NOW, {0, 1}), c=(NOW, set())), RANGE)
         assert done(found) == (Event.CONFIRM_CLOSE, "aaaccc", parts(a={2}, c={3, 4, 5}), {})
 
     def test_nothing_is_taken_from_one_to_whom_a_person_gave_it_meanwhile(self) -> None:
-        found = next_step(view("aa-ba-", self.CLOSING, "abc", a=(NOW, {0, 1, 4}), b=(NOW, {3})), RANGE)
+        reports = {"a": (NOW, {0, 1, 4}), "b": (NOW, {3}), "c": (NOW, set[int]())}
+        found = next_step(view("aa-ba-", self.CLOSING, "abc", **reports), RANGE)
         assert done(found)[1] == "aabbac"
 
-    def test_without_any_member_what_is_stopped_waits_for_one(self) -> None:
-        found = next_step(view("aa-b--", self.CLOSING, ""), RANGE)
-        assert done(found) == (Event.CONFIRM_CLOSE, "------", {}, {})
+    def test_what_a_person_gave_back_meanwhile_need_not_be_stopped(self) -> None:
+        reports = {"a": (NOW, {0, 1}), "b": (NOW, {3, 4, 5}), "c": (NOW, set[int]())}
+        found = next_step(view("aa-bbb", self.CLOSING, "abc", **reports), RANGE)
+        assert done(found)[1] == "aabbbb"
+
+    def test_who_comes_back_with_what_it_had_is_asked_first(self) -> None:
+        standing = StateDocument(State.CLOSING, to_start=parts(b={2}, c={4, 5}), to_close=parts(a={2}))
+        reports = {"a": (NOW, {0, 1}), "b": (BEFORE, {3, 4, 5}), "c": (NOW, set[int]())}
+        why, whom = waits(next_step(view("aa-b--", standing, "abc", **reports), RANGE))
+        assert why.startswith("Before partitions are given to others") and set(whom) == {"b"}
 
 
 @pytest.mark.parametrize("state", State)
@@ -163,7 +193,7 @@ def test_without_the_discovery_everything_stays_as_it_is(state: State) -> None:
     assert why == "The service discovery does not answer: everything stays as it is."
 
 
-@pytest.mark.parametrize("state", [State.INITIAL, State.STARTING, State.STABLE])
+@pytest.mark.parametrize("state", State)
 def test_without_members_nothing_is_assigned(state: State) -> None:
     assert waits(next_step(view("aabb", StateDocument(state), members=""), RANGE))[0] == "No member is there."
 

@@ -17,7 +17,8 @@ class TestAssignments:
         held = {
             "bootstrap.servers": "kafka-1:9092",
             "group.id": "审计",
-            "fetch.max.bytes": "1048576",
+            "fetch.max.bytes": 1048576,
+            "check.crcs": True,
             "assignments": {"45": "xxx", "46": ""},
         }
         found = AssignmentDocument.parse(PATH, json.dumps(held).encode())
@@ -37,6 +38,7 @@ class TestAssignments:
             (b"[]", "holds no JSON object"),
             (b'{"group.id": "g"}', "“bootstrap.servers”"),
             (b'{"bootstrap.servers": "k:9092", "group.id": ""}', "“group.id”"),
+            (b'{"bootstrap.servers": "k", "group.id": "g", "client.rack": null}', "“client.rack”"),
             (b'{"bootstrap.servers": "k", "group.id": "g", "assignments": ["a"]}', "“assignments”"),
             (b'{"bootstrap.servers": "k", "group.id": "g", "assignments": {"one": "a"}}', "“assignments”"),
             (b'{"bootstrap.servers": "k", "group.id": "g", "assignments": {"-1": "a"}}', "“assignments”"),

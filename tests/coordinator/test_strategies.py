@@ -62,6 +62,17 @@ class TestWeighted:
         found = moves(held, weighted(weights)("ab", held))
         assert 8 in found and len(found) == 3, "the heavy one and two others: six each"
 
+    def test_partitions_without_traffic_are_dealt_out_too_and_a_new_member_gets_some(self) -> None:
+        idle = dict.fromkeys(range(6), 0.0)
+        wanted = weighted(idle)("ab", dict.fromkeys(idle, ""))
+        assert Counter(wanted.values()) == {"a": 3, "b": 3}
+        assert Counter(weighted(idle)("abc", wanted).values()) == {"a": 2, "b": 2, "c": 2}
+
+    def test_one_partition_that_is_too_heavy_to_share_does_not_keep_others_from_it(self) -> None:
+        weights = {0: 100.0} | dict.fromkeys(range(1, 11), 1.0)
+        wanted = weighted(weights)("abc", {0: "a"} | dict.fromkeys(range(1, 11), "b"))
+        assert Counter(wanted.values()) == {"a": 1, "b": 6, "c": 4}, "within the tolerance"
+
     def test_a_small_difference_moves_nothing(self) -> None:
         held = dict.fromkeys(range(50), "a") | dict.fromkeys(range(50, 100), "b")
         uneven = dict.fromkeys(range(100), 1.0) | {0: 1.0 + 50 * TOLERANCE / 2}

@@ -164,6 +164,16 @@ class TestThePage:
         assert answer.status_code == 302 and "kind=instance" in answer["Location"]
         assert as_arne.get(reverse("search"), {"q": "shop-carts", "list": "1"}).status_code == 200
 
+    def test_a_schedule_is_opened_though_its_reports_have_its_name(
+        self, people: Any, fleet: Any, client: Client
+    ) -> None:
+        client.force_login(ensure_user("ada", PASSWORD, "administrator", "Ada Administrator"))
+        weekly = ReportSchedule.objects.create(name="Posture on Mondays", kind=Kind.POSTURE, cron="0 7 * * 1")
+        issue = ReportIssue.objects.create(schedule=weekly, due_at=timezone.now())
+        ReportEdition.objects.create(issue=issue, pairs=["main"], report={})
+        answer = client.get(reverse("search"), {"q": weekly.name})
+        assert (answer.status_code, answer["Location"]) == (302, reverse("report-schedule", args=[weekly.pk]))
+
     def test_of_several_with_that_name_a_list_is_shown(self, as_arne: Client, fleet: SimpleNamespace) -> None:
         assert as_arne.get(reverse("search"), {"q": "shop"}).status_code == 200, "the AppID and a mirror"
 
