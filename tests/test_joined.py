@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from hadash.accounts.roles import ensure_user
 from hadash.inventory.models import Cluster, Pair
 from hadash.joined import joined_only
-from hadash.presentation import appid_rows, batches, changes, selectors
+from hadash.presentation import appid_rows, batches, changes, inbox, selectors
 from hadash.switching.models.switches import Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -55,3 +55,12 @@ def test_what_is_left_out_is_read_when_it_is_asked_for(viewer: Any, django_asser
 def test_a_way_that_leads_to_no_row_is_a_mistake() -> None:
     with pytest.raises(AssertionError, match="key leads to no row"):
         joined_only(Switch.objects.all(), "key")
+
+
+def test_the_compiled_queries_that_are_kept_do_not_grow(viewer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox, "KEPT_QUERIES", 2)
+    monkeypatch.setattr(inbox, "_queries", {})
+    people = [viewer, *(ensure_user(name, "a-long-Password-1", "viewer") for name in ("wei", "xu"))]
+    for person in people * 2:
+        assert inbox.inbox_of(person) == inbox.Inbox()
+        assert len(inbox._queries) <= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ _Query = tuple[str, tuple[Any, ...]] | None
 
 #: By all that a query depends on: whose it is, and on which pairs they have the permissions that it asks for.
 _queries: dict[tuple[int, tuple[Q, ...]], _Query] = {}
+_lock = threading.Lock()
 
 
 def _query_of(user: Any, rights: tuple[Q, ...]) -> _Query:
@@ -59,11 +61,15 @@ def _query_of(user: Any, rights: tuple[Q, ...]) -> _Query:
     page; PostgreSQL answers it in a millisecond.
     """
     key = (user.pk, rights)
-    if key not in _queries:
+    with _lock:  # (requests are served by threads)
+        if key in _queries:
+            return _queries[key]
+    compiled = _compiled(user)
+    with _lock:
         while len(_queries) >= KEPT_QUERIES:
-            _queries.pop(next(iter(_queries)), None)
-        _queries[key] = _compiled(user)
-    return _queries[key]
+            del _queries[next(iter(_queries))]
+        _queries[key] = compiled
+    return compiled
 
 
 def _compiled(user: Any) -> _Query:
