@@ -95,7 +95,7 @@ test-unit: $(READY)  ## The tests that need no server, in minutes
 # Tests in seconds, without servers, of what is easily forgotten: docs/settings.md and docs/states.md as the code says,
 # a variable of the pages that a Gateway must not refuse, links in the docs, lines that are too long.
 FORGOTTEN = tests/test_settings_page.py tests/switching/test_states_page.py tests/gateway/test_settings.py \
-  tests/test_docs.py tests/test_line_lengths.py
+  tests/dashboard/test_translations.py tests/test_docs.py tests/test_line_lengths.py
 
 lint: $(READY)  ## Style, what may import what, that every migration is there, and what is easily forgotten
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports \

@@ -88,7 +88,7 @@ def test_what_sources_hold_is_asked_before_the_first_mirror_is_waited_for(
         done.append(("waited", held))
         return SimpleNamespace(records=0)
 
-    monkeypatch.setattr(mirrors.looking, "held_now", held_now)
+    monkeypatch.setattr(mirrors.catching_up, "held_now", held_now)
     monkeypatch.setattr(mirrors.looking, "look", look)
     plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
     hands(plan).carry_out(do.CheckMirrors(thorough=True))
