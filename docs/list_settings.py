@@ -40,6 +40,13 @@ MODULES = {
 #: Classes whose fields are settings: module, class, title, prefix of the variables.
 CLASSES = (
     ("hadash/gateway/settings.py", "GatewaySettings", "A Gateway", "HADASH_GATEWAY_"),
+    (
+        "hadash/coordinator/process_settings.py",
+        "CoordinatorSettings",
+        "The assignment coordinator",
+        "HADASH_COORDINATOR_",
+    ),
+    ("hadash/coordinator/process_settings.py", "MemberSettings", "A member of a fleet", "HADASH_MEMBER_"),
     ("hadash/bindings/access.py", "Access", "Signing in to ZooKeeper", "HADASH_ZOOKEEPER_"),
     ("spark/session.py", "SparkSettings", "Spark", "HADASH_SPARK_"),
 )

@@ -21,6 +21,12 @@ INSTALLATION = "/installation"
 #: Ephemeral: the change that created it has lost too often, and the other changes of bindings wait for it.
 TURN = "/turn"
 
+#: The trees of the assignment coordinator: see ``hadash/coordinator``.
+CONSUMERS = "/consumers"
+#: Ephemeral: the coordinator that decides; and how often that was settled. Its version is the fencing token.
+COORDINATOR_LEADER = f"{CONSUMERS}/.leader"
+COORDINATOR_EPOCH = f"{CONSUMERS}/.epoch"
+
 #: Created when the store is first opened.
 ROOTS = (BINDINGS, CHANGES, GATEWAYS, SWITCHES, CLUSTERS, PAIRS, RETURNING)
 
@@ -84,3 +90,65 @@ def cluster(name: str) -> str:
 def pair(name: str) -> str:
     """The two clusters of a pair and its default."""
     return f"{PAIRS}/{_element(name)}"
+
+
+def fleet(name: str) -> str:
+    """A fleet of consumers. (Names of fleets do not begin with a dot: the coordinator's own nodes do.)"""
+    if name.startswith("."):
+        raise ValueError(f"the name of a fleet may not begin with a dot: {name!r}")
+    return f"{CONSUMERS}/{_element(name)}"
+
+
+def fleet_settings(name: str) -> str:
+    """The strategy of a fleet, and whether it is stopped."""
+    return f"{fleet(name)}/settings"
+
+
+def assignments(fleet_name: str) -> str:
+    return f"{fleet(fleet_name)}/assignments"
+
+
+def assignment(fleet_name: str, topic: str) -> str:
+    """Which member reads which partition of a Topic."""
+    return f"{assignments(fleet_name)}/{_element(topic)}"
+
+
+def assignment_states(fleet_name: str) -> str:
+    return f"{fleet(fleet_name)}/state"
+
+
+def assignment_state(fleet_name: str, topic: str) -> str:
+    """How far a change of a Topic's assignment has come."""
+    return f"{assignment_states(fleet_name)}/{_element(topic)}"
+
+
+def membership(fleet_name: str) -> str:
+    """Its version counts how often a member came, or came back."""
+    return f"{fleet(fleet_name)}/membership"
+
+
+def fleet_members(fleet_name: str) -> str:
+    return f"{fleet(fleet_name)}/members"
+
+
+def fleet_member(fleet_name: str, member: str) -> str:
+    """Ephemeral: a member that the discovery over ZooKeeper lists."""
+    return f"{fleet_members(fleet_name)}/{_element(member)}"
+
+
+def member_name(fleet_name: str, member: str) -> str:
+    """Ephemeral: the process that has a member's name, whether or not it is listed."""
+    return f"{member_names(fleet_name)}/{_element(member)}"
+
+
+def member_names(fleet_name: str) -> str:
+    return f"{fleet(fleet_name)}/names"
+
+
+def isolations(fleet_name: str) -> str:
+    return f"{fleet(fleet_name)}/isolated"
+
+
+def isolation(fleet_name: str, member: str) -> str:
+    """A member that a person has isolated."""
+    return f"{isolations(fleet_name)}/{_element(member)}"

@@ -46,6 +46,7 @@ class View:
     :param members: the members that the discovery lists and nobody has isolated; ``None``: it does not answer.
     :param reports: the last report of each member that has ever answered: what a member has put into effect stays so
         until it reads another assignment.
+    :param is_stopped: somebody has stopped all members: they read nothing, and keep what is theirs.
     """
 
     document: AssignmentDocument
@@ -54,6 +55,7 @@ class View:
     members: frozenset[str] | None
     reports: Mapping[str, Report] = field(default_factory=dict)
     membership: int = 0
+    is_stopped: bool = False
 
     def has_closed(self, member: str, partitions: frozenset[int]) -> bool:
         """Whether a member reads none of the partitions, and will not begin to; one that is gone counts as closed."""
@@ -97,6 +99,8 @@ class Waiting:
 
 def next_step(view: View, strategy: Strategy) -> Step | Waiting:
     """Return what is to be done for a Topic."""
+    if view.is_stopped:
+        return Waiting(say("All members of the fleet are stopped."))
     if view.members is None:
         return Waiting(say("The service discovery does not answer: everything stays as it is."))
     if not view.members:

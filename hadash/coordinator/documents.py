@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from hadash.coordinator.states import State
-from hadash.sentences import Sentence, say
+from hadash.sentences import Explained, say
 
 #: Member → partitions.
 Partitions: TypeAlias = Mapping[str, frozenset[int]]
@@ -30,12 +30,8 @@ NOBODY = ""
 _SERVERS, _GROUP, _ASSIGNMENTS = "bootstrap.servers", "group.id", "assignments"
 
 
-class DocumentError(Exception):
-    """A document that cannot be read. ``sentence`` says what to do."""
-
-    def __init__(self, sentence: Sentence) -> None:
-        super().__init__(str(sentence))
-        self.sentence = sentence
+class DocumentError(Explained):
+    """A document that cannot be read. Its sentence says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +69,22 @@ class AssignmentDocument:
         :param path: where it was read, for the error.
         :raises DocumentError: it is no such document.
         """
-        found = _object(path, value)
+        found = parsed(path, value)
         members = found.pop(_ASSIGNMENTS, {})
         if not isinstance(members, dict) or not all(isinstance(who, str) for who in members.values()):
-            raise _unreadable(path, _ASSIGNMENTS)
+            raise unreadable(path, _ASSIGNMENTS)
         for name in (_SERVERS, _GROUP):
             if not isinstance(found.get(name), str) or not found[name]:
-                raise _unreadable(path, name)
+                raise unreadable(path, name)
         try:
             by_number = {int(partition): who for partition, who in members.items()}
         except ValueError:
-            raise _unreadable(path, _ASSIGNMENTS) from None
+            raise unreadable(path, _ASSIGNMENTS) from None
         if any(partition < 0 for partition in by_number) or len(by_number) < len(members):
-            raise _unreadable(path, _ASSIGNMENTS)
+            raise unreadable(path, _ASSIGNMENTS)
         for name, setting in found.items():
             if not isinstance(setting, str | int | float | bool):
-                raise _unreadable(path, name)
+                raise unreadable(path, name)
         return cls(found, by_number)
 
 
@@ -118,11 +114,11 @@ class StateDocument:
         """
         if not value:
             return cls()
-        found = _object(path, value)
+        found = parsed(path, value)
         try:
             state = State(found.get("state", State.INITIAL))
         except ValueError:
-            raise _unreadable(path, "state") from None
+            raise unreadable(path, "state") from None
         return cls(state, _read(path, found, "toStart"), _read(path, found, "toClose"))
 
 
@@ -146,16 +142,17 @@ def _listed(partitions: Partitions) -> dict[str, list[int]]:
 def _read(path: str, found: Mapping[str, Any], name: str) -> dict[str, frozenset[int]]:
     value = found.get(name, {})
     if not isinstance(value, dict):
-        raise _unreadable(path, name)
+        raise unreadable(path, name)
     read = {}
     for member, own in value.items():
         if not isinstance(own, list) or not all(type(one) is int and one >= 0 for one in own):
-            raise _unreadable(path, name)
+            raise unreadable(path, name)
         read[member] = frozenset(own)
     return read
 
 
-def _object(path: str, value: bytes) -> dict[str, Any]:
+def parsed(path: str, value: bytes) -> dict[str, Any]:
+    """Parse the content of a node as a JSON object. :raises DocumentError: it is none."""
     try:
         found = json.loads(value)
     except ValueError:
@@ -170,7 +167,8 @@ def _object(path: str, value: bytes) -> dict[str, Any]:
     return found
 
 
-def _unreadable(path: str, name: str) -> DocumentError:
+def unreadable(path: str, name: str) -> DocumentError:
+    """The error that a document's value cannot be read."""
     return DocumentError(
         say("“%(name)s” in %(path)s in ZooKeeper cannot be read. Repair it.", name=name, path=path)
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import logging.config
 import os
 import signal
 import socket
@@ -237,21 +236,10 @@ def _follow_cluster(
     client.DataWatch(layout.cluster(name))(changed)
 
 
-def _begin_logs(prefix: str) -> None:
-    """Configure logging.
-
-    :raises ValueError: a variable is wrong. The message names it.
-    """
-    format, level = os.environ.get("HADASH_LOG_FORMAT", logs.LINE), os.environ.get("HADASH_LOG_LEVEL", "INFO")
-    logging.config.dictConfig(
-        logs.configuration(format.strip().lower(), level.strip().upper(), prefix=prefix)
-    )
-
-
 def main() -> int:
     number = worker_number()
     try:
-        _begin_logs(f" [{number}]" if number else "")
+        logs.begin(prefix=f" [{number}]" if number else "")
         settings = GatewaySettings.from_environment()
         accounts = read_accounts(settings.accounts)
         if number:

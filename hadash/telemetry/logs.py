@@ -9,6 +9,8 @@ In JSON each line is an object: ``time`` (RFC 3339, UTC), ``level``, ``logger``,
 from __future__ import annotations
 
 import logging
+import logging.config
+import os
 import re
 from typing import Any
 
@@ -51,6 +53,15 @@ class WithIds(logging.Filter):
         shown = " ".join(f"{name}={value}" for name, value in found.items() if name != "span")
         record.told = f" [{shown}]" if shown else ""
         return True
+
+
+def begin(*, prefix: str = "") -> None:
+    """Configure the logging of a process without Django, as ``HADASH_LOG_FORMAT`` and ``HADASH_LOG_LEVEL`` say.
+
+    :param prefix: see :func:`configuration`. :raises ValueError: a variable is wrong; the message names it.
+    """
+    format, level = os.environ.get("HADASH_LOG_FORMAT", LINE), os.environ.get("HADASH_LOG_LEVEL", "INFO")
+    logging.config.dictConfig(configuration(format.strip().lower(), level.strip().upper(), prefix=prefix))
 
 
 def configuration(format: str, level: str, *, prefix: str = "") -> dict[str, Any]:

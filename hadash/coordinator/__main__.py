@@ -1,0 +1,96 @@
+"""``python -m hadash.coordinator``: run one coordinator until SIGTERM or SIGINT. Several may run: one decides, the
+others take over when it is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from kazoo.client import KazooClient
+
+from hadash.bindings.client import connect
+from hadash.bindings.errors import StoreUnavailable
+from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
+from hadash.coordinator.discovery.http import KINDS, HttpDiscovery
+from hadash.coordinator.discovery.listing import Discovery
+from hadash.coordinator.discovery.static import StaticDiscovery
+from hadash.coordinator.http_side import HttpSide, build_app
+from hadash.coordinator.partitions import PartitionCounter
+from hadash.coordinator.process import Coordinator, MakeDiscovery
+from hadash.coordinator.process_settings import CoordinatorSettings, read_object, read_token
+from hadash.coordinator.telling import metrics, status
+from hadash.telemetry import logs
+
+log = logging.getLogger("hadash.coordinator")
+
+#: Exit code for settings that cannot be used: to start again does not help.
+WRONG_SETTINGS = 2
+
+
+def discoveries(settings: CoordinatorSettings, client: KazooClient) -> MakeDiscovery:
+    """Return what makes the discovery of a fleet. :raises ValueError: a variable cannot be used."""
+    if settings.discovery == "zookeeper":
+        return lambda fleet, on_change: EphemeralDiscovery(client, fleet, on_change)
+    if settings.discovery == "static":
+        if not settings.discovery_file:
+            raise ValueError("HADASH_COORDINATOR_DISCOVERY=static needs HADASH_COORDINATOR_DISCOVERY_FILE.")
+        return lambda fleet, _: StaticDiscovery(Path(settings.discovery_file), fleet)
+    if settings.discovery not in KINDS:
+        raise ValueError(
+            f"HADASH_COORDINATOR_DISCOVERY={settings.discovery!r} is none of zookeeper, static, {', '.join(KINDS)}."
+        )
+    if "{fleet}" not in settings.discovery_url:
+        raise ValueError(
+            f"HADASH_COORDINATOR_DISCOVERY={settings.discovery} needs HADASH_COORDINATOR_DISCOVERY_URL, with "
+            "{fleet} where the name of the service is."
+        )
+    headers = read_object(settings.discovery_headers_file, "HADASH_COORDINATOR_DISCOVERY_HEADERS_FILE")
+
+    def over_http(fleet: str, _on_change: Callable[[object], None]) -> Discovery:
+        url = settings.discovery_url.replace("{fleet}", fleet)
+        return HttpDiscovery(url, KINDS[settings.discovery], headers)
+
+    return over_http
+
+
+def main() -> int:
+    try:
+        logs.begin()
+        settings = CoordinatorSettings.from_environment()
+        token = read_token(settings.token_file, "HADASH_COORDINATOR_TOKEN_FILE")
+        secrets = read_object(settings.consumer_file, "HADASH_COORDINATOR_CONSUMER_FILE")
+        client = connect(bounded=True)
+    except ValueError as error:
+        log.error("%s", error)
+        return WRONG_SETTINGS
+    except StoreUnavailable as error:
+        log.error("%s", error)
+        return 1
+    try:
+        counter = PartitionCounter(secrets, settings.kafka_seconds)
+        coordinator = Coordinator(client, settings, token, discoveries(settings, client), counter.count)
+        app = build_app(token, lambda: status(coordinator, settings.name), lambda: True, metrics(coordinator))
+        http = HttpSide(app, settings.http_host, settings.http_port)
+    except (ValueError, OSError) as error:
+        log.error("%s", error)
+        client.stop()
+        return WRONG_SETTINGS
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: coordinator.stop())
+    http.start()
+    log.info("Coordinator %s stands for election", settings.name)
+    try:
+        coordinator.run()
+    finally:
+        http.stop()
+        client.stop()
+        client.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

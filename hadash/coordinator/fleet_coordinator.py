@@ -1,0 +1,262 @@
+"""Decides for one fleet: reads what is, asks its members, and writes the next step of each Topic."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from hadash.coordinator.asking import Asking
+from hadash.coordinator.comparing import Comparison, compare
+from hadash.coordinator.deciding import Report, Step, View, Waiting, next_step
+from hadash.coordinator.discovery.listing import Discovery, DiscoveryUnavailable
+from hadash.coordinator.documents import NOBODY, AssignmentDocument, Partitions
+from hadash.coordinator.election import Fence
+from hadash.coordinator.process_settings import CoordinatorSettings
+from hadash.coordinator.settling import Settling, Weights
+from hadash.coordinator.states import Event, State
+from hadash.coordinator.store import Assigned, FleetError, FleetStore, FleetView
+from hadash.coordinator.strategies import STRATEGIES
+from hadash.sentences import NOTHING, Explained, Sentence, say
+
+log = logging.getLogger(__name__)
+
+#: Steps of one Topic in one round: from Stable over Closing and Starting back to Stable are three; it rests after them.
+STEPS_AT_ONCE = 4
+
+#: Steps that are remembered of a fleet, for its page.
+REMEMBERED = 500
+
+#: Steps that say what members have confirmed: they do not wait until the members are settled.
+_CONFIRMATIONS = (Event.CONFIRM_START, Event.CONFIRM_CLOSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A step that was written.
+
+    :param at: seconds since 1970. :param moved: partitions that got another member, or none.
+    """
+
+    at: float
+    topic: str
+    event: Event
+    state: State
+    moved: int
+
+
+@dataclass(slots=True)
+class TopicStatus:
+    """How a Topic's assignment is now.
+
+    :param unstable_since: seconds since 1970; ``None`` when it is Stable. It survives another coordinator's start only
+        as far as ZooKeeper knows when the state was written last.
+    :param why: what is waited for; NOTHING when all is as it is to be.
+    :param error: why nothing can be decided.
+    """
+
+    state: State = State.INITIAL
+    unstable_since: float | None = None
+    why: Sentence = NOTHING
+    waiting_for: Partitions = field(default_factory=dict)
+    error: Sentence = NOTHING
+    shadow: Comparison | None = None
+
+
+class FleetCoordinator:
+    """Decides for one fleet, as long as it is told to.
+
+    Members are only asked when what ZooKeeper and the discovery say leads to a step, or to something to be waited for.
+    """
+
+    def __init__(
+        self,
+        store: FleetStore,
+        discovery: Discovery,
+        asking: Asking,
+        settings: CoordinatorSettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.store = store
+        self._discovery = discovery
+        self.asking = asking
+        self._settings = settings
+        self._clock = clock
+        self._settling = Settling[frozenset[str]](settings.settle_seconds)
+        self._weights: dict[str, Weights] = {}
+        self._asked = float("-inf")
+        self.topics: dict[str, TopicStatus] = {}
+        #: What the last look has found: the fleet, and where its members are asked (``None``: the discovery is away).
+        self.view: FleetView | None = None
+        self.listed: Mapping[str, str] | None = None
+        self.discovery_error: Sentence = NOTHING
+        self.history: deque[Taken] = deque(maxlen=REMEMBERED)
+
+    def round(self, fence: Fence) -> bool:
+        """Look once, and write what follows; return whether everything is as it is to be.
+
+        :raises StoreUnavailable: ZooKeeper does not answer: everything stays as it is.
+        :raises DocumentError: the fleet's settings cannot be read.
+        :raises FleetError: the fleet is gone.
+        """
+        is_at_rest = False
+        for _ in range(STEPS_AT_ONCE):
+            took, is_at_rest = self._look(fence)
+            if not took:
+                break
+        return is_at_rest
+
+    def grow(self, fence: Fence, count: Callable[[AssignmentDocument, str], int]) -> None:
+        """Add the partitions that Topics have got since: they belong to nobody until they are assigned.
+
+        A document with only some of a Topic's partitions is left as it is.
+
+        :param count: returns the number of partitions of a Topic.
+        :raises StoreUnavailable: ZooKeeper does not answer.
+        """
+        for topic, assigned in (self.view.topics if self.view is not None else {}).items():
+            known = assigned.document.members
+            try:
+                number = count(assigned.document, topic)
+            except Explained as error:
+                self.topics[topic].error = error.sentence
+                continue
+            if known.keys() == set(range(len(known))) and number > len(known):
+                grown = replace(
+                    assigned.document, members={**known, **dict.fromkeys(range(len(known), number), NOBODY)}
+                )
+                self.store.rewrite(topic, assigned, grown, fence)
+
+    def _look(self, fence: Fence) -> tuple[bool, bool]:
+        """Look once at all Topics; return whether a step was written, and whether nothing is to be done."""
+        view = self.view = self.store.read()
+        members = self._members(view)
+        now = self._clock()
+        is_settled = members is None or self._settling.is_settled(members, now)
+        strategies = {topic: self._strategy(view.settings.strategy, topic, now) for topic in view.topics}
+
+        def next_of(topic: str, reports: Mapping[str, Report]) -> Step | Waiting:
+            assigned = view.topics[topic]
+            known = View(
+                assigned.document,
+                assigned.token,
+                assigned.standing,
+                members,
+                reports,
+                view.membership,
+                view.settings.is_stopped,
+            )
+            return next_step(known, strategies[topic])
+
+        is_due = now - self._asked >= self._settings.check_seconds
+        unasked = {topic: next_of(topic, {}) for topic in view.topics}
+        if is_due or any(isinstance(found, Step) or found.why for found in unasked.values()):
+            self._ask()
+        took = is_at_rest = False
+        waiting = False
+        for topic, assigned in view.topics.items():
+            found = next_of(topic, self._reports(topic))
+            status = self._status(topic, assigned)
+            if isinstance(found, Waiting):
+                status.why, status.waiting_for = found.why, found.partitions
+                waiting = waiting or bool(found.why)
+                continue
+            if not is_settled and found.event not in _CONFIRMATIONS:
+                status.why, status.waiting_for = say("Waiting until no more members come or go."), {}
+                waiting = True
+                continue
+            took = self._write(topic, assigned, view.membership, found, fence) or took
+        self._forget(view)
+        self._compare(view, members, now)
+        is_at_rest = not took and not waiting and is_settled
+        return took, is_at_rest
+
+    def _members(self, view: FleetView) -> frozenset[str] | None:
+        """The members that are there and not isolated. They are listed after ZooKeeper was read: see
+        :attr:`hadash.coordinator.deciding.View.membership`."""
+        try:
+            self.listed = dict(self._discovery.members())
+            self.discovery_error = NOTHING
+        except DiscoveryUnavailable as error:
+            self.discovery_error = error.sentence
+            return None
+        return frozenset(self.listed) - view.isolated.keys()
+
+    def _ask(self) -> None:
+        """Ask the members that are listed, the isolated ones as well: a person wants to see what these read."""
+        self._asked = self._clock()
+        if self.listed is None:
+            return
+        self.asking.ask({name: url for name, url in self.listed.items() if url}, self._settings.ask_seconds)
+        rates: dict[str, dict[int, float]] = {}
+        for said in self.asking.answers.values():
+            for (topic, partition), rate in said.rates.items():
+                rates.setdefault(topic, {})[partition] = rate
+        for topic, weights in self._weights.items():
+            weights.note(rates.get(topic, {}))
+
+    def _reports(self, topic: str) -> dict[str, Report]:
+        return {
+            member: said.topics[topic] for member, said in self.asking.answers.items() if topic in said.topics
+        }
+
+    def _strategy(self, name: str, topic: str, now: float) -> Callable[..., Mapping[int, str]]:
+        weights = self._weights.setdefault(topic, Weights(self._settings.weights_seconds))
+        return STRATEGIES[name](weights.at(now))
+
+    def _write(self, topic: str, seen: Assigned, membership: int, step: Step, fence: Fence) -> bool:
+        status = self.topics[topic]
+        try:
+            written = self.store.write(topic, seen, membership, step, fence)
+        except FleetError as error:
+            status.error = error.sentence
+            return False
+        if not written:
+            return False  # something has changed meanwhile: the next look knows it
+        status.error = NOTHING
+        before, after = seen.document.members, (step.document or seen.document).members
+        moved = sum(before[partition] != who for partition, who in after.items())
+        self.history.append(Taken(time.time(), topic, step.event, step.standing.state, moved))
+        log.info(
+            "fleet %s, Topic %s: %s, now %s (%d partitions changed)",
+            self.store.fleet,
+            topic,
+            step.event,
+            step.standing.state,
+            moved,
+        )
+        return True
+
+    def _status(self, topic: str, assigned: Assigned) -> TopicStatus:
+        status = self.topics.setdefault(topic, TopicStatus())
+        status.state, status.error = assigned.standing.state, NOTHING
+        if status.state is State.STABLE:
+            status.unstable_since = None
+        elif status.unstable_since is None:
+            status.unstable_since = assigned.changed_at
+        return status
+
+    def _forget(self, view: FleetView) -> None:
+        for topic in self.topics.keys() - view.topics.keys() - view.unreadable.keys():
+            del self.topics[topic]
+            self._weights.pop(topic, None)
+        for topic, error in view.unreadable.items():
+            self.topics.setdefault(topic, TopicStatus()).error = error.sentence
+
+    def _compare(self, view: FleetView, members: frozenset[str] | None, now: float) -> None:
+        """Compare what is with what the shadow strategy would make of it."""
+        for topic, assigned in view.topics.items():
+            status = self.topics[topic]
+            if not view.settings.shadow or not members or assigned.standing.state is not State.STABLE:
+                status.shadow = None
+                continue
+            held = {
+                partition: who if who in members else ""
+                for partition, who in assigned.document.members.items()
+            }
+            wanted = self._strategy(view.settings.shadow, topic, now)(members, held)
+            weights = self._weights[topic].at(now)
+            status.shadow = compare(assigned.document.members, wanted, members, weights)

@@ -1,0 +1,61 @@
+"""``python -m hadash.coordinator.member package.module:function``: run a member that hands each record to a function,
+until SIGTERM or SIGINT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from hadash.bindings.errors import StoreUnavailable
+from hadash.coordinator.member.process import FleetMember
+from hadash.coordinator.member.topic_reader import Handle
+from hadash.telemetry import logs
+
+log = logging.getLogger("hadash.coordinator.member")
+
+#: Exit code for settings that cannot be used: to start again does not help.
+WRONG_SETTINGS = 2
+
+
+def named(path: str) -> Handle:
+    """Return the function of a path such as ``package.module:function``. :raises ValueError: there is none."""
+    module, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"There is no function {path!r}, such as package.module:function: {error}") from None
+    if not callable(found):
+        raise ValueError(f"{path!r} is no function.")
+    handle: Handle = found
+    return handle
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="hadash-member", description="Run a member of a fleet of consumers."
+    )
+    parser.add_argument("handle", help="what is done with each record: package.module:function")
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        logs.begin()
+        member = FleetMember.from_environment(named(arguments.handle))
+    except (ValueError, OSError) as error:
+        log.error("%s", error)
+        return WRONG_SETTINGS
+    except StoreUnavailable as error:
+        log.error("%s", error)
+        return 1
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: member.stop())
+    member.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

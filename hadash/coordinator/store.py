@@ -1,0 +1,332 @@
+"""What ZooKeeper holds of a fleet of consumers, and how it is changed: every change is one transaction, which is
+refused when what it was decided on has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from hadash.bindings import layout
+from hadash.bindings.client import committed, reaching
+from hadash.coordinator.deciding import Step
+from hadash.coordinator.documents import NOBODY, AssignmentDocument, DocumentError, StateDocument
+from hadash.coordinator.election import Fence
+from hadash.coordinator.fleet import FleetSettings, Isolation
+from hadash.coordinator.watched import Node, Watched
+from hadash.identity.names import decode
+from hadash.sentences import Explained, say
+
+#: Largest document, in bytes. ZooKeeper refuses requests of more than a MiB (``jute.maxbuffer``), and a transaction
+#: carries both documents of a Topic.
+LARGEST_DOCUMENT = 480 * 1024
+
+#: How often a change is tried again when somebody else changed the same node in between.
+MAX_CONFLICTS = 10
+
+
+class FleetError(Explained):
+    """A change of a fleet that cannot be made; nothing was changed. Its sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """What ZooKeeper holds of a Topic.
+
+    :param token: the transaction (``mzxid``) that has written ``document``; members confirm it.
+    :param version: of the document's node, ``standing_version`` of the state's.
+    :param changed_at: when the state was written last, in seconds since 1970 of ZooKeeper's clock.
+    """
+
+    document: AssignmentDocument
+    token: int
+    version: int
+    standing: StateDocument
+    standing_version: int
+    changed_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """What ZooKeeper holds of a fleet.
+
+    :param membership: counts how often a member came, or came back.
+    :param isolated: member → its isolation.
+    :param topics: Topic → what is assigned; ``unreadable`` has those whose documents cannot be read.
+    """
+
+    settings: FleetSettings
+    membership: int
+    isolated: Mapping[str, Isolation]
+    topics: Mapping[str, Assigned]
+    unreadable: Mapping[str, DocumentError] = field(default_factory=dict)
+
+
+def fleets(client: KazooClient) -> list[str]:
+    """Return the names of all fleets. :raises StoreUnavailable: ZooKeeper does not answer."""
+    with reaching():
+        try:
+            found = client.get_children(layout.CONSUMERS)
+        except NoNodeError:
+            return []
+    return sorted(decode(name) for name in found if not name.startswith("."))
+
+
+class FleetStore:
+    """A fleet in ZooKeeper. Every method raises ``StoreUnavailable`` when ZooKeeper does not answer."""
+
+    def __init__(
+        self, client: KazooClient, fleet: str, on_change: Callable[[], object] = lambda: None
+    ) -> None:
+        """:param on_change: called (by ZooKeeper's thread) when something that was read has changed."""
+        self._client = client
+        self._watched = Watched(client, on_change)
+        self._parsed: dict[str, Assigned] = {}
+        self.fleet = fleet
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self) -> FleetView:
+        """Return all that ZooKeeper holds of the fleet; what has not changed since the last call is not read again.
+
+        The membership is read before the rest, and before members are listed: one who comes back meanwhile then makes
+        every decision on the view be refused.
+
+        :raises DocumentError: the fleet's settings cannot be read.
+        :raises FleetError: there is no such fleet.
+        """
+        path = layout.fleet_settings(self.fleet)
+        with reaching():
+            try:
+                membership = self._watched.node(layout.membership(self.fleet))[1].version
+                settings, _ = self._watched.node(path)
+                isolated = self._isolated()
+                topics, unreadable = self._topics()
+            except NoNodeError:
+                raise self._unknown() from None
+        return FleetView(FleetSettings.parse(path, settings), membership, isolated, topics, unreadable)
+
+    def forget(self) -> None:
+        """Read everything again at the next call."""
+        self._watched.forget()
+
+    def _isolated(self) -> dict[str, Isolation]:
+        folder = layout.isolations(self.fleet)
+        paths = {f"{folder}/{name}": decode(name) for name in self._watched.children(folder)}
+        return {
+            paths[path]: Isolation.parse(value) for path, (value, _) in self._watched.nodes(paths).items()
+        }
+
+    def _topics(self) -> tuple[dict[str, Assigned], dict[str, DocumentError]]:
+        names = sorted(decode(name) for name in self._watched.children(layout.assignments(self.fleet)))
+        documents = {name: layout.assignment(self.fleet, name) for name in names}
+        states = {name: layout.assignment_state(self.fleet, name) for name in names}
+        found = self._watched.nodes([*documents.values(), *states.values()])
+        topics, unreadable = {}, {}
+        for name in names:
+            document, state = found.get(documents[name]), found.get(states[name])
+            if document is None or state is None:
+                continue  # it was removed meanwhile
+            try:
+                topics[name] = self._assigned(name, document, state)
+            except DocumentError as error:
+                unreadable[name] = error
+        return topics, unreadable
+
+    def _assigned(self, topic: str, document: Node, state: Node) -> Assigned:
+        (value, stat), (standing, standing_stat) = document, state
+        known = self._parsed.get(topic)
+        if (
+            known is not None
+            and known.token == stat.mzxid
+            and known.standing_version == standing_stat.version
+        ):
+            return known
+        self._parsed[topic] = Assigned(
+            AssignmentDocument.parse(layout.assignment(self.fleet, topic), value),
+            stat.mzxid,
+            stat.version,
+            StateDocument.parse(layout.assignment_state(self.fleet, topic), standing),
+            standing_stat.version,
+            standing_stat.mtime / 1000,
+        )
+        return self._parsed[topic]
+
+    # -- what a coordinator changes --------------------------------------------------------------------------------
+
+    def write(self, topic: str, seen: Assigned, membership: int, step: Step, fence: Fence) -> bool:
+        """Write a step, in one transaction; false when it was not: somebody has written the documents, a member came,
+        or another coordinator decides now.
+
+        When the reply is lost, the step may have been written: the caller reads again and goes on from there. (A
+        transaction that comes late is refused, as its versions are gone by then.)
+
+        :raises FleetError: the document has become too large.
+        """
+        transaction = self._client.transaction()
+        fence.check(transaction)
+        transaction.check(layout.membership(self.fleet), membership)
+        self._set(transaction, topic, seen, step.document)
+        transaction.set_data(
+            layout.assignment_state(self.fleet, topic), step.standing.to_bytes(), seen.standing_version
+        )
+        return self._committed(topic, transaction)
+
+    def rewrite(self, topic: str, seen: Assigned, document: AssignmentDocument, fence: Fence) -> bool:
+        """Write a Topic's document while its state stays, such as with new partitions; false when somebody else has
+        written meanwhile.
+
+        :raises FleetError: the document has become too large.
+        """
+        transaction = self._client.transaction()
+        fence.check(transaction)
+        transaction.check(layout.assignment_state(self.fleet, topic), seen.standing_version)
+        self._set(transaction, topic, seen, document)
+        return self._committed(topic, transaction)
+
+    def _committed(self, topic: str, transaction: TransactionRequest) -> bool:
+        # (Also what is refused: it was decided on something that is not so any more.)
+        self._watched.forget(
+            layout.assignment(self.fleet, topic),
+            layout.assignment_state(self.fleet, topic),
+            layout.membership(self.fleet),
+        )
+        with reaching():
+            return committed(transaction)
+
+    def _set(
+        self,
+        transaction: TransactionRequest,
+        topic: str,
+        seen: Assigned,
+        document: AssignmentDocument | None,
+    ) -> None:
+        path = layout.assignment(self.fleet, topic)
+        if document is None:
+            transaction.check(path, seen.version)
+        else:
+            transaction.set_data(path, _bounded(topic, document), seen.version)
+
+    # -- what people change ----------------------------------------------------------------------------------------
+
+    def create(self, settings: FleetSettings | None = None) -> bool:
+        """Create the fleet; false when there is one."""
+        transaction = self._client.transaction()
+        transaction.create(layout.fleet(self.fleet))
+        for path in (
+            layout.assignments(self.fleet),
+            layout.assignment_states(self.fleet),
+            layout.fleet_members(self.fleet),
+            layout.member_names(self.fleet),
+            layout.isolations(self.fleet),
+            layout.membership(self.fleet),
+        ):
+            transaction.create(path)
+        transaction.create(layout.fleet_settings(self.fleet), (settings or FleetSettings()).to_bytes())
+        with reaching():
+            self._client.ensure_path(layout.CONSUMERS)
+            return committed(transaction)
+
+    def register(
+        self, topic: str, consumer: Mapping[str, str | int | float | bool], partitions: Iterable[int]
+    ) -> None:
+        """Let the fleet read a Topic: its partitions belong to nobody until the coordinator assigns them.
+
+        :param consumer: settings of the members' Kafka consumers, with ``bootstrap.servers`` and ``group.id``.
+        :raises FleetError: the fleet reads the Topic already, there is no such fleet, or the document is too large.
+        """
+        document = AssignmentDocument(consumer, dict.fromkeys(partitions, NOBODY))
+        AssignmentDocument.parse(layout.assignment(self.fleet, topic), document.to_bytes())
+        transaction = self._client.transaction()
+        transaction.create(layout.assignment(self.fleet, topic), _bounded(topic, document))
+        transaction.create(layout.assignment_state(self.fleet, topic), StateDocument().to_bytes())
+        with reaching():
+            if committed(transaction):
+                return
+            if self._client.exists(layout.fleet(self.fleet)) is None:
+                raise self._unknown()
+        raise FleetError(
+            say("The fleet %(fleet)s reads Topic %(topic)s already.", fleet=self.fleet, topic=topic)
+        )
+
+    def remove(self, topic: str) -> None:
+        """Let the fleet read a Topic no longer: its members stop, and commit what they have read."""
+        transaction = self._client.transaction()
+        transaction.delete(layout.assignment(self.fleet, topic))
+        transaction.delete(layout.assignment_state(self.fleet, topic))
+        with reaching():
+            if not committed(transaction):
+                raise FleetError(
+                    say("The fleet %(fleet)s does not read Topic %(topic)s.", fleet=self.fleet, topic=topic)
+                )
+
+    def change_settings(self, change: Callable[[FleetSettings], FleetSettings]) -> FleetSettings:
+        """Change the fleet's settings, and return them.
+
+        :raises DocumentError: those that are there cannot be read.
+        :raises FleetError: there is no such fleet, or somebody else changes them again and again.
+        """
+        path = layout.fleet_settings(self.fleet)
+        for _ in range(MAX_CONFLICTS):
+            with reaching():
+                try:
+                    value, stat = self._client.get(path)
+                except NoNodeError:
+                    raise self._unknown() from None
+                changed = change(FleetSettings.parse(path, value))
+                transaction = self._client.transaction()
+                transaction.set_data(path, changed.to_bytes(), stat.version)
+                if committed(transaction):
+                    return changed
+        raise FleetError(
+            say("Somebody else changes the fleet %(fleet)s all the time. Try again.", fleet=self.fleet)
+        )
+
+    def isolate(self, member: str, by: str, reason: str) -> None:
+        """Take all partitions from a member, also while it does not answer. They go to others as soon as these have
+        room: whether it still reads them is up to the person who isolates it."""
+        path, value = layout.isolation(self.fleet, member), Isolation(by, reason).to_bytes()
+        with reaching():
+            try:
+                self._client.create(path, value)
+            except NodeExistsError:
+                self._client.set(path, value)  # it was to be taken back
+            except NoNodeError:
+                raise self._unknown() from None
+
+    def take_back(self, member: str) -> None:
+        """Let a member that was isolated come back: it ends its isolation as soon as it reads nothing.
+
+        :raises FleetError: it is not isolated.
+        """
+        path = layout.isolation(self.fleet, member)
+        with reaching():
+            try:
+                value, stat = self._client.get(path)
+                self._client.set(
+                    path, replace(Isolation.parse(value), is_ending=True).to_bytes(), version=stat.version
+                )
+            except NoNodeError:
+                raise FleetError(say("%(member)s is not isolated.", member=member)) from None
+
+    def _unknown(self) -> FleetError:
+        return FleetError(say("There is no fleet %(fleet)s in ZooKeeper. Create it first.", fleet=self.fleet))
+
+
+def _bounded(topic: str, document: AssignmentDocument) -> bytes:
+    """The bytes of a document. :raises FleetError: they are too many for ZooKeeper."""
+    value = document.to_bytes()
+    if len(value) > LARGEST_DOCUMENT:
+        raise FleetError(
+            say(
+                "The assignment of Topic %(topic)s has %(bytes)s bytes, and ZooKeeper takes %(most)s. Give its members "
+                "shorter names, or fewer partitions to the fleet.",
+                topic=topic,
+                bytes=len(value),
+                most=LARGEST_DOCUMENT,
+            )
+        )
+    return value

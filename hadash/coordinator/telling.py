@@ -1,0 +1,140 @@
+"""What a coordinator says of itself over HTTP: the fleets that it decides for, to those who show their token; metrics
+to everybody who can reach it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hadash.coordinator.fleet_coordinator import FleetCoordinator, TopicStatus
+from hadash.coordinator.process import Coordinator
+from hadash.coordinator.states import State
+
+
+def status(coordinator: Coordinator, name: str) -> dict[str, Any]:
+    """All that a coordinator knows, as JSON. While another one decides, ``fleets`` is empty."""
+    return {
+        "name": name,
+        "decides": coordinator.fence is not None,
+        "epoch": coordinator.fence.epoch if coordinator.fence is not None else None,
+        "away": coordinator.away.to_json(),
+        "errors": {fleet: error.to_json() for fleet, error in list(coordinator.errors.items())},
+        "fleets": {fleet: _fleet(found) for fleet, found in list(coordinator.fleets.items())},
+        "time": time.time(),
+    }
+
+
+def _fleet(fleet: FleetCoordinator) -> dict[str, Any]:
+    view, now = fleet.view, time.monotonic()
+    return {
+        "discovery_error": fleet.discovery_error.to_json(),
+        "members": {
+            member: {
+                "url": url,
+                "isolated": view is not None and member in view.isolated,
+                "answered_seconds_ago": (
+                    round(now - fleet.asking.answers[member].at, 1)
+                    if member in fleet.asking.answers
+                    else None
+                ),
+                "error": fleet.asking.errors.get(member, ""),
+            }
+            for member, url in sorted((fleet.listed or {}).items())
+        },
+        "topics": {topic: _topic(found) for topic, found in sorted(fleet.topics.items())},
+        "history": [
+            {
+                "at": taken.at,
+                "topic": taken.topic,
+                "event": taken.event,
+                "state": taken.state,
+                "moved": taken.moved,
+            }
+            for taken in list(fleet.history)
+        ],
+    }
+
+
+def _topic(found: TopicStatus) -> dict[str, Any]:
+    return {
+        "state": found.state,
+        "unstable_since": found.unstable_since,
+        "why": found.why.to_json(),
+        "waiting_for": {member: sorted(own) for member, own in found.waiting_for.items()},
+        "error": found.error.to_json(),
+        "shadow": (
+            {
+                "moves": found.shadow.moves,
+                "spread_now": found.shadow.spread_now,
+                "spread_then": found.shadow.spread_then,
+            }
+            if found.shadow is not None
+            else None
+        ),
+    }
+
+
+class _Figures(Collector):
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def collect(self) -> Iterator[Metric]:
+        coordinator = self._coordinator
+        yield GaugeMetricFamily(
+            "hadash_coordinator_decides",
+            "1 while this coordinator decides, 0 while another does or ZooKeeper does not answer.",
+            value=float(coordinator.fence is not None),
+        )
+        unstable = GaugeMetricFamily(
+            "hadash_coordinator_unstable_seconds",
+            "How long the assignment of a Topic has not been Stable; 0 when it is.",
+            labels=["fleet", "topic"],
+        )
+        states = GaugeMetricFamily(
+            "hadash_coordinator_state",
+            "1 for the state in which the assignment of a Topic is.",
+            labels=["fleet", "topic", "state"],
+        )
+        members = GaugeMetricFamily(
+            "hadash_coordinator_members",
+            "Members of a fleet by how they are: listed, answering or isolated.",
+            labels=["fleet", "kind"],
+        )
+        errors = GaugeMetricFamily(
+            "hadash_coordinator_errors",
+            "Topics of a fleet for which nothing can be decided, and 1 more when that is so for the whole fleet.",
+            labels=["fleet"],
+        )
+        now = time.time()
+        for name, fleet in list(coordinator.fleets.items()):
+            for topic, found in list(fleet.topics.items()):
+                since = found.unstable_since
+                unstable.add_metric([name, topic], max(0.0, now - since) if since is not None else 0.0)
+                for state in State:
+                    states.add_metric([name, topic, state], float(found.state is state))
+            members.add_metric([name, "listed"], len(fleet.listed or {}))
+            members.add_metric([name, "answering"], len(fleet.asking.answers) - len(fleet.asking.errors))
+            members.add_metric([name, "isolated"], len(fleet.view.isolated) if fleet.view is not None else 0)
+            of_topics = sum(bool(found.error) for found in fleet.topics.values())
+            errors.add_metric([name], of_topics + (name in coordinator.errors))
+        yield from (unstable, states, members, errors)
+
+
+def metrics(coordinator: Coordinator) -> Route:
+    """The page ``/metrics``."""
+    registry = CollectorRegistry()
+    registry.register(_Figures(coordinator))
+
+    async def answer(request: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return Route("/metrics", answer)

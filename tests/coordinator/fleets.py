@@ -1,0 +1,195 @@
+"""A fleet on a real ZooKeeper: coordinators and members in threads of this process, and in place of readers of Kafka
+ones that only say what they read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kazoo.client import KazooClient
+
+from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
+from hadash.coordinator.documents import AssignmentDocument
+from hadash.coordinator.member.process import FleetMember
+from hadash.coordinator.member.topic_reader import Reading
+from hadash.coordinator.process import Coordinator
+from hadash.coordinator.process_settings import CoordinatorSettings, MemberSettings
+from hadash.coordinator.states import State
+from hadash.coordinator.store import FleetStore, FleetView
+
+FLEET, TOKEN = "audit", "a token of sixteen characters and more"
+CONSUMER = {"bootstrap.servers": "kafka:9092", "group.id": "audit"}
+
+
+@dataclass
+class Board:
+    """Who reads what at this moment, by Topic and partition; ``twice`` has what two members read at once."""
+
+    readers: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    twice: list[tuple[str, int, set[str]]] = field(default_factory=list)
+    #: Members that were isolated, or that ZooKeeper has lost: they may read what others do.
+    excused: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, member: str, topic: str, partition: int) -> None:
+        with self.lock:
+            now = self.readers.setdefault((topic, partition), set())
+            now.add(member)
+            if len(now - self.excused) > 1:
+                self.twice.append((topic, partition, set(now)))
+
+    def stop(self, member: str, topic: str, partition: int) -> None:
+        with self.lock:
+            self.readers[topic, partition].discard(member)
+
+    def of(self, topic: str) -> dict[int, set[str]]:
+        with self.lock:
+            return {partition: set(who) for (name, partition), who in self.readers.items() if name == topic}
+
+
+class SaidReader:
+    """A reader that reads nothing, and says that it does. It can be held up: it then neither stops nor starts."""
+
+    def __init__(self, board: Board, member: str, topic: str) -> None:
+        self._board, self._member, self._topic = board, member, topic
+        self._lock = threading.Lock()
+        self._token, self._running = -1, frozenset[int]()
+        self._wanted: tuple[int, frozenset[int]] = (-1, frozenset())
+        self.is_held = False
+        self._is_closed = False
+
+    def assign(self, token: int, partitions: frozenset[int]) -> None:
+        with self._lock:
+            self._wanted = token, partitions
+            if not self.is_held and not self._is_closed:
+                self._apply()
+
+    def release(self) -> None:
+        with self._lock:
+            self.is_held = False
+            self._apply()
+
+    def _apply(self) -> None:
+        token, wanted = self._wanted
+        for partition in self._running - wanted:
+            self._board.stop(self._member, self._topic, partition)
+        for partition in wanted - self._running:
+            self._board.start(self._member, self._topic, partition)
+        self._token, self._running = token, wanted
+
+    def reading(self) -> Reading:
+        with self._lock:
+            return Reading(self._token, dict.fromkeys(self._running, 0), dict.fromkeys(self._running, 1.0))
+
+    def stop(self) -> None:
+        with self._lock:
+            self._wanted = self._token, frozenset()
+            self._apply()
+            self._is_closed = True
+
+    def is_closed(self, seconds: float = 0.0) -> bool:
+        return self._is_closed
+
+
+class RunningMember:
+    """A member in a thread."""
+
+    def __init__(self, client: KazooClient, board: Board, name: str, **settings: Any) -> None:
+        self.name = name
+        self.client = client
+        self.readers: dict[str, SaidReader] = {}
+
+        def make_reader(topic: str, consumer: Mapping[str, Any]) -> SaidReader:
+            self.readers[topic] = SaidReader(board, name, topic)
+            return self.readers[topic]
+
+        of = MemberSettings(fleet=FLEET, name=name, http_port=0, check_seconds=1.0, **settings)
+        self.member = FleetMember(client, of, TOKEN, make_reader)
+        self._thread = threading.Thread(target=self.member.run, name=name, daemon=True)
+        self._thread.start()
+
+    def leave(self) -> None:
+        self.member.stop()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+class RunningCoordinator:
+    """A coordinator in a thread."""
+
+    def __init__(self, client: KazooClient, name: str = "first", **settings: Any) -> None:
+        of = CoordinatorSettings(
+            name=name, check_seconds=0.5, poll_seconds=0.02, settle_seconds=0.1, **settings
+        )
+        self.partitions: dict[str, int] = {}
+        self.client = client
+        self.coordinator = Coordinator(
+            client,
+            of,
+            TOKEN,
+            lambda fleet, on_change: EphemeralDiscovery(client, fleet, on_change),
+            self._count,
+        )
+        self._thread = threading.Thread(target=self.coordinator.run, name=name, daemon=True)
+        self._thread.start()
+
+    def _count(self, document: AssignmentDocument, topic: str) -> int:
+        return self.partitions.get(topic, 0)
+
+    def stop(self) -> None:
+        self.coordinator.stop()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+class World:
+    """A fleet with its Topic ``orders``, and all that runs for it."""
+
+    TOPIC = "orders"
+
+    def __init__(self, connect: Callable[..., KazooClient], partitions: int = 8) -> None:
+        self._connect = connect
+        self.board = Board()
+        self.store = FleetStore(connect(bounded=True), FLEET)
+        self.store.create()
+        self.store.register(self.TOPIC, CONSUMER, range(partitions))
+        self.members: dict[str, RunningMember] = {}
+        self.coordinators: list[RunningCoordinator] = []
+
+    def join(self, *names: str) -> None:
+        for name in names:
+            self.members[name] = RunningMember(self._connect(bounded=True), self.board, name)
+
+    def leave(self, name: str) -> None:
+        self.members.pop(name).leave()
+
+    def coordinate(self, name: str = "first", **settings: Any) -> RunningCoordinator:
+        self.coordinators.append(RunningCoordinator(self._connect(bounded=True), name, **settings))
+        return self.coordinators[-1]
+
+    def view(self) -> FleetView:
+        return self.store.read()
+
+    def shares(self) -> dict[str, int]:
+        """Member → how many partitions it is assigned, when the assignment is Stable; empty while it is not."""
+        assigned = self.view().topics[self.TOPIC]
+        if assigned.standing.state is not State.STABLE:
+            return {}
+        counts: dict[str, int] = {}
+        for who in assigned.document.members.values():
+            counts[who] = counts.get(who, 0) + 1
+        return counts
+
+    def is_as_assigned(self) -> bool:
+        """Whether each partition is read by the member that it is assigned to, and by nobody else."""
+        assigned = self.view().topics[self.TOPIC].document.members
+        return self.board.of(self.TOPIC) == {partition: {who} for partition, who in assigned.items()}
+
+    def end(self) -> None:
+        for coordinator in self.coordinators:
+            coordinator.stop()
+        for member in self.members.values():
+            member.leave()
