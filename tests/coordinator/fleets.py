@@ -4,6 +4,8 @@ ones that only say what they read.
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -44,6 +46,20 @@ class Board:
     def stop(self, member: str, topic: str, partition: int) -> None:
         with self.lock:
             self.readers[topic, partition].discard(member)
+
+    def excuse(self, member: str) -> None:
+        with self.lock:
+            self.excused.add(member)
+
+    def pardon(self, member: str) -> None:
+        with self.lock:
+            self.excused.discard(member)
+
+    def clear(self, member: str) -> None:
+        """It reads nothing any more: its process is dead."""
+        with self.lock:
+            for readers in self.readers.values():
+                readers.discard(member)
 
     def of(self, topic: str) -> dict[int, set[str]]:
         with self.lock:
@@ -116,6 +132,17 @@ class RunningMember:
         self._thread.join(30)
         assert not self._thread.is_alive()
 
+    def die(self, board: Board) -> None:
+        """As by SIGKILL: nothing is read, said or given back from now on; ZooKeeper notices when the session ends."""
+        self.member._close = self.member._http.stop  # type: ignore[method-assign]
+        self.member.stop()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        for reader in self.readers.values():
+            reader.is_held = True
+        board.clear(self.name)
+        _silence(self.client)
+
 
 class RunningCoordinator:
     """A coordinator in a thread."""
@@ -143,6 +170,19 @@ class RunningCoordinator:
         self.coordinator.stop()
         self._thread.join(30)
         assert not self._thread.is_alive()
+
+    def die(self) -> None:
+        """As by SIGKILL: another one decides when the session has ended."""
+        self.coordinator._candidate.resign = lambda: None  # type: ignore[method-assign]
+        self.stop()
+        _silence(self.client)
+
+
+def _silence(client: KazooClient) -> None:
+    """End a client without ending its session, which ZooKeeper keeps until it times out."""
+    client._stopped.set()  # it does not connect again
+    with contextlib.suppress(OSError, AttributeError):
+        client._connection._socket.shutdown(socket.SHUT_RDWR)
 
 
 class World:
