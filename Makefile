@@ -11,8 +11,8 @@ N ?= 20
 FLEET ?= 10000
 
 .PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check fault test test-long test-unit lint \
-  types bench-switch bench-gateway bench-fresh bench-health bench-mail bench-plan bench-pipeline bench-web format \
-  wheel lock clean browser haproxy record
+  types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail bench-plan bench-pipeline \
+  bench-web format wheel lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,9 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency …")
 	@$(BIN)/python -m hadash_sandbox bench-gateway $(PARTS)
+
+bench-coordinator: $(READY)  ## Rebalances of a fleet of consumers; writes var/bench/coordinator.json
+	@$(BIN)/python -m hadash_sandbox bench-coordinator $(PARTS)
 
 bench-fresh: $(READY)  ## How soon a new demo shows all that jobs make, and all of it again; writes var/bench/fresh.json
 	@$(BIN)/python -m hadash_sandbox bench-fresh

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FrameType
 
 from hadash_sandbox.bench import batch, fresh, health, mail, pipeline, plan
+from hadash_sandbox.bench.coordinator import run as coordinator
 from hadash_sandbox.bench.gateway import run as gateway
 from hadash_sandbox.bench.web import run as web
 from hadash_sandbox.check import bench_switch, demo_check
@@ -81,6 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
+    coordinator_parser = commands.add_parser(
+        "bench-coordinator", help="how soon a fleet of consumers is Stable again"
+    )
+    coordinator_parser.add_argument(
+        "parts", nargs="*", choices=[*coordinator.PARTS, []], help="only these parts"
+    )
     commands.add_parser("bench-fresh", help="how soon a new demo shows all that jobs make")
     commands.add_parser("bench-health", help="health pages and metrics while servers hang")
     mail_parser = commands.add_parser("bench-mail", help="one schedule with very many recipients")
@@ -152,6 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":
                 return gateway.bench_gateway(options.parts)
+            case "bench-coordinator":
+                return coordinator.bench_coordinator(options.parts)
             case "bench-fresh":
                 return fresh.bench_fresh()
             case "bench-health":

@@ -88,6 +88,7 @@ class FleetCoordinator:
         self._settling = Settling[frozenset[str]](settings.settle_seconds)
         self._weights: dict[str, Weights] = {}
         self._asked = float("-inf")
+        self._returning_until = float("-inf")
         self.topics: dict[str, TopicStatus] = {}
         #: What the last look has found: the fleet, and where its members are asked (``None``: the discovery is away).
         self.view: FleetView | None = None
@@ -108,6 +109,22 @@ class FleetCoordinator:
             if not took:
                 break
         return is_at_rest
+
+    def expect_members(self) -> None:
+        """Let members that have partitions and are not listed come back before their partitions go to others: ZooKeeper
+        was away, or this coordinator has just taken over."""
+        self._returning_until = self._clock() + self._settings.return_seconds
+
+    def _returning(self, view: FleetView, members: frozenset[str] | None, now: float) -> Sentence:
+        """Why nothing is decided, when members are expected back."""
+        if members is None or now >= self._returning_until:
+            return NOTHING
+        holding = {who for each in view.topics.values() for who in each.document.members.values() if who}
+        missing = holding - members - view.isolated.keys()
+        if not missing:
+            return NOTHING
+        text = "Sessions have ended: %(members)s may come back, and is waited for another %(seconds)s s."
+        return say(text, members=sorted(missing), seconds=f"{self._returning_until - now:.0f}")
 
     def grow(self, fence: Fence, count: Callable[[AssignmentDocument, str], int]) -> None:
         """Add the partitions that Topics have got since: they belong to nobody until they are assigned.
@@ -155,11 +172,13 @@ class FleetCoordinator:
         unasked = {topic: next_of(topic, {}) for topic in view.topics}
         if is_due or any(isinstance(found, Step) or found.why for found in unasked.values()):
             self._ask()
-        took = is_at_rest = False
-        waiting = False
+        returning = self._returning(view, members, now)
+        took = is_at_rest = waiting = False
         for topic, assigned in view.topics.items():
             found = next_of(topic, self._reports(topic))
             status = self._status(topic, assigned)
+            if returning:
+                found = Waiting(returning)
             if isinstance(found, Waiting):
                 status.why, status.waiting_for = found.why, found.partitions
                 waiting = waiting or bool(found.why)

@@ -88,8 +88,11 @@ class Coordinator:
     def look(self) -> float:
         """Look at every fleet once; return the seconds until the next look."""
         try:
-            self.fence = self._candidate.stand(self.wake)
+            before, self.fence = self.fence, self._candidate.stand(self.wake)
             self.away = NOTHING
+            if self.fence != before:
+                for fleet in self.fleets.values():
+                    fleet.expect_members()
             if self.fence is None:
                 self._forget()
                 return self._settings.check_seconds
@@ -128,6 +131,7 @@ class Coordinator:
             Asking(self._token),
             self._settings,
         )
+        fleet.expect_members()
         return fleet
 
     def _forget(self) -> None:

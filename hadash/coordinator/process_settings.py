@@ -81,6 +81,10 @@ class CoordinatorSettings(_Settings):
     ask_seconds: float = 0.5
     #: Seconds without another change of the members before partitions move: members come and go in groups.
     settle_seconds: float = 0.5
+    #: Seconds after ZooKeeper was away, or after this coordinator has taken over, for which members count as there that
+    #: have partitions and are not listed: when all sessions end at once, some members are back before the others, and
+    #: would get what those still read. Longer than a member takes to connect again.
+    return_seconds: float = 10.0
     #: Seconds after which a strategy that balances bytes sees new averages: to move partitions costs more than to be a
     #: little uneven.
     weights_seconds: float = 300.0

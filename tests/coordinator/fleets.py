@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kazoo.client import KazooClient
+from support.waiting import eventually
 
+from hadash.bindings import layout
+from hadash.bindings.client import LOST_REPLY
 from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
 from hadash.coordinator.documents import AssignmentDocument
 from hadash.coordinator.member.process import FleetMember
@@ -28,32 +31,29 @@ CONSUMER = {"bootstrap.servers": "kafka:9092", "group.id": "audit"}
 
 @dataclass
 class Board:
-    """Who reads what at this moment, by Topic and partition; ``twice`` has what two members read at once."""
+    """Who reads what at this moment, by Topic and partition.
 
+    :param is_listed: whether a member is listed now, and not isolated: others may read what one reads that is not.
+    :param twice: what two members that are listed have read at once.
+    """
+
+    is_listed: Callable[[str], bool]
     readers: dict[tuple[str, int], set[str]] = field(default_factory=dict)
     twice: list[tuple[str, int, set[str]]] = field(default_factory=list)
-    #: Members that were isolated, or that ZooKeeper has lost: they may read what others do.
-    excused: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, member: str, topic: str, partition: int) -> None:
         with self.lock:
             now = self.readers.setdefault((topic, partition), set())
             now.add(member)
-            if len(now - self.excused) > 1:
-                self.twice.append((topic, partition, set(now)))
+            others = now - {member}
+        for other in others:
+            if self.is_listed(member) and self.is_listed(other):
+                self.twice.append((topic, partition, {member, other}))
 
     def stop(self, member: str, topic: str, partition: int) -> None:
         with self.lock:
             self.readers[topic, partition].discard(member)
-
-    def excuse(self, member: str) -> None:
-        with self.lock:
-            self.excused.add(member)
-
-    def pardon(self, member: str) -> None:
-        with self.lock:
-            self.excused.discard(member)
 
     def clear(self, member: str) -> None:
         """It reads nothing any more: its process is dead."""
@@ -67,34 +67,57 @@ class Board:
 
 
 class SaidReader:
-    """A reader that reads nothing, and says that it does. It can be held up: it then neither stops nor starts."""
+    """A reader that reads nothing, and says that it does. It can be held up: it then neither stops nor starts.
 
-    def __init__(self, board: Board, member: str, topic: str) -> None:
-        self._board, self._member, self._topic = board, member, topic
+    :param delay: returns the seconds after which a new assignment is put into effect; meanwhile the old one is.
+    """
+
+    def __init__(
+        self, board: Board, member: str, topic: str, delay: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self._board, self._member, self._topic, self._delay = board, member, topic, delay
         self._lock = threading.Lock()
         self._token, self._running = -1, frozenset[int]()
         self._wanted: tuple[int, frozenset[int]] = (-1, frozenset())
+        #: How many assignments it was given, and which of them is in effect.
+        self._number = self._applied = 0
         self.is_held = False
         self._is_closed = False
 
     def assign(self, token: int, partitions: frozenset[int]) -> None:
         with self._lock:
+            if self._wanted == (token, partitions):
+                return
             self._wanted = token, partitions
-            if not self.is_held and not self._is_closed:
-                self._apply()
+            self._number += 1
+            number, seconds = self._number, self._delay()
+            if not seconds:
+                self._apply_if_free(number, token, partitions)
+                return
+        # (It takes what was wanted at the time of the call, as a reader that has begun to stop and start does.)
+        threading.Timer(seconds, self._later, (number, token, partitions)).start()
+
+    def _later(self, number: int, token: int, partitions: frozenset[int]) -> None:
+        with self._lock:
+            self._apply_if_free(number, token, partitions)
+
+    def _apply_if_free(self, number: int, token: int, partitions: frozenset[int]) -> None:
+        if not self.is_held and not self._is_closed and number > self._applied:
+            self._apply(number, token, partitions)
 
     def release(self) -> None:
         with self._lock:
-            self.is_held = False
-            self._apply()
+            if self.is_held:
+                self.is_held = False
+                if self._applied < self._number:
+                    self._apply(self._number, *self._wanted)
 
-    def _apply(self) -> None:
-        token, wanted = self._wanted
+    def _apply(self, number: int, token: int, wanted: frozenset[int]) -> None:
         for partition in self._running - wanted:
             self._board.stop(self._member, self._topic, partition)
         for partition in wanted - self._running:
             self._board.start(self._member, self._topic, partition)
-        self._token, self._running = token, wanted
+        self._applied, self._token, self._running = number, token, wanted
 
     def reading(self) -> Reading:
         with self._lock:
@@ -102,8 +125,7 @@ class SaidReader:
 
     def stop(self) -> None:
         with self._lock:
-            self._wanted = self._token, frozenset()
-            self._apply()
+            self._apply(self._number, self._token, frozenset())
             self._is_closed = True
 
     def is_closed(self, seconds: float = 0.0) -> bool:
@@ -113,17 +135,28 @@ class SaidReader:
 class RunningMember:
     """A member in a thread."""
 
-    def __init__(self, client: KazooClient, board: Board, name: str, **settings: Any) -> None:
+    def __init__(
+        self,
+        client: KazooClient,
+        board: Board,
+        name: str,
+        delay: Callable[[], float] = lambda: 0.0,
+        **settings: Any,
+    ) -> None:
         self.name = name
         self.client = client
         self.readers: dict[str, SaidReader] = {}
+        #: Whether it looks at ZooKeeper.
+        self.looks = True
 
         def make_reader(topic: str, consumer: Mapping[str, Any]) -> SaidReader:
-            self.readers[topic] = SaidReader(board, name, topic)
+            self.readers[topic] = SaidReader(board, name, topic, delay)
             return self.readers[topic]
 
         of = MemberSettings(fleet=FLEET, name=name, http_port=0, check_seconds=1.0, **settings)
         self.member = FleetMember(client, of, TOKEN, make_reader)
+        look = self.member.look
+        self.member.look = lambda: look() if self.looks else 0.02  # type: ignore[method-assign]
         self._thread = threading.Thread(target=self.member.run, name=name, daemon=True)
         self._thread.start()
 
@@ -148,9 +181,13 @@ class RunningCoordinator:
     """A coordinator in a thread."""
 
     def __init__(self, client: KazooClient, name: str = "first", **settings: Any) -> None:
-        of = CoordinatorSettings(
-            name=name, check_seconds=0.5, poll_seconds=0.02, settle_seconds=0.1, **settings
-        )
+        quick: dict[str, float] = {
+            "check_seconds": 0.5,
+            "poll_seconds": 0.02,
+            "settle_seconds": 0.1,
+            "return_seconds": 0.1,
+        }
+        of = CoordinatorSettings(name=name, **{**quick, **settings})
         self.partitions: dict[str, int] = {}
         self.client = client
         self.coordinator = Coordinator(
@@ -192,16 +229,17 @@ class World:
 
     def __init__(self, connect: Callable[..., KazooClient], partitions: int = 8) -> None:
         self._connect = connect
-        self.board = Board()
-        self.store = FleetStore(connect(bounded=True), FLEET)
+        self._client = connect(bounded=True)
+        self.board = Board(self.is_listed)
+        self.store = FleetStore(self._client, FLEET)
         self.store.create()
         self.store.register(self.TOPIC, CONSUMER, range(partitions))
         self.members: dict[str, RunningMember] = {}
         self.coordinators: list[RunningCoordinator] = []
 
-    def join(self, *names: str) -> None:
+    def join(self, *names: str, delay: Callable[[], float] = lambda: 0.0) -> None:
         for name in names:
-            self.members[name] = RunningMember(self._connect(bounded=True), self.board, name)
+            self.members[name] = RunningMember(self._connect(bounded=True), self.board, name, delay)
 
     def leave(self, name: str) -> None:
         self.members.pop(name).leave()
@@ -209,6 +247,18 @@ class World:
     def coordinate(self, name: str = "first", **settings: Any) -> RunningCoordinator:
         self.coordinators.append(RunningCoordinator(self._connect(bounded=True), name, **settings))
         return self.coordinators[-1]
+
+    def is_listed(self, member: str) -> bool:
+        """Whether ZooKeeper lists a member and nobody has isolated it; waits for ZooKeeper to answer."""
+
+        def looked() -> list[bool] | None:
+            try:
+                is_there = self._client.exists(layout.fleet_member(FLEET, member)) is not None
+                return [is_there and self._client.exists(layout.isolation(FLEET, member)) is None]
+            except LOST_REPLY:
+                return None
+
+        return eventually(looked, "an answer of ZooKeeper")[0]  # type: ignore[index]
 
     def view(self) -> FleetView:
         return self.store.read()

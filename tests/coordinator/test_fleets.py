@@ -68,7 +68,6 @@ def test_a_member_that_hangs_is_isolated_by_a_person_only(world: World) -> None:
     world.members["a"].readers[World.TOPIC].is_held = True
     world.join("c")
     eventually(lambda: world.view().topics[World.TOPIC].standing.state is State.CLOSING)
-    world.board.excused.add("a")
     world.store.isolate("a", "olga", "its disk is full")
     eventually(lambda: world.shares() == {"b": 4, "c": 4})
     # It comes back when it reads nothing any more, not before.
@@ -76,7 +75,6 @@ def test_a_member_that_hangs_is_isolated_by_a_person_only(world: World) -> None:
     assert world.view().isolated["a"].is_ending
     world.members["a"].readers[World.TOPIC].release()
     eventually(lambda: not world.view().isolated, "the end of the isolation")
-    world.board.excused.clear()
     eventually(lambda: len(world.shares()) == 3)
     eventually(world.is_as_assigned)
 
@@ -85,7 +83,6 @@ def test_a_session_that_ends_is_begun_again(world: World, zookeeper_hosts: str) 
     world.join("a", "b")
     world.coordinate()
     settled(world, a=4, b=4)
-    world.board.excused.add("a")  # ZooKeeper has lost it, and it does not know yet
     expire_session(world.members["a"].client, zookeeper_hosts)
     eventually(lambda: world.shares() == {"b": 8} or world.members["a"].member.status()["listed"])
     settled(world, a=4, b=4)

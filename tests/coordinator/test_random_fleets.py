@@ -34,7 +34,8 @@ SESSION_SECONDS = 2.0
 
 #: What happens, and how often beside the others.
 HAPPENINGS = {
-    "joins": 8, "leaves": 3, "dies": 3, "loses its session": 2, "hangs": 2, "goes on": 6, "is isolated": 1,
+    "joins": 8, "leaves": 3, "dies": 3, "loses its session": 2, "hangs": 2, "goes on": 6,
+    "sees no ZooKeeper": 3, "sees ZooKeeper": 8, "is isolated": 1,
     "is taken back": 3, "coordinator dies": 1, "coordinator comes": 3, "grows": 1, "ZooKeeper pauses": 1,
     "ZooKeeper is killed": 0.5, "the discovery goes": 1, "the discovery comes": 4, "another strategy": 1,
     "all are stopped": 0.5, "all go on": 3,
@@ -87,7 +88,9 @@ class History:
         self.begin_coordinator()
 
     def begin_coordinator(self) -> None:
-        running = self.world.coordinate(f"coordinator {len(self.said)}", partitions_seconds=0.2)
+        running = self.world.coordinate(
+            f"coordinator {len(self.said)}", partitions_seconds=0.2, return_seconds=5.0
+        )
         make = running.coordinator._make_discovery
         running.coordinator._make_discovery = lambda fleet, on_change: Unreliable(
             make(fleet, on_change), self
@@ -105,13 +108,12 @@ class History:
         time.sleep(
             self.chance.choice([0.0, 0.02, 0.1, 0.4])
         )  # what happens next may happen in the middle of it
-        self.pardon()
 
     def befall(self, what: str, name: str, member: RunningMember | None) -> None:
         board, store = self.world.board, self.world.store
         match what:
             case "joins" if member is None and len(self.world.members) < 5:
-                self.world.join(name)
+                self.world.join(name, delay=self.delay)
             case "leaves" if member is not None:
                 self.let_go(member)
                 self.world.leave(name)
@@ -119,15 +121,15 @@ class History:
                 member.die(board)
                 del self.world.members[name]
             case "loses its session" if member is not None:
-                board.excuse(name)
                 expire_session(member.client, self.server.address)
             case "hangs" if member is not None:
                 for reader in member.readers.values():
                     reader.is_held = True
             case "goes on" if member is not None:
                 self.let_go(member)
+            case "sees no ZooKeeper" | "sees ZooKeeper" if member is not None:
+                member.looks = what == "sees ZooKeeper"
             case "is isolated":
-                board.excuse(name)
                 store.isolate(name, "olga", "a test")
             case "is taken back":
                 store.take_back(name)
@@ -157,25 +159,15 @@ class History:
                 stopped = what == "all are stopped"
                 store.change_settings(lambda now: FleetSettings(now.strategy, is_stopped=stopped))
 
+    def delay(self) -> float:
+        """How long a reader takes to stop and start."""
+        return self.chance.choice([0.0, 0.02, 0.1, 0.3])
+
     @staticmethod
     def let_go(member: RunningMember) -> None:
+        member.looks = True
         for reader in list(member.readers.values()):
             reader.release()
-
-    def pardon(self) -> None:
-        """Whoever is listed again, and not isolated, has no excuse any more. (A pause of ZooKeeper may have ended the
-        session of anybody: such a one has an excuse until it is listed again.)"""
-        for name, member in list(self.world.members.items()):
-            if not member.member.status()["listed"]:
-                self.world.board.excuse(name)
-        try:
-            isolated = self.world.view().isolated
-        except (StoreUnavailable, FleetError):
-            return
-        for name in list(self.world.board.excused):
-            found = self.world.members.get(name)
-            if name not in isolated and (found is None or found.member.status()["listed"]):
-                self.world.board.pardon(name)
 
     def heal(self) -> None:
         self.discovery = True
@@ -187,7 +179,7 @@ class History:
             self.begin_coordinator()
         for name in NAMES:
             if name not in self.world.members and (not self.world.members or self.chance.random() < 0.3):
-                self.world.join(name)
+                self.world.join(name, delay=self.delay)
         for name in list(store.read().isolated):
             if name in self.world.members:
                 eventually(lambda name=name: self.manages(lambda: store.take_back(name)))
@@ -222,7 +214,7 @@ class History:
 def live(seed: int, server: ZooKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(seed, server, monkeypatch)
     try:
-        history.world.join("a", "b")
+        history.world.join("a", "b", delay=history.delay)
         for _ in range(25):
             history.happen()
             assert history.world.board.twice == [], history.said
