@@ -18,6 +18,8 @@ from support.waiting import eventually
 from support.zookeeper import expire_session
 
 from hadash.bindings import client as client_module
+from hadash.bindings import layout
+from hadash.bindings.client import reaching
 from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
 from hadash.coordinator.discovery.listing import DiscoveryUnavailable
@@ -27,7 +29,7 @@ from hadash.coordinator.strategies import STRATEGIES
 from hadash_sandbox.java import find_java
 from hadash_sandbox.zookeeper import ZooKeeper
 
-from .fleets import RunningMember, World
+from .fleets import FLEET, RunningMember, World
 
 #: Seconds of a session: so long a member that has died is still listed.
 SESSION_SECONDS = 2.0
@@ -38,7 +40,7 @@ HAPPENINGS = {
     "sees no ZooKeeper": 3, "sees ZooKeeper": 8, "is isolated": 1,
     "is taken back": 3, "coordinator dies": 1, "coordinator comes": 3, "grows": 1, "ZooKeeper pauses": 1,
     "ZooKeeper is killed": 0.5, "the discovery goes": 1, "the discovery comes": 4, "another strategy": 1,
-    "all are stopped": 0.5, "all go on": 3,
+    "all are stopped": 0.5, "all go on": 3, "the state is lost": 2,
 }  # fmt: skip
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -150,6 +152,9 @@ class History:
                 self.server.process.kill()
                 self.server.process.start()
                 self.server.process.wait_ready()
+            case "the state is lost":
+                with reaching():
+                    self.opened[0].set(layout.assignment_state(FLEET, World.TOPIC), b"")
             case "the discovery goes" | "the discovery comes":
                 self.discovery = what == "the discovery comes"
             case "another strategy":
