@@ -36,7 +36,7 @@ SESSION_SECONDS = 2.0
 
 #: What happens, and how often beside the others.
 HAPPENINGS = {
-    "joins": 8, "leaves": 3, "dies": 3, "loses its session": 2, "hangs": 2, "goes on": 6,
+    "joins": 8, "leaves": 3, "dies": 3, "loses its session": 2, "hangs": 2, "goes on": 6, "hangs while another joins": 5,
     "sees no ZooKeeper": 3, "sees ZooKeeper": 8, "is isolated": 1,
     "is taken back": 3, "coordinator dies": 1, "coordinator comes": 3, "grows": 1, "ZooKeeper pauses": 1,
     "ZooKeeper is killed": 0.5, "the discovery goes": 1, "the discovery comes": 4, "another strategy": 1,
@@ -127,6 +127,14 @@ class History:
             case "hangs" if member is not None:
                 for reader in member.readers.values():
                     reader.is_held = True
+            case "hangs while another joins" if member is not None:
+                # (Partitions are to move, and this one does not stop them.)
+                for reader in member.readers.values():
+                    reader.is_held = True
+                for other in NAMES:
+                    if other not in self.world.members:
+                        self.world.join(other, delay=self.delay)
+                        break
             case "goes on" if member is not None:
                 self.let_go(member)
             case "sees no ZooKeeper" | "sees ZooKeeper" if member is not None:
