@@ -53,7 +53,7 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency …")
 	@$(BIN)/python -m hadash_sandbox bench-gateway $(PARTS)
 
-bench-coordinator: $(READY)  ## Rebalances of a fleet of consumers; writes var/bench/coordinator.json
+bench-coordinator: $(READY)  ## Rebalances of a consumer pool; writes var/bench/coordinator.json
 	@$(BIN)/python -m hadash_sandbox bench-coordinator $(PARTS)
 
 bench-fresh: $(READY)  ## How soon a new demo shows all that jobs make, and all of it again; writes var/bench/fresh.json

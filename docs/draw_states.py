@@ -104,7 +104,7 @@ def page() -> str:
             "",
             "# The states of a Topic's assignment",
             "",
-            "Of the partitions that a fleet of consumers reads, from `hadash/coordinator/states.py`. What follows from "
+            "Of the partitions that a consumer pool reads, from `hadash/coordinator/states.py`. What follows from "
             "what is known is decided in `hadash/coordinator/deciding.py`.",
             "",
             *_mermaid(_life(ASSIGNMENT)),

@@ -46,7 +46,12 @@ CLASSES = (
         "The assignment coordinator",
         "HADASH_COORDINATOR_",
     ),
-    ("hadash/coordinator/process_settings.py", "MemberSettings", "A member of a fleet", "HADASH_MEMBER_"),
+    (
+        "hadash/coordinator/process_settings.py",
+        "MemberSettings",
+        "A member of a consumer pool",
+        "HADASH_MEMBER_",
+    ),
     ("hadash/bindings/access.py", "Access", "Signing in to ZooKeeper", "HADASH_ZOOKEEPER_"),
     ("spark/session.py", "SparkSettings", "Spark", "HADASH_SPARK_"),
 )

@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
     coordinator_parser = commands.add_parser(
-        "bench-coordinator", help="how soon a fleet of consumers is Stable again"
+        "bench-coordinator", help="how soon a consumer pool is Stable again"
     )
     coordinator_parser.add_argument(
         "parts", nargs="*", choices=[*coordinator.PARTS, []], help="only these parts"

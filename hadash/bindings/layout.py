@@ -92,63 +92,63 @@ def pair(name: str) -> str:
     return f"{PAIRS}/{_element(name)}"
 
 
-def fleet(name: str) -> str:
-    """A fleet of consumers. (Names of fleets do not begin with a dot: the coordinator's own nodes do.)"""
+def pool(name: str) -> str:
+    """A pool of consumers. (Names of pools do not begin with a dot: the coordinator's own nodes do.)"""
     if name.startswith("."):
-        raise ValueError(f"the name of a fleet may not begin with a dot: {name!r}")
+        raise ValueError(f"the name of a pool may not begin with a dot: {name!r}")
     return f"{CONSUMERS}/{_element(name)}"
 
 
-def fleet_settings(name: str) -> str:
-    """The strategy of a fleet, and whether it is stopped."""
-    return f"{fleet(name)}/settings"
+def pool_settings(name: str) -> str:
+    """The strategy of a pool, and whether it is stopped."""
+    return f"{pool(name)}/settings"
 
 
-def assignments(fleet_name: str) -> str:
-    return f"{fleet(fleet_name)}/assignments"
+def assignments(pool_name: str) -> str:
+    return f"{pool(pool_name)}/assignments"
 
 
-def assignment(fleet_name: str, topic: str) -> str:
+def assignment(pool_name: str, topic: str) -> str:
     """Which member reads which partition of a Topic."""
-    return f"{assignments(fleet_name)}/{_element(topic)}"
+    return f"{assignments(pool_name)}/{_element(topic)}"
 
 
-def assignment_states(fleet_name: str) -> str:
-    return f"{fleet(fleet_name)}/state"
+def assignment_states(pool_name: str) -> str:
+    return f"{pool(pool_name)}/state"
 
 
-def assignment_state(fleet_name: str, topic: str) -> str:
+def assignment_state(pool_name: str, topic: str) -> str:
     """How far a change of a Topic's assignment has come."""
-    return f"{assignment_states(fleet_name)}/{_element(topic)}"
+    return f"{assignment_states(pool_name)}/{_element(topic)}"
 
 
-def membership(fleet_name: str) -> str:
+def membership(pool_name: str) -> str:
     """Its version counts how often a member came, or came back."""
-    return f"{fleet(fleet_name)}/membership"
+    return f"{pool(pool_name)}/membership"
 
 
-def fleet_members(fleet_name: str) -> str:
-    return f"{fleet(fleet_name)}/members"
+def pool_members(pool_name: str) -> str:
+    return f"{pool(pool_name)}/members"
 
 
-def fleet_member(fleet_name: str, member: str) -> str:
+def pool_member(pool_name: str, member: str) -> str:
     """Ephemeral: a member that the discovery over ZooKeeper lists."""
-    return f"{fleet_members(fleet_name)}/{_element(member)}"
+    return f"{pool_members(pool_name)}/{_element(member)}"
 
 
-def member_name(fleet_name: str, member: str) -> str:
+def member_name(pool_name: str, member: str) -> str:
     """Ephemeral: the process that has a member's name, whether or not it is listed."""
-    return f"{member_names(fleet_name)}/{_element(member)}"
+    return f"{member_names(pool_name)}/{_element(member)}"
 
 
-def member_names(fleet_name: str) -> str:
-    return f"{fleet(fleet_name)}/names"
+def member_names(pool_name: str) -> str:
+    return f"{pool(pool_name)}/names"
 
 
-def isolations(fleet_name: str) -> str:
-    return f"{fleet(fleet_name)}/isolated"
+def isolations(pool_name: str) -> str:
+    return f"{pool(pool_name)}/isolated"
 
 
-def isolation(fleet_name: str, member: str) -> str:
+def isolation(pool_name: str, member: str) -> str:
     """A member that a person has isolated."""
-    return f"{isolations(fleet_name)}/{_element(member)}"
+    return f"{isolations(pool_name)}/{_element(member)}"

@@ -1,4 +1,4 @@
-"""The assignment coordinator: it tells which member of a fleet of consumers reads which partition of a Topic, and moves
+"""The assignment coordinator: it tells which member of a pool of consumers reads which partition of a Topic, and moves
 a partition only when the member that has read it so far has confirmed that it stopped.
 
 Everything is in ZooKeeper: what members read (``/consumers/<cluster>/assignments/<Topic>``) and how far a change of

@@ -32,26 +32,26 @@ WRONG_SETTINGS = 2
 
 
 def discoveries(settings: CoordinatorSettings, client: KazooClient) -> MakeDiscovery:
-    """Return what makes the discovery of a fleet. :raises ValueError: a variable cannot be used."""
+    """Return what makes the discovery of a pool. :raises ValueError: a variable cannot be used."""
     if settings.discovery == "zookeeper":
-        return lambda fleet, on_change: EphemeralDiscovery(client, fleet, on_change)
+        return lambda pool, on_change: EphemeralDiscovery(client, pool, on_change)
     if settings.discovery == "static":
         if not settings.discovery_file:
             raise ValueError("HADASH_COORDINATOR_DISCOVERY=static needs HADASH_COORDINATOR_DISCOVERY_FILE.")
-        return lambda fleet, _: StaticDiscovery(Path(settings.discovery_file), fleet)
+        return lambda pool, _: StaticDiscovery(Path(settings.discovery_file), pool)
     if settings.discovery not in KINDS:
         raise ValueError(
             f"HADASH_COORDINATOR_DISCOVERY={settings.discovery!r} is none of zookeeper, static, {', '.join(KINDS)}."
         )
-    if "{fleet}" not in settings.discovery_url:
+    if "{pool}" not in settings.discovery_url:
         raise ValueError(
             f"HADASH_COORDINATOR_DISCOVERY={settings.discovery} needs HADASH_COORDINATOR_DISCOVERY_URL, with "
-            "{fleet} where the name of the service is."
+            "{pool} where the name of the service is."
         )
     headers = read_object(settings.discovery_headers_file, "HADASH_COORDINATOR_DISCOVERY_HEADERS_FILE")
 
-    def over_http(fleet: str, _on_change: Callable[[object], None]) -> Discovery:
-        url = settings.discovery_url.replace("{fleet}", fleet)
+    def over_http(pool: str, _on_change: Callable[[object], None]) -> Discovery:
+        url = settings.discovery_url.replace("{pool}", pool)
         return HttpDiscovery(url, KINDS[settings.discovery], headers)
 
     return over_http

@@ -1,4 +1,4 @@
-"""Asks the members of a fleet what they read.
+"""Asks the members of a pool what they read.
 
 A member that hangs holds up nobody: each is asked by a thread of its own, one question at a time, and what it has
 answered last is kept.
@@ -55,7 +55,7 @@ class Status:
 class Asking:
     """Asks members, and keeps what each has answered last, and why one did not answer.
 
-    :param token: the fleet's secret, which members want to see.
+    :param token: the pool's secret, which members want to see.
     """
 
     def __init__(self, token: str) -> None:

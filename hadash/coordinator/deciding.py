@@ -100,7 +100,7 @@ class Waiting:
 def next_step(view: View, strategy: Strategy) -> Step | Waiting:
     """Return what is to be done for a Topic."""
     if view.is_stopped:
-        return Waiting(say("All members of the fleet are stopped."))
+        return Waiting(say("All members of the pool are stopped."))
     if view.members is None:
         return Waiting(say("The service discovery does not answer: everything stays as it is."))
     if not view.members:

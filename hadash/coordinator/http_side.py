@@ -1,4 +1,4 @@
-"""What members and coordinators say of themselves over HTTP: to each other and to hadash, who show the fleets' token,
+"""What members and coordinators say of themselves over HTTP: to each other and to hadash, who show the pools' token,
 and to health checks, which need none.
 """
 
@@ -39,7 +39,7 @@ def build_app(
 
     async def answer_status(request: Request) -> Response:
         if not is_allowed(request, token):
-            return JSONResponse({"error": "Show the fleets' token: Authorization: Bearer …"}, status_code=401)
+            return JSONResponse({"error": "Show the pools' token: Authorization: Bearer …"}, status_code=401)
         return JSONResponse(status())
 
     async def answer_health(request: Request) -> Response:

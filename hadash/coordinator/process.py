@@ -1,4 +1,4 @@
-"""A coordinator's process: stands for election, and decides for all fleets while it is elected."""
+"""A coordinator's process: stands for election, and decides for all pools while it is elected."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from hadash.coordinator.asking import Asking
 from hadash.coordinator.discovery.listing import Discovery
 from hadash.coordinator.documents import AssignmentDocument
 from hadash.coordinator.election import Candidate, Fence
-from hadash.coordinator.fleet_coordinator import FleetCoordinator
+from hadash.coordinator.pool_coordinator import PoolCoordinator
 from hadash.coordinator.process_settings import CoordinatorSettings
-from hadash.coordinator.store import FleetStore, fleets
+from hadash.coordinator.store import PoolStore, pools
 from hadash.sentences import NOTHING, Explained, Sentence
 
 log = logging.getLogger(__name__)
 
-#: Makes the discovery of a fleet; what it is given is called when members come or go, by discoveries that tell.
+#: Makes the discovery of a pool; what it is given is called when members come or go, by discoveries that tell.
 MakeDiscovery = Callable[[str, Callable[[object], None]], Discovery]
 
 
 class Coordinator:
-    """Decides for all fleets in turn, while no other coordinator does.
+    """Decides for all pools in turn, while no other coordinator does.
 
     Nothing that it knows has to survive it: the next one reads all from ZooKeeper.
 
@@ -51,9 +51,9 @@ class Coordinator:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._grown = float("-inf")
-        #: Fleet → what is decided for it; empty while another coordinator decides.
-        self.fleets: dict[str, FleetCoordinator] = {}
-        #: Fleet → why nothing can be decided for it.
+        #: Pool → what is decided for it; empty while another coordinator decides.
+        self.pools: dict[str, PoolCoordinator] = {}
+        #: Pool → why nothing can be decided for it.
         self.errors: dict[str, Sentence] = {}
         self.fence: Fence | None = None
         #: Why ZooKeeper is not known; NOTHING while it answers.
@@ -76,8 +76,8 @@ class Coordinator:
                 self._wake.wait(self.look())
         finally:
             self._client.remove_listener(self.wake)
-            for fleet in self.fleets.values():
-                fleet.asking.close()
+            for pool in self.pools.values():
+                pool.asking.close()
             try:
                 self._candidate.resign()
             except StoreUnavailable:
@@ -86,13 +86,13 @@ class Coordinator:
                 )
 
     def look(self) -> float:
-        """Look at every fleet once; return the seconds until the next look."""
+        """Look at every pool once; return the seconds until the next look."""
         try:
             before, self.fence = self.fence, self._candidate.stand(self.wake)
             self.away = NOTHING
             if self.fence != before:
-                for fleet in self.fleets.values():
-                    fleet.expect_members()
+                for pool in self.pools.values():
+                    pool.expect_members()
             if self.fence is None:
                 self._forget()
                 return self._settings.check_seconds
@@ -104,17 +104,17 @@ class Coordinator:
             return self._settings.poll_seconds
 
     def _look(self, fence: Fence) -> float:
-        names = fleets(self._client)
-        for gone in self.fleets.keys() - set(names):
-            self.fleets.pop(gone).asking.close()
+        names = pools(self._client)
+        for gone in self.pools.keys() - set(names):
+            self.pools.pop(gone).asking.close()
         is_due = time.monotonic() - self._grown >= self._settings.partitions_seconds
         is_at_rest = True
         for name in names:
-            fleet = self.fleets.get(name) or self._begin(name)
+            pool = self.pools.get(name) or self._begin(name)
             try:
-                is_at_rest = fleet.round(fence) and is_at_rest
+                is_at_rest = pool.round(fence) and is_at_rest
                 if is_due:
-                    fleet.grow(fence, self._count)
+                    pool.grow(fence, self._count)
                 self.errors.pop(name, None)
             except StoreUnavailable:
                 raise
@@ -124,18 +124,18 @@ class Coordinator:
             self._grown = time.monotonic()
         return self._settings.check_seconds if is_at_rest else self._settings.poll_seconds
 
-    def _begin(self, name: str) -> FleetCoordinator:
-        self.fleets[name] = fleet = FleetCoordinator(
-            FleetStore(self._client, name, self.wake),
+    def _begin(self, name: str) -> PoolCoordinator:
+        self.pools[name] = pool = PoolCoordinator(
+            PoolStore(self._client, name, self.wake),
             self._make_discovery(name, self.wake),
             Asking(self._token),
             self._settings,
         )
-        fleet.expect_members()
-        return fleet
+        pool.expect_members()
+        return pool
 
     def _forget(self) -> None:
-        for fleet in self.fleets.values():
-            fleet.asking.close()
-        self.fleets.clear()
+        for pool in self.pools.values():
+            pool.asking.close()
+        self.pools.clear()
         self.errors.clear()

@@ -53,15 +53,15 @@ class CoordinatorSettings(_Settings):
 
     #: What people know this process by.
     name: str = field(default_factory=socket.gethostname)
-    #: Status and metrics over HTTP. Loopback by default; status wants the fleets' token.
+    #: Status and metrics over HTTP. Loopback by default; status wants the pools' token.
     http_host: str = "127.0.0.1"
     http_port: int = 8790
     #: Where hadash reaches it, if it is not ``http_host``.
     http_advertised_host: str = ""
-    #: A file with the fleets' token, which members want to see: at least 16 characters.
+    #: A file with the pools' token, which members want to see: at least 16 characters.
     token_file: str = ""
-    #: ``zookeeper``, ``static`` (``discovery_file`` is a JSON object of fleets, each with an object of member → URL),
-    #: ``consul`` or ``nacos`` (``discovery_url`` has ``{fleet}`` in it).
+    #: ``zookeeper``, ``static`` (``discovery_file`` is a JSON object of pools, each with an object of member → URL),
+    #: ``consul`` or ``nacos`` (``discovery_url`` has ``{pool}`` in it).
     discovery: str = "zookeeper"
     discovery_file: str = ""
     discovery_url: str = ""
@@ -72,7 +72,7 @@ class CoordinatorSettings(_Settings):
     consumer_file: str = ""
     #: Seconds for a cluster to say how many partitions a Topic has.
     kafka_seconds: float = 10.0
-    #: Seconds between two looks at a fleet where all is Stable and nothing has changed: what ZooKeeper does not tell by
+    #: Seconds between two looks at a pool where all is Stable and nothing has changed: what ZooKeeper does not tell by
     #: itself, such as the members of another discovery.
     check_seconds: float = 5.0
     #: Seconds between two looks while something is waited for.
@@ -106,16 +106,16 @@ class CoordinatorSettings(_Settings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings(_Settings):
-    """The settings of a member of a fleet."""
+    """The settings of a member of a pool."""
 
-    #: The fleet, and the member's name in it: stable over restarts, unique in the fleet.
-    fleet: str = ""
+    #: The pool, and the member's name in it: stable over restarts, unique in the pool.
+    pool: str = ""
     name: str = field(default_factory=socket.gethostname)
     #: Where its status is asked. A port of 0 is any free one.
     http_host: str = "127.0.0.1"
     http_port: int = 8700
     http_advertised_host: str = ""
-    #: A file with the fleets' token: at least 16 characters.
+    #: A file with the pools' token: at least 16 characters.
     token_file: str = ""
     #: A file with settings of Kafka consumers that ZooKeeper must not hold, such as passwords: a JSON object.
     consumer_file: str = ""
@@ -134,7 +134,7 @@ class MemberSettings(_Settings):
 
 
 def read_token(path: str, variable: str) -> str:
-    """Read a fleet's token.
+    """Read a pool's token.
 
     :raises ValueError: there is none, or it is too short to be a secret.
     """

@@ -1,4 +1,4 @@
-"""What ZooKeeper holds of a fleet of consumers, and how it is changed: every change is one transaction, which is
+"""What ZooKeeper holds of a pool of consumers, and how it is changed: every change is one transaction, which is
 refused when what it was decided on has changed meanwhile.
 """
 
@@ -15,7 +15,7 @@ from hadash.bindings.client import committed, reaching
 from hadash.coordinator.deciding import Step
 from hadash.coordinator.documents import NOBODY, AssignmentDocument, DocumentError, StateDocument
 from hadash.coordinator.election import Fence
-from hadash.coordinator.fleet import FleetSettings, Isolation
+from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.watched import Node, Watched
 from hadash.identity.names import decode
 from hadash.sentences import Explained, say
@@ -28,8 +28,8 @@ LARGEST_DOCUMENT = 480 * 1024
 MAX_CONFLICTS = 10
 
 
-class FleetError(Explained):
-    """A change of a fleet that cannot be made; nothing was changed. Its sentence says why."""
+class PoolError(Explained):
+    """A change of a pool that cannot be made; nothing was changed. Its sentence says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +50,23 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetView:
-    """What ZooKeeper holds of a fleet.
+class PoolView:
+    """What ZooKeeper holds of a pool.
 
     :param membership: counts how often a member came, or came back.
     :param isolated: member → its isolation.
     :param topics: Topic → what is assigned; ``unreadable`` has those whose documents cannot be read.
     """
 
-    settings: FleetSettings
+    settings: PoolSettings
     membership: int
     isolated: Mapping[str, Isolation]
     topics: Mapping[str, Assigned]
     unreadable: Mapping[str, DocumentError] = field(default_factory=dict)
 
 
-def fleets(client: KazooClient) -> list[str]:
-    """Return the names of all fleets. :raises StoreUnavailable: ZooKeeper does not answer."""
+def pools(client: KazooClient) -> list[str]:
+    """Return the names of all pools. :raises StoreUnavailable: ZooKeeper does not answer."""
     with reaching():
         try:
             found = client.get_children(layout.CONSUMERS)
@@ -75,55 +75,55 @@ def fleets(client: KazooClient) -> list[str]:
     return sorted(decode(name) for name in found if not name.startswith("."))
 
 
-class FleetStore:
-    """A fleet in ZooKeeper. Every method raises ``StoreUnavailable`` when ZooKeeper does not answer."""
+class PoolStore:
+    """A pool in ZooKeeper. Every method raises ``StoreUnavailable`` when ZooKeeper does not answer."""
 
     def __init__(
-        self, client: KazooClient, fleet: str, on_change: Callable[[], object] = lambda: None
+        self, client: KazooClient, pool: str, on_change: Callable[[], object] = lambda: None
     ) -> None:
         """:param on_change: called (by ZooKeeper's thread) when something that was read has changed."""
         self._client = client
         self._watched = Watched(client, on_change)
         self._parsed: dict[str, Assigned] = {}
-        self.fleet = fleet
+        self.pool = pool
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    def read(self) -> FleetView:
-        """Return all that ZooKeeper holds of the fleet; what has not changed since the last call is not read again.
+    def read(self) -> PoolView:
+        """Return all that ZooKeeper holds of the pool; what has not changed since the last call is not read again.
 
         The membership is read before the rest, and before members are listed: one who comes back meanwhile then makes
         every decision on the view be refused.
 
-        :raises DocumentError: the fleet's settings cannot be read.
-        :raises FleetError: there is no such fleet.
+        :raises DocumentError: the pool's settings cannot be read.
+        :raises PoolError: there is no such pool.
         """
-        path = layout.fleet_settings(self.fleet)
+        path = layout.pool_settings(self.pool)
         with reaching():
             try:
-                membership = self._watched.node(layout.membership(self.fleet))[1].version
+                membership = self._watched.node(layout.membership(self.pool))[1].version
                 settings, _ = self._watched.node(path)
                 isolated = self._isolated()
                 topics, unreadable = self._topics()
             except NoNodeError:
                 raise self._unknown() from None
-        return FleetView(FleetSettings.parse(path, settings), membership, isolated, topics, unreadable)
+        return PoolView(PoolSettings.parse(path, settings), membership, isolated, topics, unreadable)
 
     def forget(self) -> None:
         """Read everything again at the next call."""
         self._watched.forget()
 
     def _isolated(self) -> dict[str, Isolation]:
-        folder = layout.isolations(self.fleet)
+        folder = layout.isolations(self.pool)
         paths = {f"{folder}/{name}": decode(name) for name in self._watched.children(folder)}
         return {
             paths[path]: Isolation.parse(value) for path, (value, _) in self._watched.nodes(paths).items()
         }
 
     def _topics(self) -> tuple[dict[str, Assigned], dict[str, DocumentError]]:
-        names = sorted(decode(name) for name in self._watched.children(layout.assignments(self.fleet)))
-        documents = {name: layout.assignment(self.fleet, name) for name in names}
-        states = {name: layout.assignment_state(self.fleet, name) for name in names}
+        names = sorted(decode(name) for name in self._watched.children(layout.assignments(self.pool)))
+        documents = {name: layout.assignment(self.pool, name) for name in names}
+        states = {name: layout.assignment_state(self.pool, name) for name in names}
         found = self._watched.nodes([*documents.values(), *states.values()])
         topics, unreadable = {}, {}
         for name in names:
@@ -146,10 +146,10 @@ class FleetStore:
         ):
             return known
         self._parsed[topic] = Assigned(
-            AssignmentDocument.parse(layout.assignment(self.fleet, topic), value),
+            AssignmentDocument.parse(layout.assignment(self.pool, topic), value),
             stat.mzxid,
             stat.version,
-            StateDocument.parse(layout.assignment_state(self.fleet, topic), standing),
+            StateDocument.parse(layout.assignment_state(self.pool, topic), standing),
             standing_stat.version,
             standing_stat.mtime / 1000,
         )
@@ -164,14 +164,14 @@ class FleetStore:
         When the reply is lost, the step may have been written: the caller reads again and goes on from there. (A
         transaction that comes late is refused, as its versions are gone by then.)
 
-        :raises FleetError: the document has become too large.
+        :raises PoolError: the document has become too large.
         """
         transaction = self._client.transaction()
         fence.check(transaction)
-        transaction.check(layout.membership(self.fleet), membership)
+        transaction.check(layout.membership(self.pool), membership)
         self._set(transaction, topic, seen, step.document)
         transaction.set_data(
-            layout.assignment_state(self.fleet, topic), step.standing.to_bytes(), seen.standing_version
+            layout.assignment_state(self.pool, topic), step.standing.to_bytes(), seen.standing_version
         )
         return self._committed(topic, transaction)
 
@@ -179,20 +179,20 @@ class FleetStore:
         """Write a Topic's document while its state stays, such as with new partitions; false when somebody else has
         written meanwhile.
 
-        :raises FleetError: the document has become too large.
+        :raises PoolError: the document has become too large.
         """
         transaction = self._client.transaction()
         fence.check(transaction)
-        transaction.check(layout.assignment_state(self.fleet, topic), seen.standing_version)
+        transaction.check(layout.assignment_state(self.pool, topic), seen.standing_version)
         self._set(transaction, topic, seen, document)
         return self._committed(topic, transaction)
 
     def _committed(self, topic: str, transaction: TransactionRequest) -> bool:
         # (Also what is refused: it was decided on something that is not so any more.)
         self._watched.forget(
-            layout.assignment(self.fleet, topic),
-            layout.assignment_state(self.fleet, topic),
-            layout.membership(self.fleet),
+            layout.assignment(self.pool, topic),
+            layout.assignment_state(self.pool, topic),
+            layout.membership(self.pool),
         )
         with reaching():
             return committed(transaction)
@@ -204,7 +204,7 @@ class FleetStore:
         seen: Assigned,
         document: AssignmentDocument | None,
     ) -> None:
-        path = layout.assignment(self.fleet, topic)
+        path = layout.assignment(self.pool, topic)
         if document is None:
             transaction.check(path, seen.version)
         else:
@@ -212,20 +212,20 @@ class FleetStore:
 
     # -- what people change ----------------------------------------------------------------------------------------
 
-    def create(self, settings: FleetSettings | None = None) -> bool:
-        """Create the fleet; false when there is one."""
+    def create(self, settings: PoolSettings | None = None) -> bool:
+        """Create the pool; false when there is one."""
         transaction = self._client.transaction()
-        transaction.create(layout.fleet(self.fleet))
+        transaction.create(layout.pool(self.pool))
         for path in (
-            layout.assignments(self.fleet),
-            layout.assignment_states(self.fleet),
-            layout.fleet_members(self.fleet),
-            layout.member_names(self.fleet),
-            layout.isolations(self.fleet),
-            layout.membership(self.fleet),
+            layout.assignments(self.pool),
+            layout.assignment_states(self.pool),
+            layout.pool_members(self.pool),
+            layout.member_names(self.pool),
+            layout.isolations(self.pool),
+            layout.membership(self.pool),
         ):
             transaction.create(path)
-        transaction.create(layout.fleet_settings(self.fleet), (settings or FleetSettings()).to_bytes())
+        transaction.create(layout.pool_settings(self.pool), (settings or PoolSettings()).to_bytes())
         with reaching():
             self._client.ensure_path(layout.CONSUMERS)
             return committed(transaction)
@@ -233,62 +233,60 @@ class FleetStore:
     def register(
         self, topic: str, consumer: Mapping[str, str | int | float | bool], partitions: Iterable[int]
     ) -> None:
-        """Let the fleet read a Topic: its partitions belong to nobody until the coordinator assigns them.
+        """Let the pool read a Topic: its partitions belong to nobody until the coordinator assigns them.
 
         :param consumer: settings of the members' Kafka consumers, with ``bootstrap.servers`` and ``group.id``.
-        :raises FleetError: the fleet reads the Topic already, there is no such fleet, or the document is too large.
+        :raises PoolError: the pool reads the Topic already, there is no such pool, or the document is too large.
         """
         document = AssignmentDocument(consumer, dict.fromkeys(partitions, NOBODY))
-        AssignmentDocument.parse(layout.assignment(self.fleet, topic), document.to_bytes())
+        AssignmentDocument.parse(layout.assignment(self.pool, topic), document.to_bytes())
         transaction = self._client.transaction()
-        transaction.create(layout.assignment(self.fleet, topic), _bounded(topic, document))
-        transaction.create(layout.assignment_state(self.fleet, topic), StateDocument().to_bytes())
+        transaction.create(layout.assignment(self.pool, topic), _bounded(topic, document))
+        transaction.create(layout.assignment_state(self.pool, topic), StateDocument().to_bytes())
         with reaching():
             if committed(transaction):
                 return
-            if self._client.exists(layout.fleet(self.fleet)) is None:
+            if self._client.exists(layout.pool(self.pool)) is None:
                 raise self._unknown()
-        raise FleetError(
-            say("The fleet %(fleet)s reads Topic %(topic)s already.", fleet=self.fleet, topic=topic)
-        )
+        raise PoolError(say("The pool %(pool)s reads Topic %(topic)s already.", pool=self.pool, topic=topic))
 
     def remove(self, topic: str) -> None:
-        """Let the fleet read a Topic no longer: its members stop, and commit what they have read."""
+        """Let the pool read a Topic no longer: its members stop, and commit what they have read."""
         transaction = self._client.transaction()
-        transaction.delete(layout.assignment(self.fleet, topic))
-        transaction.delete(layout.assignment_state(self.fleet, topic))
+        transaction.delete(layout.assignment(self.pool, topic))
+        transaction.delete(layout.assignment_state(self.pool, topic))
         with reaching():
             if not committed(transaction):
-                raise FleetError(
-                    say("The fleet %(fleet)s does not read Topic %(topic)s.", fleet=self.fleet, topic=topic)
+                raise PoolError(
+                    say("The pool %(pool)s does not read Topic %(topic)s.", pool=self.pool, topic=topic)
                 )
 
-    def change_settings(self, change: Callable[[FleetSettings], FleetSettings]) -> FleetSettings:
-        """Change the fleet's settings, and return them.
+    def change_settings(self, change: Callable[[PoolSettings], PoolSettings]) -> PoolSettings:
+        """Change the pool's settings, and return them.
 
         :raises DocumentError: those that are there cannot be read.
-        :raises FleetError: there is no such fleet, or somebody else changes them again and again.
+        :raises PoolError: there is no such pool, or somebody else changes them again and again.
         """
-        path = layout.fleet_settings(self.fleet)
+        path = layout.pool_settings(self.pool)
         for _ in range(MAX_CONFLICTS):
             with reaching():
                 try:
                     value, stat = self._client.get(path)
                 except NoNodeError:
                     raise self._unknown() from None
-                changed = change(FleetSettings.parse(path, value))
+                changed = change(PoolSettings.parse(path, value))
                 transaction = self._client.transaction()
                 transaction.set_data(path, changed.to_bytes(), stat.version)
                 if committed(transaction):
                     return changed
-        raise FleetError(
-            say("Somebody else changes the fleet %(fleet)s all the time. Try again.", fleet=self.fleet)
+        raise PoolError(
+            say("Somebody else changes the pool %(pool)s all the time. Try again.", pool=self.pool)
         )
 
     def isolate(self, member: str, by: str, reason: str) -> None:
         """Take all partitions from a member, also while it does not answer. They go to others as soon as these have
         room: whether it still reads them is up to the person who isolates it."""
-        path, value = layout.isolation(self.fleet, member), Isolation(by, reason).to_bytes()
+        path, value = layout.isolation(self.pool, member), Isolation(by, reason).to_bytes()
         with reaching():
             try:
                 self._client.create(path, value)
@@ -300,9 +298,9 @@ class FleetStore:
     def take_back(self, member: str) -> None:
         """Let a member that was isolated come back: it ends its isolation as soon as it reads nothing.
 
-        :raises FleetError: it is not isolated.
+        :raises PoolError: it is not isolated.
         """
-        path = layout.isolation(self.fleet, member)
+        path = layout.isolation(self.pool, member)
         with reaching():
             try:
                 value, stat = self._client.get(path)
@@ -310,20 +308,20 @@ class FleetStore:
                     path, replace(Isolation.parse(value), is_ending=True).to_bytes(), version=stat.version
                 )
             except NoNodeError:
-                raise FleetError(say("%(member)s is not isolated.", member=member)) from None
+                raise PoolError(say("%(member)s is not isolated.", member=member)) from None
 
-    def _unknown(self) -> FleetError:
-        return FleetError(say("There is no fleet %(fleet)s in ZooKeeper. Create it first.", fleet=self.fleet))
+    def _unknown(self) -> PoolError:
+        return PoolError(say("There is no pool %(pool)s in ZooKeeper. Create it first.", pool=self.pool))
 
 
 def _bounded(topic: str, document: AssignmentDocument) -> bytes:
-    """The bytes of a document. :raises FleetError: they are too many for ZooKeeper."""
+    """The bytes of a document. :raises PoolError: they are too many for ZooKeeper."""
     value = document.to_bytes()
     if len(value) > LARGEST_DOCUMENT:
-        raise FleetError(
+        raise PoolError(
             say(
                 "The assignment of Topic %(topic)s has %(bytes)s bytes, and ZooKeeper takes %(most)s. Give its members "
-                "shorter names, or fewer partitions to the fleet.",
+                "shorter names, or fewer partitions to the pool.",
                 topic=topic,
                 bytes=len(value),
                 most=LARGEST_DOCUMENT,

@@ -1,4 +1,4 @@
-"""What a coordinator says of itself over HTTP: the fleets that it decides for, to those who show their token; metrics
+"""What a coordinator says of itself over HTTP: the pools that it decides for, to those who show their token; metrics
 to everybody who can reach it.
 """
 
@@ -15,42 +15,40 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hadash.coordinator.fleet_coordinator import FleetCoordinator, TopicStatus
+from hadash.coordinator.pool_coordinator import PoolCoordinator, TopicStatus
 from hadash.coordinator.process import Coordinator
 from hadash.coordinator.states import State
 
 
 def status(coordinator: Coordinator, name: str) -> dict[str, Any]:
-    """All that a coordinator knows, as JSON. While another one decides, ``fleets`` is empty."""
+    """All that a coordinator knows, as JSON. While another one decides, ``pools`` is empty."""
     return {
         "name": name,
         "decides": coordinator.fence is not None,
         "epoch": coordinator.fence.epoch if coordinator.fence is not None else None,
         "away": coordinator.away.to_json(),
-        "errors": {fleet: error.to_json() for fleet, error in list(coordinator.errors.items())},
-        "fleets": {fleet: _fleet(found) for fleet, found in list(coordinator.fleets.items())},
+        "errors": {pool: error.to_json() for pool, error in list(coordinator.errors.items())},
+        "pools": {pool: _pool(found) for pool, found in list(coordinator.pools.items())},
         "time": time.time(),
     }
 
 
-def _fleet(fleet: FleetCoordinator) -> dict[str, Any]:
-    view, now = fleet.view, time.monotonic()
+def _pool(pool: PoolCoordinator) -> dict[str, Any]:
+    view, now = pool.view, time.monotonic()
     return {
-        "discovery_error": fleet.discovery_error.to_json(),
+        "discovery_error": pool.discovery_error.to_json(),
         "members": {
             member: {
                 "url": url,
                 "isolated": view is not None and member in view.isolated,
                 "answered_seconds_ago": (
-                    round(now - fleet.asking.answers[member].at, 1)
-                    if member in fleet.asking.answers
-                    else None
+                    round(now - pool.asking.answers[member].at, 1) if member in pool.asking.answers else None
                 ),
-                "error": fleet.asking.errors.get(member, ""),
+                "error": pool.asking.errors.get(member, ""),
             }
-            for member, url in sorted((fleet.listed or {}).items())
+            for member, url in sorted((pool.listed or {}).items())
         },
-        "topics": {topic: _topic(found) for topic, found in sorted(fleet.topics.items())},
+        "topics": {topic: _topic(found) for topic, found in sorted(pool.topics.items())},
         "history": [
             {
                 "at": taken.at,
@@ -59,7 +57,7 @@ def _fleet(fleet: FleetCoordinator) -> dict[str, Any]:
                 "state": taken.state,
                 "moved": taken.moved,
             }
-            for taken in list(fleet.history)
+            for taken in list(pool.history)
         ],
     }
 
@@ -97,34 +95,34 @@ class _Figures(Collector):
         unstable = GaugeMetricFamily(
             "hadash_coordinator_unstable_seconds",
             "How long the assignment of a Topic has not been Stable; 0 when it is.",
-            labels=["fleet", "topic"],
+            labels=["pool", "topic"],
         )
         states = GaugeMetricFamily(
             "hadash_coordinator_state",
             "1 for the state in which the assignment of a Topic is.",
-            labels=["fleet", "topic", "state"],
+            labels=["pool", "topic", "state"],
         )
         members = GaugeMetricFamily(
             "hadash_coordinator_members",
-            "Members of a fleet by how they are: listed, answering or isolated.",
-            labels=["fleet", "kind"],
+            "Members of a pool by how they are: listed, answering or isolated.",
+            labels=["pool", "kind"],
         )
         errors = GaugeMetricFamily(
             "hadash_coordinator_errors",
-            "Topics of a fleet for which nothing can be decided, and 1 more when that is so for the whole fleet.",
-            labels=["fleet"],
+            "Topics of a pool for which nothing can be decided, and 1 more when that is so for the whole pool.",
+            labels=["pool"],
         )
         now = time.time()
-        for name, fleet in list(coordinator.fleets.items()):
-            for topic, found in list(fleet.topics.items()):
+        for name, pool in list(coordinator.pools.items()):
+            for topic, found in list(pool.topics.items()):
                 since = found.unstable_since
                 unstable.add_metric([name, topic], max(0.0, now - since) if since is not None else 0.0)
                 for state in State:
                     states.add_metric([name, topic, state], float(found.state is state))
-            members.add_metric([name, "listed"], len(fleet.listed or {}))
-            members.add_metric([name, "answering"], len(fleet.asking.answers) - len(fleet.asking.errors))
-            members.add_metric([name, "isolated"], len(fleet.view.isolated) if fleet.view is not None else 0)
-            of_topics = sum(bool(found.error) for found in fleet.topics.values())
+            members.add_metric([name, "listed"], len(pool.listed or {}))
+            members.add_metric([name, "answering"], len(pool.asking.answers) - len(pool.asking.errors))
+            members.add_metric([name, "isolated"], len(pool.view.isolated) if pool.view is not None else 0)
+            of_topics = sum(bool(found.error) for found in pool.topics.values())
             errors.add_metric([name], of_topics + (name in coordinator.errors))
         yield from (unstable, states, members, errors)
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from kazoo.client import KazooClient
 
-from .fleets import World
+from .pools import World
 
 
 @pytest.fixture
 def world(connect_client: Callable[..., KazooClient]) -> Iterator[World]:
-    """A fleet of nobody yet, with a Topic of eight partitions."""
+    """A pool of nobody yet, with a Topic of eight partitions."""
     made = World(connect_client)
     yield made
     made.end()

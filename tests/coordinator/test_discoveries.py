@@ -24,7 +24,7 @@ from hadash.coordinator.discovery.static import StaticDiscovery
 from hadash.coordinator.http_side import HttpSide
 from hadash.coordinator.member.registration import Registration
 from hadash.coordinator.process_settings import CoordinatorSettings
-from hadash.coordinator.store import FleetStore
+from hadash.coordinator.store import PoolStore
 
 
 class Services:
@@ -99,21 +99,21 @@ def services() -> Iterator[Services]:
 
 
 def over_http(services: Services, kind: str, path: str, tmp_path: Path) -> Callable[[str], Any]:
-    """The discovery of a fleet as a coordinator makes it from its settings."""
+    """The discovery of a pool as a coordinator makes it from its settings."""
     headers = tmp_path / "headers.json"
     headers.write_text(json.dumps({"X-Consul-Token": "secret"}))
     settings = CoordinatorSettings(
         discovery=kind, discovery_url=f"{services.url}{path}", discovery_headers_file=str(headers)
     )
     make = discoveries(settings, KazooClient())
-    return lambda fleet: make(fleet, print)
+    return lambda pool: make(pool, print)
 
 
 def test_consul_lists_who_is_healthy(services: Services, tmp_path: Path) -> None:
     services.add("host-1", 8700)
     services.add("host-2", 8700, healthy=False)
     services.add("host-3", 8701, scheme="https")
-    discovery = over_http(services, "consul", "/v1/health/service/{fleet}?passing=1", tmp_path)("audit")
+    discovery = over_http(services, "consul", "/v1/health/service/{pool}?passing=1", tmp_path)("audit")
     assert discovery.members() == {"host-1": "http://10.0.0.1:8700", "host-3": "https://10.0.0.1:8701"}
 
 
@@ -123,12 +123,12 @@ def test_consul_lists_who_is_healthy(services: Services, tmp_path: Path) -> None
 def test_nacos_lists_who_is_healthy(services: Services, tmp_path: Path, path: str) -> None:
     services.add("host-1", 8700)
     services.add("host-2", 8700, healthy=False)
-    discovery = over_http(services, "nacos", path + "{fleet}", tmp_path)("audit")
+    discovery = over_http(services, "nacos", path + "{pool}", tmp_path)("audit")
     assert discovery.members() == {"host-1": "http://[fd00::7]:8700"}
 
 
 def test_a_service_that_fails_says_nothing_of_members(services: Services, tmp_path: Path) -> None:
-    discovery = over_http(services, "consul", "/v1/health/service/{fleet}?passing=1", tmp_path)("audit")
+    discovery = over_http(services, "consul", "/v1/health/service/{pool}?passing=1", tmp_path)("audit")
     services.fails = True
     with pytest.raises(DiscoveryUnavailable, match="500"):
         discovery.members()
@@ -174,8 +174,8 @@ class TestFile:
 @pytest.mark.stack
 class TestZooKeeper:
     @pytest.fixture
-    def fleet(self, zookeeper: KazooClient) -> str:
-        FleetStore(zookeeper, "审计").create()
+    def pool(self, zookeeper: KazooClient) -> str:
+        PoolStore(zookeeper, "审计").create()
         return "审计"
 
     def test_members_are_listed_as_long_as_their_sessions_live(
@@ -183,13 +183,13 @@ class TestZooKeeper:
         connect_client: Callable[..., KazooClient],
         zookeeper: KazooClient,
         zookeeper_hosts: str,
-        fleet: str,
+        pool: str,
     ) -> None:
         changes: list[object] = []
-        discovery = EphemeralDiscovery(zookeeper, fleet, changes.append)
+        discovery = EphemeralDiscovery(zookeeper, pool, changes.append)
         assert discovery.members() == {}
         client = connect_client()
-        registration = Registration(client, fleet, "主机/1", "http://10.0.0.1:8700")
+        registration = Registration(client, pool, "主机/1", "http://10.0.0.1:8700")
         assert registration.take_name() and registration.enlist({})
         eventually(lambda: changes, "a call when a member comes")
         assert discovery.members() == {"主机/1": "http://10.0.0.1:8700"}
@@ -197,12 +197,12 @@ class TestZooKeeper:
         eventually(lambda: discovery.members() == {}, "the end of its session")
 
     def test_a_zookeeper_that_does_not_answer(
-        self, connect_client: Callable[..., KazooClient], fleet: str
+        self, connect_client: Callable[..., KazooClient], pool: str
     ) -> None:
         client = connect_client(bounded=True)
         client.stop()
         with pytest.raises(DiscoveryUnavailable, match="ZooKeeper cannot be reached"):
-            EphemeralDiscovery(client, fleet).members()
+            EphemeralDiscovery(client, pool).members()
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ class TestZooKeeper:
     [
         ({"discovery": "eureka"}, "'eureka' is none of zookeeper, static, consul, nacos"),
         ({"discovery": "static"}, "needs HADASH_COORDINATOR_DISCOVERY_FILE"),
-        ({"discovery": "consul", "discovery_url": "http://c:8500"}, "with {fleet} where the name"),
+        ({"discovery": "consul", "discovery_url": "http://c:8500"}, "with {pool} where the name"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(settings: dict[str, str], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Random histories of a fleet of consumers, in memory: whatever dies, hangs or is late, no partition is read by two
+"""Random histories of a pool of consumers, in memory: whatever dies, hangs or is late, no partition is read by two
 members at once, and in the end each is read by the member that it is assigned to.
 """
 
@@ -54,7 +54,7 @@ class Host:
 
 
 @dataclass
-class Fleet:
+class Pool:
     """ZooKeeper, the discovery and the hosts."""
 
     chance: random.Random
@@ -213,12 +213,12 @@ def test_a_history(seed: int) -> None:
     chance = random.Random(seed)
     names = ("a", "b", "c", "d")[: chance.randint(2, 4)]
     hosts = {name: Host(name, chance.choice([0.05, 0.3, 1.0])) for name in names}
-    fleet = Fleet(chance, hosts, AssignmentDocument(CONSUMER, dict.fromkeys(range(6), NOBODY)))
+    pool = Pool(chance, hosts, AssignmentDocument(CONSUMER, dict.fromkeys(range(6), NOBODY)))
     for _ in range(400):
-        fleet.happen()
-    fleet.heal()
-    fleet.settle()
-    assert fleet.standing.state is State.STABLE
-    assert {p: [h.name for h in hosts.values() if p in h.running] for p in fleet.document.members} == {
-        partition: [who] for partition, who in fleet.document.members.items()
+        pool.happen()
+    pool.heal()
+    pool.settle()
+    assert pool.standing.state is State.STABLE
+    assert {p: [h.name for h in hosts.values() if p in h.running] for p in pool.document.members} == {
+        partition: [who] for partition, who in pool.document.members.items()
     }

@@ -53,7 +53,7 @@ class Handled:
 
 @pytest.fixture
 def topic(kafka: Clusters) -> str:
-    return kafka.create_topic(f"fleet-{uuid.uuid4().hex[:8]}", partitions=4)
+    return kafka.create_topic(f"pool-{uuid.uuid4().hex[:8]}", partitions=4)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def write(kafka: Clusters, topic: str) -> Callable[[int], None]:
 def consumer(kafka: Clusters) -> dict[str, Any]:
     """The settings of a Topic's document."""
     config = kafka.described[EAST].client_config()
-    return {**config, "group.id": f"fleet-{uuid.uuid4().hex[:8]}", "auto.offset.reset": "earliest"}
+    return {**config, "group.id": f"pool-{uuid.uuid4().hex[:8]}", "auto.offset.reset": "earliest"}
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_it_says_how_much_it_has_still_to_read(
 
 
 def test_a_cluster_that_is_away_is_an_error_and_is_asked_again(topic: str) -> None:
-    away = {"bootstrap.servers": "127.0.0.1:1", "group.id": "fleet"}
+    away = {"bootstrap.servers": "127.0.0.1:1", "group.id": "pool"}
     one = TopicReader(topic, away, {}, Handled(), MemberSettings(kafka_seconds=0.5))
     one.assign(1, frozenset({0}))
     eventually(lambda: one.reading().error, "an error")
@@ -191,27 +191,27 @@ def test_partitions_are_counted(kafka: Clusters, topic: str, consumer: Mapping[s
         counter.count(AssignmentDocument(consumer), f"{topic}-not-there")
 
 
-def test_a_fleet_reads_kafka(
+def test_a_pool_reads_kafka(
     connect_client: Callable[..., KazooClient],
     topic: str,
     consumer: Mapping[str, Any],
     write: Callable[[int], None],
 ) -> None:
     """Coordinator, members and readers together: members come and go while records are written."""
-    from hadash.coordinator.member.process import FleetMember
-    from hadash.coordinator.store import FleetStore
+    from hadash.coordinator.member.process import PoolMember
+    from hadash.coordinator.store import PoolStore
 
-    from .fleets import FLEET, TOKEN, RunningCoordinator
+    from .pools import POOL, TOKEN, RunningCoordinator
 
     handled = Handled()
-    store = FleetStore(connect_client(bounded=True), FLEET)
+    store = PoolStore(connect_client(bounded=True), POOL)
     store.create()
     store.register(topic, consumer, range(4))
     running = RunningCoordinator(connect_client(bounded=True))
 
-    def start(name: str) -> tuple[FleetMember, threading.Thread]:
-        settings = MemberSettings(fleet=FLEET, name=name, http_port=0, commit_seconds=0.5)
-        member = FleetMember(
+    def start(name: str) -> tuple[PoolMember, threading.Thread]:
+        settings = MemberSettings(pool=POOL, name=name, http_port=0, commit_seconds=0.5)
+        member = PoolMember(
             connect_client(bounded=True),
             settings,
             TOKEN,
@@ -228,7 +228,7 @@ def test_a_fleet_reads_kafka(
         counts = Counter(document.document.members.values())
         return sorted(counts.values())
 
-    def leave(member: FleetMember, thread: threading.Thread) -> None:
+    def leave(member: PoolMember, thread: threading.Thread) -> None:
         member.stop()
         thread.join(30)
         assert not thread.is_alive()

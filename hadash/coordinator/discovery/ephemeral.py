@@ -16,16 +16,16 @@ from hadash.identity.names import decode
 
 
 class EphemeralDiscovery:
-    """The members of a fleet whose nodes are in ZooKeeper.
+    """The members of a pool whose nodes are in ZooKeeper.
 
     :param on_change: called (by ZooKeeper's thread) when members come or go.
     """
 
     def __init__(
-        self, client: KazooClient, fleet: str, on_change: Callable[[object], None] | None = None
+        self, client: KazooClient, pool: str, on_change: Callable[[object], None] | None = None
     ) -> None:
         self._client = client
-        self._fleet = fleet
+        self._pool = pool
         self._on_change = on_change
 
     def members(self) -> Mapping[str, str]:
@@ -38,7 +38,7 @@ class EphemeralDiscovery:
             raise DiscoveryUnavailable(error.sentence) from error
 
     def _members(self) -> dict[str, str]:
-        folder = layout.fleet_members(self._fleet)
+        folder = layout.pool_members(self._pool)
         names = self._client.get_children(folder, watch=self._on_change)
         asked = [(decode(name), self._client.get_async(f"{folder}/{name}")) for name in names]
         found = {}

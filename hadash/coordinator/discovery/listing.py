@@ -13,7 +13,7 @@ class DiscoveryUnavailable(Explained):
 
 
 class Discovery(Protocol):
-    """Lists the members of one fleet."""
+    """Lists the members of one pool."""
 
     def members(self) -> Mapping[str, str]:
         """Return member → the URL at which its status is asked.

@@ -1,4 +1,4 @@
-"""Members that are listed in a file, for fleets whose members are always the same. A person edits it: it is read again
+"""Members that are listed in a file, for pools whose members are always the same. A person edits it: it is read again
 at every look.
 
 ::
@@ -17,11 +17,11 @@ from hadash.sentences import say
 
 
 class StaticDiscovery:
-    """The members of a fleet that a JSON file lists by name. A fleet that it does not have has no members."""
+    """The members of a pool that a JSON file lists by name. A pool that it does not have has no members."""
 
-    def __init__(self, path: Path, fleet: str) -> None:
+    def __init__(self, path: Path, pool: str) -> None:
         self._path = path
-        self._fleet = fleet
+        self._pool = pool
 
     def members(self) -> Mapping[str, str]:
         try:
@@ -36,11 +36,11 @@ class StaticDiscovery:
             ) from error
         except ValueError:
             found = None
-        found = found.get(self._fleet, {}) if isinstance(found, dict) else None
+        found = found.get(self._pool, {}) if isinstance(found, dict) else None
         if not isinstance(found, dict) or not all(isinstance(url, str) for url in found.values()):
             raise DiscoveryUnavailable(
                 say(
-                    "The list of members %(path)s is no JSON object of fleets with names and URLs. Correct it.",
+                    "The list of members %(path)s is no JSON object of pools with names and URLs. Correct it.",
                     path=self._path,
                 )
             )

@@ -1,13 +1,13 @@
-"""A member of a fleet of consumers: a process that reads the partitions that the coordinator assigns to it.
+"""A member of a pool of consumers: a process that reads the partitions that the coordinator assigns to it.
 
 Five lines are enough::
 
-    from hadash.coordinator.member.process import FleetMember
+    from hadash.coordinator.member.process import PoolMember
 
     def handle(record):
         print(record.topic(), record.partition(), record.offset(), record.value())
 
-    FleetMember.from_environment(handle).run()
+    PoolMember.from_environment(handle).run()
 
 It registers with ZooKeeper, follows its assignments, commits what it has read before it says that it has stopped, and
 says over HTTP what it reads. A record is handled at least once; exactly once when nothing goes wrong. While ZooKeeper

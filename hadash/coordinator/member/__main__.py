@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from hadash.bindings.errors import StoreUnavailable
-from hadash.coordinator.member.process import FleetMember
+from hadash.coordinator.member.process import PoolMember
 from hadash.coordinator.member.topic_reader import Handle
 from hadash.telemetry import logs
 
@@ -36,15 +36,13 @@ def named(path: str) -> Handle:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="hadash-member", description="Run a member of a fleet of consumers."
-    )
+    parser = argparse.ArgumentParser(prog="hadash-member", description="Run a member of a pool of consumers.")
     parser.add_argument("handle", help="what is done with each record: package.module:function")
     arguments = parser.parse_args()
     sys.path.insert(0, str(Path.cwd()))
     try:
         logs.begin()
-        member = FleetMember.from_environment(named(arguments.handle))
+        member = PoolMember.from_environment(named(arguments.handle))
     except (ValueError, OSError) as error:
         log.error("%s", error)
         return WRONG_SETTINGS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hadash.coordinator.member.topic_reader import Reading
-from hadash.coordinator.store import Assigned, FleetView
+from hadash.coordinator.store import Assigned, PoolView
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Wanted:
         return reading.token == self.token and reading.running.keys() <= self.partitions
 
 
-def wanted(view: FleetView, member: str, has_name: bool) -> dict[str, Wanted]:
-    """Return Topic → what a member is to read of it: nothing while it is isolated, the fleet is stopped, or another
+def wanted(view: PoolView, member: str, has_name: bool) -> dict[str, Wanted]:
+    """Return Topic → what a member is to read of it: nothing while it is isolated, the pool is stopped, or another
     process has its name.
     """
     reads = has_name and member not in view.isolated and not view.settings.is_stopped

@@ -17,7 +17,7 @@ from hadash.coordinator.member.following import Wanted, wanted
 from hadash.coordinator.member.registration import Registration
 from hadash.coordinator.member.topic_reader import Handle, Reader, TopicReader
 from hadash.coordinator.process_settings import MemberSettings, read_object, read_token
-from hadash.coordinator.store import FleetStore
+from hadash.coordinator.store import PoolStore
 from hadash.sentences import Explained
 
 log = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ TAKEN_SECONDS = 0.5
 CLOSE_SECONDS = 30.0
 
 
-class FleetMember:
-    """A member of a fleet.
+class PoolMember:
+    """A member of a pool.
 
     :param client: a connected client whose commands time out; it is stopped with the member.
     :param make_reader: makes what reads a Topic.
@@ -54,8 +54,8 @@ class FleetMember:
         self._http = HttpSide(app, settings.http_host, settings.http_port)
         host = settings.http_advertised_host or settings.http_host
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{self._http.port}"
-        self._store = FleetStore(client, settings.fleet, self.wake)
-        self._registration = Registration(client, settings.fleet, settings.name, self.url)
+        self._store = PoolStore(client, settings.pool, self.wake)
+        self._registration = Registration(client, settings.pool, settings.name, self.url)
         self._readers: dict[str, Reader] = {}
         self._consumers: dict[str, Mapping[str, Any]] = {}
         #: What the last look at ZooKeeper has found, and in which session everything was read from its start.
@@ -72,8 +72,8 @@ class FleetMember:
         :raises ValueError: a variable cannot be used. :raises StoreUnavailable: ZooKeeper does not answer.
         """
         settings = MemberSettings.from_environment()
-        if not settings.fleet:
-            raise ValueError("HADASH_MEMBER_FLEET is not set: it names the fleet.")
+        if not settings.pool:
+            raise ValueError("HADASH_MEMBER_POOL is not set: it names the pool.")
         token = read_token(settings.token_file, "HADASH_MEMBER_TOKEN_FILE")
         secrets = read_object(settings.consumer_file, "HADASH_MEMBER_CONSUMER_FILE")
 
@@ -232,7 +232,7 @@ class FleetMember:
                 "error": reading.error,
             }
         return {
-            "fleet": self._settings.fleet,
+            "pool": self._settings.pool,
             "member": self._settings.name,
             "listed": self._registration.is_listed,
             "error": self._error,

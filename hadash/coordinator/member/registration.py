@@ -16,7 +16,7 @@ from kazoo.exceptions import NoNodeError
 from hadash.bindings import layout
 from hadash.bindings.client import committed, reaching
 from hadash.bindings.errors import NameTaken
-from hadash.coordinator.fleet import Isolation
+from hadash.coordinator.pool import Isolation
 from hadash.sentences import say
 
 
@@ -27,9 +27,9 @@ class Registration:
     :param url: where its status is asked.
     """
 
-    def __init__(self, client: KazooClient, fleet: str, member: str, url: str) -> None:
+    def __init__(self, client: KazooClient, pool: str, member: str, url: str) -> None:
         self._client = client
-        self._fleet = fleet
+        self._pool = pool
         self._member = member
         self._url = url
         #: Identifies this process over its sessions.
@@ -57,7 +57,7 @@ class Registration:
         :raises NameTaken: another process has it.
         :raises StoreUnavailable: ZooKeeper does not answer.
         """
-        path = layout.member_name(self._fleet, self._member)
+        path = layout.member_name(self._pool, self._member)
         with reaching():
             session = self._session()
             try:
@@ -70,10 +70,10 @@ class Registration:
             if stat is not None and value.decode() != self._incarnation:
                 raise NameTaken(
                     say(
-                        "Another process is the member %(member)s of the fleet %(fleet)s. It is waited for; if it is "
+                        "Another process is the member %(member)s of the pool %(pool)s. It is waited for; if it is "
                         "not the one before this, give one of them another HADASH_MEMBER_NAME.",
                         member=self._member,
-                        fleet=self._fleet,
+                        pool=self._pool,
                     )
                 )
             transaction = self._client.transaction()
@@ -92,7 +92,7 @@ class Registration:
         :param versions: Topic → the version of the document that is in effect.
         :raises StoreUnavailable: ZooKeeper does not answer.
         """
-        path = layout.fleet_member(self._fleet, self._member)
+        path = layout.pool_member(self._pool, self._member)
         with reaching():
             session = self._session()
             stat = self._client.exists(path)
@@ -101,12 +101,12 @@ class Registration:
                 return True
             transaction = self._client.transaction()
             for topic, version in versions.items():
-                transaction.check(layout.assignment(self._fleet, topic), version)
+                transaction.check(layout.assignment(self._pool, topic), version)
             if stat is not None:
                 transaction.delete(path, stat.version)
             value = json.dumps({"url": self._url, "incarnation": self._incarnation}).encode()
             transaction.create(path, value, ephemeral=True)
-            transaction.set_data(layout.membership(self._fleet), b"")
+            transaction.set_data(layout.membership(self._pool), b"")
             if not committed(transaction) or session != self._session():
                 return False
             self._listed = session
@@ -119,7 +119,7 @@ class Registration:
         :param versions: Topic → the version of the document that is in effect.
         :raises StoreUnavailable: ZooKeeper does not answer.
         """
-        path = layout.isolation(self._fleet, self._member)
+        path = layout.isolation(self._pool, self._member)
         with reaching():
             try:
                 value, stat = self._client.get(path)
@@ -129,9 +129,9 @@ class Registration:
                 return False
             transaction = self._client.transaction()
             for topic, version in versions.items():
-                transaction.check(layout.assignment(self._fleet, topic), version)
+                transaction.check(layout.assignment(self._pool, topic), version)
             transaction.delete(path, stat.version)
-            transaction.set_data(layout.membership(self._fleet), b"")
+            transaction.set_data(layout.membership(self._pool), b"")
             return committed(transaction)
 
     def leave(self) -> None:
@@ -141,8 +141,8 @@ class Registration:
         """
         with reaching():
             for path in (
-                layout.fleet_member(self._fleet, self._member),
-                layout.member_name(self._fleet, self._member),
+                layout.pool_member(self._pool, self._member),
+                layout.member_name(self._pool, self._member),
             ):
                 stat = self._client.exists(path)
                 if stat is not None and stat.ephemeralOwner == self._session():

@@ -1,3 +1,3 @@
-"""``make bench-coordinator``: how soon a fleet of consumers is Stable again, what that costs ZooKeeper, and how long
+"""``make bench-coordinator``: how soon a pool of consumers is Stable again, what that costs ZooKeeper, and how long
 the strategies take.
 """

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hadash.bindings.client import connect
-from hadash.coordinator.member.process import FleetMember
+from hadash.coordinator.member.process import PoolMember
 from hadash.coordinator.member.topic_reader import Reading
 from hadash.coordinator.process_settings import MemberSettings, read_token
 
@@ -41,7 +41,7 @@ def main() -> None:
     def make_reader(topic: str, consumer: Mapping[str, Any]) -> QuietReader:
         return QuietReader()
 
-    member = FleetMember(connect(bounded=True), settings, token, make_reader)
+    member = PoolMember(connect(bounded=True), settings, token, make_reader)
     signal.signal(signal.SIGTERM, lambda *_: member.stop())
     member.run()
 

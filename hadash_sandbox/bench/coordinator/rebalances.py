@@ -17,7 +17,7 @@ from pathlib import Path
 from hadash.bindings import layout
 from hadash.bindings.client import SESSION_TIMEOUT_SECONDS
 from hadash.coordinator.states import State
-from hadash.coordinator.store import FleetStore
+from hadash.coordinator.store import PoolStore
 from hadash_sandbox.bench.report import Report, median
 from hadash_sandbox.demo import ROOT
 from hadash_sandbox.errors import SandboxError
@@ -27,8 +27,8 @@ from hadash_sandbox.processes import Process
 from hadash_sandbox.secrets import passwords
 from hadash_sandbox.zookeeper import ZooKeeper
 
-FLEET, TOPIC = "bench", "records"
-#: The fleets that are measured: partitions and members. The goals are those of the first.
+POOL, TOPIC = "bench", "records"
+#: The pools that are measured: partitions and members. The goals are those of the first.
 SIZES = ((1_000, 8), (100, 8), (1_000, 16), (4_000, 8))
 #: Times that a member joins and is killed, for each size.
 ROUNDS = 3
@@ -36,22 +36,22 @@ ROUNDS = 3
 GOAL_SECONDS = 2.0
 #: Goals: how much more ZooKeeper may have to do with ten times as many partitions, and with twice as many members.
 GOAL_PARTITIONS, GOAL_MEMBERS = 1.3, 2.5
-#: Seconds for a fleet to become Stable, before the benchmark gives up.
+#: Seconds for a pool to become Stable, before the benchmark gives up.
 LIMIT_SECONDS = 60.0
 
 
-class BenchFleet:
+class BenchPool:
     """A coordinator and members on a ZooKeeper."""
 
     def __init__(self, folder: Path, zookeeper: ZooKeeper, http_port: int) -> None:
         self._folder = folder
         self._zookeeper = zookeeper
         token = folder / "token"
-        token.write_text("the token of the bench's fleet")
+        token.write_text("the token of the bench's pool")
         self._environment = {
             **zookeeper.environment(),
             "PYTHONPATH": str(ROOT),
-            "HADASH_MEMBER_FLEET": FLEET,
+            "HADASH_MEMBER_POOL": POOL,
             "HADASH_MEMBER_TOKEN_FILE": str(token),
             "HADASH_MEMBER_HTTP_PORT": "0",
             "HADASH_COORDINATOR_TOKEN_FILE": str(token),
@@ -60,7 +60,7 @@ class BenchFleet:
             "HADASH_COORDINATOR_HTTP_PORT": str(http_port),
         }
         self._client = zookeeper.connect()
-        self.store = FleetStore(self._client, FLEET)
+        self.store = PoolStore(self._client, POOL)
         self.members: dict[str, Process] = {}
         self.coordinator = self._start("coordinator", "hadash.coordinator", {})
 
@@ -76,7 +76,7 @@ class BenchFleet:
 
     def register(self, partitions: int) -> None:
         self.store.create()
-        self.store.register(TOPIC, {"bootstrap.servers": "none:9092", "group.id": FLEET}, range(partitions))
+        self.store.register(TOPIC, {"bootstrap.servers": "none:9092", "group.id": POOL}, range(partitions))
 
     def join(self, name: str) -> None:
         module = "hadash_sandbox.bench.coordinator.quiet_member"
@@ -86,7 +86,7 @@ class BenchFleet:
         self.members.pop(name).kill()
 
     def is_listed(self, name: str) -> bool:
-        return self._client.exists(layout.fleet_member(FLEET, name)) is not None
+        return self._client.exists(layout.pool_member(POOL, name)) is not None
 
     def is_stable(self) -> bool:
         """Whether all members, and no others, have the partitions."""
@@ -102,14 +102,14 @@ class BenchFleet:
 
 
 @contextmanager
-def fleet() -> Iterator[tuple[BenchFleet, ZooKeeper]]:
+def pool() -> Iterator[tuple[BenchPool, ZooKeeper]]:
     folder = Path(tempfile.mkdtemp(prefix="hadash-coordinator-"))
     ports = allocate(("zookeeper", "http"), folder / "ports.json")
     password = passwords(("zookeeper",), folder / "secrets.json")["zookeeper"]
     zookeeper = ZooKeeper(folder, ports["zookeeper"], find_java(), password)
     try:
         zookeeper.start(print)
-        made = BenchFleet(folder, zookeeper, ports["http"])
+        made = BenchPool(folder, zookeeper, ports["http"])
         try:
             yield made, zookeeper
         finally:
@@ -151,7 +151,7 @@ def _measure(report: Report, partitions: int, members: int) -> tuple[list[float]
     joins: list[float] = []
     deaths: list[float] = []
     asked: list[float] = []
-    with fleet() as (made, zookeeper):
+    with pool() as (made, zookeeper):
         made.register(partitions)
         for number in range(members - 1):
             made.join(f"member-{number:02}")
@@ -200,5 +200,5 @@ def _wait(look: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LIMIT_SECONDS * float(os.environ.get("HADASH_TEST_SLOWER", "1"))
     while not look():
         if time.monotonic() > deadline:
-            raise SandboxError("The fleet did not become Stable.")
+            raise SandboxError("The pool did not become Stable.")
         time.sleep(0.01)

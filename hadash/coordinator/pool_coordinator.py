@@ -1,4 +1,4 @@
-"""Decides for one fleet: reads what is, asks its members, and writes the next step of each Topic."""
+"""Decides for one pool: reads what is, asks its members, and writes the next step of each Topic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hadash.coordinator.election import Fence
 from hadash.coordinator.process_settings import CoordinatorSettings
 from hadash.coordinator.settling import Settling, Weights
 from hadash.coordinator.states import Event, State
-from hadash.coordinator.store import Assigned, FleetError, FleetStore, FleetView
+from hadash.coordinator.store import Assigned, PoolError, PoolStore, PoolView
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.sentences import NOTHING, Explained, Sentence, say
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 #: Steps of one Topic in one round: from Stable over Closing and Starting back to Stable are three; it rests after them.
 STEPS_AT_ONCE = 4
 
-#: Steps that are remembered of a fleet, for its page.
+#: Steps that are remembered of a pool, for its page.
 REMEMBERED = 500
 
 #: Steps that say what members have confirmed: they do not wait until the members are settled.
@@ -65,15 +65,15 @@ class TopicStatus:
     shadow: Comparison | None = None
 
 
-class FleetCoordinator:
-    """Decides for one fleet, as long as it is told to.
+class PoolCoordinator:
+    """Decides for one pool, as long as it is told to.
 
     Members are only asked when what ZooKeeper and the discovery say leads to a step, or to something to be waited for.
     """
 
     def __init__(
         self,
-        store: FleetStore,
+        store: PoolStore,
         discovery: Discovery,
         asking: Asking,
         settings: CoordinatorSettings,
@@ -90,8 +90,8 @@ class FleetCoordinator:
         self._asked = float("-inf")
         self._returning_until = float("-inf")
         self.topics: dict[str, TopicStatus] = {}
-        #: What the last look has found: the fleet, and where its members are asked (``None``: the discovery is away).
-        self.view: FleetView | None = None
+        #: What the last look has found: the pool, and where its members are asked (``None``: the discovery is away).
+        self.view: PoolView | None = None
         self.listed: Mapping[str, str] | None = None
         self.discovery_error: Sentence = NOTHING
         self.history: deque[Taken] = deque(maxlen=REMEMBERED)
@@ -100,8 +100,8 @@ class FleetCoordinator:
         """Look once, and write what follows; return whether everything is as it is to be.
 
         :raises StoreUnavailable: ZooKeeper does not answer: everything stays as it is.
-        :raises DocumentError: the fleet's settings cannot be read.
-        :raises FleetError: the fleet is gone.
+        :raises DocumentError: the pool's settings cannot be read.
+        :raises PoolError: the pool is gone.
         """
         is_at_rest = False
         for _ in range(STEPS_AT_ONCE):
@@ -115,7 +115,7 @@ class FleetCoordinator:
         was away, or this coordinator has just taken over."""
         self._returning_until = self._clock() + self._settings.return_seconds
 
-    def _returning(self, view: FleetView, members: frozenset[str] | None, now: float) -> Sentence:
+    def _returning(self, view: PoolView, members: frozenset[str] | None, now: float) -> Sentence:
         """Why nothing is decided, when members are expected back."""
         if members is None or now >= self._returning_until:
             return NOTHING
@@ -193,7 +193,7 @@ class FleetCoordinator:
         is_at_rest = not took and not waiting and is_settled
         return took, is_at_rest
 
-    def _members(self, view: FleetView) -> frozenset[str] | None:
+    def _members(self, view: PoolView) -> frozenset[str] | None:
         """The members that are there and not isolated. They are listed after ZooKeeper was read: see
         :attr:`hadash.coordinator.deciding.View.membership`."""
         try:
@@ -230,7 +230,7 @@ class FleetCoordinator:
         status = self.topics[topic]
         try:
             written = self.store.write(topic, seen, membership, step, fence)
-        except FleetError as error:
+        except PoolError as error:
             status.error = error.sentence
             return False
         if not written:
@@ -240,8 +240,8 @@ class FleetCoordinator:
         moved = sum(before[partition] != who for partition, who in after.items())
         self.history.append(Taken(time.time(), topic, step.event, step.standing.state, moved))
         log.info(
-            "fleet %s, Topic %s: %s, now %s (%d partitions changed)",
-            self.store.fleet,
+            "pool %s, Topic %s: %s, now %s (%d partitions changed)",
+            self.store.pool,
             topic,
             step.event,
             step.standing.state,
@@ -258,14 +258,14 @@ class FleetCoordinator:
             status.unstable_since = assigned.changed_at
         return status
 
-    def _forget(self, view: FleetView) -> None:
+    def _forget(self, view: PoolView) -> None:
         for topic in self.topics.keys() - view.topics.keys() - view.unreadable.keys():
             del self.topics[topic]
             self._weights.pop(topic, None)
         for topic, error in view.unreadable.items():
             self.topics.setdefault(topic, TopicStatus()).error = error.sentence
 
-    def _compare(self, view: FleetView, members: frozenset[str] | None, now: float) -> None:
+    def _compare(self, view: PoolView, members: frozenset[str] | None, now: float) -> None:
         """Compare what is with what the shadow strategy would make of it."""
         for topic, assigned in view.topics.items():
             status = self.topics[topic]

@@ -1,4 +1,4 @@
-"""What is said of a whole fleet of consumers: its strategy, whether it is stopped, and who is isolated. Pure."""
+"""What is said of a whole pool of consumers: its strategy, whether it is stopped, and who is isolated. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from hadash.coordinator.documents import parsed, unreadable
 from hadash.coordinator.strategies import STRATEGIES
 
-#: The strategy of a fleet that names none: it moves as little as it can.
+#: The strategy of a pool that names none: it moves as little as it can.
 DEFAULT_STRATEGY = "sticky"
 
 
 @dataclass(frozen=True, slots=True)
-class FleetSettings:
-    """The settings of a fleet.
+class PoolSettings:
+    """The settings of a pool.
 
     :param strategy: one of :data:`hadash.coordinator.strategies.STRATEGIES`.
     :param shadow: a strategy whose outcome is only compared with what is; empty for none.
@@ -41,7 +41,7 @@ class FleetSettings:
         ).encode()
 
     @classmethod
-    def parse(cls, path: str, value: bytes) -> FleetSettings:
+    def parse(cls, path: str, value: bytes) -> PoolSettings:
         """Parse the content of a node; an empty one has the defaults.
 
         :raises DocumentError: it cannot be read, or names a strategy that there is not.

@@ -1,4 +1,4 @@
-"""A fleet on a real ZooKeeper: coordinators and members in threads of this process, and in place of readers of Kafka
+"""A pool on a real ZooKeeper: coordinators and members in threads of this process, and in place of readers of Kafka
 ones that only say what they read.
 """
 
@@ -18,14 +18,14 @@ from hadash.bindings import layout
 from hadash.bindings.client import LOST_REPLY
 from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
 from hadash.coordinator.documents import AssignmentDocument
-from hadash.coordinator.member.process import FleetMember
+from hadash.coordinator.member.process import PoolMember
 from hadash.coordinator.member.topic_reader import Reading
 from hadash.coordinator.process import Coordinator
 from hadash.coordinator.process_settings import CoordinatorSettings, MemberSettings
 from hadash.coordinator.states import State
-from hadash.coordinator.store import FleetStore, FleetView
+from hadash.coordinator.store import PoolStore, PoolView
 
-FLEET, TOKEN = "audit", "a token of sixteen characters and more"
+POOL, TOKEN = "audit", "a token of sixteen characters and more"
 CONSUMER = {"bootstrap.servers": "kafka:9092", "group.id": "audit"}
 
 
@@ -153,8 +153,8 @@ class RunningMember:
             self.readers[topic] = SaidReader(board, name, topic, delay)
             return self.readers[topic]
 
-        of = MemberSettings(fleet=FLEET, name=name, http_port=0, check_seconds=1.0, **settings)
-        self.member = FleetMember(client, of, TOKEN, make_reader)
+        of = MemberSettings(pool=POOL, name=name, http_port=0, check_seconds=1.0, **settings)
+        self.member = PoolMember(client, of, TOKEN, make_reader)
         look = self.member.look
         self.member.look = lambda: look() if self.looks else 0.02  # type: ignore[method-assign]
         self._thread = threading.Thread(target=self.member.run, name=name, daemon=True)
@@ -194,7 +194,7 @@ class RunningCoordinator:
             client,
             of,
             TOKEN,
-            lambda fleet, on_change: EphemeralDiscovery(client, fleet, on_change),
+            lambda pool, on_change: EphemeralDiscovery(client, pool, on_change),
             self._count,
         )
         self._thread = threading.Thread(target=self.coordinator.run, name=name, daemon=True)
@@ -223,7 +223,7 @@ def _silence(client: KazooClient) -> None:
 
 
 class World:
-    """A fleet with its Topic ``orders``, and all that runs for it."""
+    """A pool with its Topic ``orders``, and all that runs for it."""
 
     TOPIC = "orders"
 
@@ -231,7 +231,7 @@ class World:
         self._connect = connect
         self._client = connect(bounded=True)
         self.board = Board(self.is_listed)
-        self.store = FleetStore(self._client, FLEET)
+        self.store = PoolStore(self._client, POOL)
         self.store.create()
         self.store.register(self.TOPIC, CONSUMER, range(partitions))
         self.members: dict[str, RunningMember] = {}
@@ -253,14 +253,14 @@ class World:
 
         def looked() -> list[bool] | None:
             try:
-                is_there = self._client.exists(layout.fleet_member(FLEET, member)) is not None
-                return [is_there and self._client.exists(layout.isolation(FLEET, member)) is None]
+                is_there = self._client.exists(layout.pool_member(POOL, member)) is not None
+                return [is_there and self._client.exists(layout.isolation(POOL, member)) is None]
             except LOST_REPLY:
                 return None
 
         return eventually(looked, "an answer of ZooKeeper")[0]  # type: ignore[index]
 
-    def view(self) -> FleetView:
+    def view(self) -> PoolView:
         return self.store.read()
 
     def shares(self) -> dict[str, int]:

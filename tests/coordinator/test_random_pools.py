@@ -1,4 +1,4 @@
-"""Random histories of a fleet on a real ZooKeeper of its own: members join, leave, die, hang, lose their sessions and
+"""Random histories of a pool on a real ZooKeeper of its own: members join, leave, die, hang, lose their sessions and
 are isolated; coordinators die; partitions are added; ZooKeeper and the discovery go away. No partition is read by two
 members at once (except by one that was isolated, or that ZooKeeper has lost, and that still lives), and in the end
 each is read by the member that it is assigned to.
@@ -23,21 +23,21 @@ from hadash.bindings.client import reaching
 from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
 from hadash.coordinator.discovery.listing import DiscoveryUnavailable
-from hadash.coordinator.fleet import FleetSettings
-from hadash.coordinator.store import FleetError
+from hadash.coordinator.pool import PoolSettings
+from hadash.coordinator.store import PoolError
 from hadash.coordinator.strategies import STRATEGIES
 from hadash_sandbox.java import find_java
 from hadash_sandbox.zookeeper import ZooKeeper
 
-from .fleets import FLEET, RunningMember, World
+from .pools import POOL, RunningMember, World
 
 #: Seconds of a session: so long a member that has died is still listed.
 SESSION_SECONDS = 2.0
 
 #: What happens, and how often beside the others.
 HAPPENINGS = {
-    "joins": 8, "leaves": 3, "dies": 3, "loses its session": 2, "hangs": 2, "goes on": 6, "hangs while another joins": 5,
-    "sees no ZooKeeper": 3, "sees ZooKeeper": 8, "is isolated": 1,
+    "joins": 8, "leaves": 3, "dies": 3, "loses its session": 2, "hangs": 2, "goes on": 6,
+    "hangs while another joins": 5,    "sees no ZooKeeper": 3, "sees ZooKeeper": 8, "is isolated": 1,
     "is taken back": 3, "coordinator dies": 1, "coordinator comes": 3, "grows": 1, "ZooKeeper pauses": 1,
     "ZooKeeper is killed": 0.5, "the discovery goes": 1, "the discovery comes": 4, "another strategy": 1,
     "all are stopped": 0.5, "all go on": 3, "the state is lost": 2,
@@ -94,9 +94,7 @@ class History:
             f"coordinator {len(self.said)}", partitions_seconds=0.2, return_seconds=5.0
         )
         make = running.coordinator._make_discovery
-        running.coordinator._make_discovery = lambda fleet, on_change: Unreliable(
-            make(fleet, on_change), self
-        )
+        running.coordinator._make_discovery = lambda pool, on_change: Unreliable(make(pool, on_change), self)
         running.partitions[World.TOPIC] = self.partitions
 
     def happen(self) -> None:
@@ -105,7 +103,7 @@ class History:
         self.said.append(f"{what} ({name})")
         try:
             self.befall(what, name, self.world.members.get(name))
-        except (StoreUnavailable, FleetError):
+        except (StoreUnavailable, PoolError):
             self.said.append("  (ZooKeeper did not answer)")
         time.sleep(
             self.chance.choice([0.0, 0.02, 0.1, 0.4])
@@ -162,15 +160,15 @@ class History:
                 self.server.process.wait_ready()
             case "the state is lost":
                 with reaching():
-                    self.opened[0].set(layout.assignment_state(FLEET, World.TOPIC), b"")
+                    self.opened[0].set(layout.assignment_state(POOL, World.TOPIC), b"")
             case "the discovery goes" | "the discovery comes":
                 self.discovery = what == "the discovery comes"
             case "another strategy":
-                chosen = FleetSettings(self.chance.choice([*STRATEGIES]))
+                chosen = PoolSettings(self.chance.choice([*STRATEGIES]))
                 store.change_settings(lambda now: chosen)
             case "all are stopped" | "all go on":
                 stopped = what == "all are stopped"
-                store.change_settings(lambda now: FleetSettings(now.strategy, is_stopped=stopped))
+                store.change_settings(lambda now: PoolSettings(now.strategy, is_stopped=stopped))
 
     def delay(self) -> float:
         """How long a reader takes to stop and start."""
@@ -185,7 +183,7 @@ class History:
     def heal(self) -> None:
         self.discovery = True
         store = self.world.store
-        eventually(lambda: self.manages(lambda: store.change_settings(lambda _: FleetSettings())))
+        eventually(lambda: self.manages(lambda: store.change_settings(lambda _: PoolSettings())))
         for member in self.world.members.values():
             self.let_go(member)
         if not self.world.coordinators:
@@ -209,7 +207,7 @@ class History:
             act()
         except StoreUnavailable:
             return False
-        except FleetError:
+        except PoolError:
             return True
         return True
 

@@ -1,4 +1,4 @@
-"""A fleet on a real ZooKeeper: members come, go, hang and lose their sessions; coordinators replace each other."""
+"""A pool on a real ZooKeeper: members come, go, hang and lose their sessions; coordinators replace each other."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kazoo.client import KazooClient
 from support.waiting import eventually
 from support.zookeeper import expire_session
 
-from hadash.coordinator.fleet import FleetSettings
+from hadash.coordinator.pool import PoolSettings
 from hadash.coordinator.states import State
 
-from .fleets import World
+from .pools import World
 
 pytestmark = pytest.mark.stack
 
@@ -23,7 +23,7 @@ def settled(world: World, **shares: int) -> None:
     eventually(world.is_as_assigned, "reading as assigned")
 
 
-def test_a_fleet_starts(world: World) -> None:
+def test_a_pool_starts(world: World) -> None:
     world.join("a", "b")
     world.coordinate()
     settled(world, a=4, b=4)
@@ -92,10 +92,10 @@ def test_all_are_stopped_and_go_on(world: World) -> None:
     world.join("a", "b")
     world.coordinate()
     settled(world, a=4, b=4)
-    world.store.change_settings(lambda _: FleetSettings(is_stopped=True, by="olga", reason="a bad release"))
+    world.store.change_settings(lambda _: PoolSettings(is_stopped=True, by="olga", reason="a bad release"))
     eventually(lambda: not any(world.board.of(World.TOPIC).values()), "the stop of all")
     assert world.shares() == {"a": 4, "b": 4}
-    world.store.change_settings(lambda _: FleetSettings())
+    world.store.change_settings(lambda _: PoolSettings())
     settled(world, a=4, b=4)
 
 
@@ -165,7 +165,7 @@ def test_a_decision_is_refused_when_somebody_has_come_back_meanwhile(
 def test_of_two_processes_with_one_name_the_second_reads_nothing(
     world: World, connect_client: Callable[..., KazooClient]
 ) -> None:
-    from .fleets import RunningMember
+    from .pools import RunningMember
 
     world.join("a")
     world.coordinate()
@@ -185,17 +185,17 @@ def test_what_cannot_be_read_is_said_and_the_rest_goes_on(world: World, zookeepe
     zookeeper.set(layout.assignment("audit", "people"), b"{}")
     world.join("a")
     settled(world, a=8)
-    fleet = running.coordinator.fleets["audit"]
-    error = eventually(lambda: "people" in fleet.topics and fleet.topics["people"].error)
+    pool = running.coordinator.pools["audit"]
+    error = eventually(lambda: "people" in pool.topics and pool.topics["people"].error)
     assert "bootstrap.servers" in str(error)
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky", "weighted"])
-def test_every_strategy_fills_a_fleet(world: World, strategy: str) -> None:
-    world.store.change_settings(lambda _: FleetSettings(strategy=strategy, shadow="weighted"))
+def test_every_strategy_fills_a_pool(world: World, strategy: str) -> None:
+    world.store.change_settings(lambda _: PoolSettings(strategy=strategy, shadow="weighted"))
     world.join("a", "b")
     running = world.coordinate()
     settled(world, a=4, b=4)
-    fleet = running.coordinator.fleets["audit"]
-    shadow = eventually(lambda: fleet.topics[World.TOPIC].shadow)
+    pool = running.coordinator.pools["audit"]
+    shadow = eventually(lambda: pool.topics[World.TOPIC].shadow)
     assert shadow.spread_now == 1.0
