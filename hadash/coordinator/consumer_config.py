@@ -31,6 +31,9 @@ _MEANINGLESS = frozenset(
     }
 )
 
+#: librdkafka would write to stderr what callers report, too.
+_QUIET = {"log_level": 0}
+
 #: What only a consumer needs, not a client that asks for metadata.
 _OF_CONSUMERS = frozenset({"group.id", "auto.offset.reset"})
 _OF_CONSUMERS_BEGIN = ("fetch.", "max.partition.", "isolation.", "check.crcs", "queued.")
@@ -43,20 +46,21 @@ def consuming(consumer: Mapping[str, Any], secrets: Mapping[str, Any]) -> dict[s
         have; they count more.
 
     >>> consuming({"bootstrap.servers": "k:9092", "group.id": "a", "fetch.max.wait.ms": 50, "max.poll.records": 9}, {})
-    {'bootstrap.servers': 'k:9092', 'group.id': 'a', 'fetch.wait.max.ms': 50}
+    {'log_level': 0, 'bootstrap.servers': 'k:9092', 'group.id': 'a', 'fetch.wait.max.ms': 50}
     """
-    return {
+    named = {
         _RENAMED.get(name, name): value
         for name, value in {**consumer, **secrets}.items()
         if name not in _MEANINGLESS
     }
+    return {**_QUIET, **named}
 
 
 def connecting(consumer: Mapping[str, Any], secrets: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a client that only asks for metadata.
 
     >>> connecting({"bootstrap.servers": "k:9092", "group.id": "a", "fetch.max.wait.ms": 50}, {"sasl.password": "p"})
-    {'bootstrap.servers': 'k:9092', 'sasl.password': 'p'}
+    {'log_level': 0, 'bootstrap.servers': 'k:9092', 'sasl.password': 'p'}
     """
     return {
         name: value

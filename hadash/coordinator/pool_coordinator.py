@@ -12,7 +12,7 @@ from hadash.coordinator.asking import Asking
 from hadash.coordinator.comparing import Comparison, compare
 from hadash.coordinator.deciding import Report, Step, View, Waiting, next_step
 from hadash.coordinator.discovery.listing import Discovery, DiscoveryUnavailable
-from hadash.coordinator.documents import NOBODY, AssignmentDocument, Partitions
+from hadash.coordinator.documents import NOBODY, Partitions
 from hadash.coordinator.election import Fence
 from hadash.coordinator.process_settings import CoordinatorSettings
 from hadash.coordinator.settling import Settling, Weights
@@ -54,7 +54,7 @@ class TopicStatus:
     :param unstable_since: seconds since 1970; ``None`` when it is Stable. It survives another coordinator's start only
         as far as ZooKeeper knows when the state was written last.
     :param why: what is waited for; NOTHING when all is as it is to be.
-    :param error: why nothing can be decided.
+    :param error: why nothing can be decided. :param count_error: why it is not known how many partitions there are.
     """
 
     state: State = State.INITIAL
@@ -62,6 +62,7 @@ class TopicStatus:
     why: Sentence = NOTHING
     waiting_for: Partitions = field(default_factory=dict)
     error: Sentence = NOTHING
+    count_error: Sentence = NOTHING
     shadow: Comparison | None = None
 
 
@@ -126,26 +127,25 @@ class PoolCoordinator:
         text = "Sessions have ended: %(members)s may come back, and is waited for another %(seconds)s s."
         return say(text, members=sorted(missing), seconds=f"{self._returning_until - now:.0f}")
 
-    def grow(self, fence: Fence, count: Callable[[AssignmentDocument, str], int]) -> None:
+    def grow(self, fence: Fence, counts: Mapping[str, int | Explained]) -> None:
         """Add the partitions that Topics have got since: they belong to nobody until they are assigned.
 
         A document with only some of a Topic's partitions is left as it is.
 
-        :param count: returns the number of partitions of a Topic.
+        :param counts: Topic → its number of partitions, or why that is not known.
         :raises StoreUnavailable: ZooKeeper does not answer.
         """
         for topic, assigned in (self.view.topics if self.view is not None else {}).items():
-            known = assigned.document.members
-            try:
-                number = count(assigned.document, topic)
-            except Explained as error:
-                self.topics[topic].error = error.sentence
+            count = counts.get(topic)
+            self.topics[topic].count_error = count.sentence if isinstance(count, Explained) else NOTHING
+            if not isinstance(count, int):
                 continue
-            if known.keys() == set(range(len(known))) and number > len(known):
-                grown = replace(
-                    assigned.document, members={**known, **dict.fromkeys(range(len(known), number), NOBODY)}
+            known = assigned.document.members
+            if known.keys() == set(range(len(known))) and count > len(known):
+                new = dict.fromkeys(range(len(known), count), NOBODY)
+                self.store.rewrite(
+                    topic, assigned, replace(assigned.document, members={**known, **new}), fence
                 )
-                self.store.rewrite(topic, assigned, grown, fence)
 
     def _look(self, fence: Fence) -> tuple[bool, bool]:
         """Look once at all Topics; return whether a step was written, and whether nothing is to be done."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeAlias
 
 from kazoo.client import KazooClient
 
@@ -20,6 +22,9 @@ from hadash.coordinator.store import PoolStore, pools
 from hadash.sentences import NOTHING, Explained, Sentence
 
 log = logging.getLogger(__name__)
+
+#: Pool → Topic → its number of partitions, or why that is not known.
+Counts: TypeAlias = dict[str, dict[str, int | Explained]]
 
 #: Makes the discovery of a pool; what it is given is called when members come or go, by discoveries that tell.
 MakeDiscovery = Callable[[str, Callable[[object], None]], Discovery]
@@ -50,7 +55,10 @@ class Coordinator:
         self._candidate = Candidate(client, settings.name, settings.url)
         self._stop = threading.Event()
         self._wake = threading.Event()
-        self._grown = float("-inf")
+        #: Counts partitions: a cluster that does not answer must not hold up what is decided.
+        self._counting = ThreadPoolExecutor(1, "counting")
+        self._counts: Future[Counts] | None = None
+        self._counted = float("-inf")
         #: Pool → what is decided for it; empty while another coordinator decides.
         self.pools: dict[str, PoolCoordinator] = {}
         #: Pool → why nothing can be decided for it.
@@ -78,6 +86,7 @@ class Coordinator:
             self._client.remove_listener(self.wake)
             for pool in self.pools.values():
                 pool.asking.close()
+            self._counting.shutdown(wait=False, cancel_futures=True)
             try:
                 self._candidate.resign()
             except StoreUnavailable:
@@ -107,22 +116,52 @@ class Coordinator:
         names = pools(self._client)
         for gone in self.pools.keys() - set(names):
             self.pools.pop(gone).asking.close()
-        is_due = time.monotonic() - self._grown >= self._settings.partitions_seconds
+        counts = self._new_counts()
         is_at_rest = True
         for name in names:
             pool = self.pools.get(name) or self._begin(name)
             try:
                 is_at_rest = pool.round(fence) and is_at_rest
-                if is_due:
-                    pool.grow(fence, self._count)
+                if name in counts:
+                    pool.grow(fence, counts[name])
                 self.errors.pop(name, None)
             except StoreUnavailable:
                 raise
             except Explained as error:
                 self.errors[name] = error.sentence
-        if is_due:
-            self._grown = time.monotonic()
         return self._settings.check_seconds if is_at_rest else self._settings.poll_seconds
+
+    def _new_counts(self) -> Counts:
+        """What was counted since the last look; have it counted again when it is time to."""
+        found: Counts = {}
+        if self._counts is not None and self._counts.done():
+            found, self._counts = self._counts.result(), None
+        if (
+            self.pools
+            and self._counts is None
+            and time.monotonic() - self._counted >= self._settings.partitions_seconds
+            and all(pool.view is not None for pool in self.pools.values())
+        ):
+            asked = {
+                name: {topic: each.document for topic, each in pool.view.topics.items()}
+                for name, pool in self.pools.items()
+                if pool.view is not None
+            }
+            self._counts = self._counting.submit(self._count_all, asked)
+            self._counted = time.monotonic()
+        return found
+
+    def _count_all(self, asked: Mapping[str, Mapping[str, AssignmentDocument]]) -> Counts:
+        return {
+            name: {topic: self._counted_one(document, topic) for topic, document in topics.items()}
+            for name, topics in asked.items()
+        }
+
+    def _counted_one(self, document: AssignmentDocument, topic: str) -> int | Explained:
+        try:
+            return self._count(document, topic)
+        except Explained as error:
+            return error
 
     def _begin(self, name: str) -> PoolCoordinator:
         self.pools[name] = pool = PoolCoordinator(

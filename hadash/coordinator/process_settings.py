@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+#: The numbers that may be 0.
+_MAY_BE_ZERO = {"http_port"}
+
 _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -33,17 +36,21 @@ class _Settings:
         for each in fields(cls):
             variable, default = f"{cls.prefix()}{each.name.upper()}", getattr(defaults, each.name)
             if text := environment.get(variable, "").strip():
-                values[each.name] = _read(variable, text, type(default))
+                values[each.name] = _read(
+                    variable, text, type(default), may_be_zero=each.name in _MAY_BE_ZERO
+                )
         return cls(**values)
 
 
-def _read(variable: str, text: str, kind: type) -> Any:
+def _read(variable: str, text: str, kind: type, *, may_be_zero: bool) -> Any:
     try:
         value = kind(text)
     except ValueError:
         raise ValueError(f"{variable}={text!r} is not {_KINDS[kind]}.") from None
-    if isinstance(value, int | float) and not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{variable}={text!r} must be more than 0.")
+    if isinstance(value, int | float) and not (
+        math.isfinite(value) and (value > 0 or (may_be_zero and value == 0))
+    ):
+        raise ValueError(f"{variable}={text!r} must be {'0 or more' if may_be_zero else 'more than 0'}.")
     return value
 
 

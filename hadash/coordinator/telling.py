@@ -69,6 +69,7 @@ def _topic(found: TopicStatus) -> dict[str, Any]:
         "why": found.why.to_json(),
         "waiting_for": {member: sorted(own) for member, own in found.waiting_for.items()},
         "error": found.error.to_json(),
+        "count_error": found.count_error.to_json(),
         "shadow": (
             {
                 "moves": found.shadow.moves,

@@ -7,27 +7,23 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from hadash.bindings import layout
 from hadash.bindings.client import SESSION_TIMEOUT_SECONDS
-from hadash.coordinator.states import State
-from hadash.coordinator.store import PoolStore
 from hadash_sandbox.bench.report import Report, median
-from hadash_sandbox.demo import ROOT
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.java import find_java
+from hadash_sandbox.pool import PoolProcesses
 from hadash_sandbox.ports import HOST, allocate
-from hadash_sandbox.processes import Process
 from hadash_sandbox.secrets import passwords
 from hadash_sandbox.zookeeper import ZooKeeper
 
-POOL, TOPIC = "bench", "records"
+TOPIC, MEMBER = "records", "hadash_sandbox.bench.coordinator.quiet_member"
 #: The pools that are measured: partitions and members. The goals are those of the first.
 SIZES = ((1_000, 8), (100, 8), (1_000, 16), (4_000, 8))
 #: Times that a member joins and is killed, for each size.
@@ -36,84 +32,34 @@ ROUNDS = 3
 GOAL_SECONDS = 2.0
 #: Goals: how much more ZooKeeper may have to do with ten times as many partitions, and with twice as many members.
 GOAL_PARTITIONS, GOAL_MEMBERS = 1.3, 2.5
+#: Seconds for which the coordinator expects members back. Members take longer than that to start and to join.
+RETURN_SECONDS = 0.5
 #: Seconds for a pool to become Stable, before the benchmark gives up.
-LIMIT_SECONDS = 60.0
-
-
-class BenchPool:
-    """A coordinator and members on a ZooKeeper."""
-
-    def __init__(self, folder: Path, zookeeper: ZooKeeper, http_port: int) -> None:
-        self._folder = folder
-        self._zookeeper = zookeeper
-        token = folder / "token"
-        token.write_text("the token of the bench's pool")
-        self._environment = {
-            **zookeeper.environment(),
-            "PYTHONPATH": str(ROOT),
-            "HADASH_MEMBER_POOL": POOL,
-            "HADASH_MEMBER_TOKEN_FILE": str(token),
-            "HADASH_MEMBER_HTTP_PORT": "0",
-            "HADASH_COORDINATOR_TOKEN_FILE": str(token),
-            # The partitions are not Kafka's: nobody is asked how many there are.
-            "HADASH_COORDINATOR_PARTITIONS_SECONDS": "86400",
-            "HADASH_COORDINATOR_HTTP_PORT": str(http_port),
-        }
-        self._client = zookeeper.connect()
-        self.store = PoolStore(self._client, POOL)
-        self.members: dict[str, Process] = {}
-        self.coordinator = self._start("coordinator", "hadash.coordinator", {})
-
-    def _start(self, name: str, module: str, more: dict[str, str]) -> Process:
-        process = Process(
-            name,
-            [sys.executable, "-m", module],
-            log_path=self._folder / f"{name}.log",
-            env={**self._environment, **more},
-        )
-        process.start()
-        return process
-
-    def register(self, partitions: int) -> None:
-        self.store.create()
-        self.store.register(TOPIC, {"bootstrap.servers": "none:9092", "group.id": POOL}, range(partitions))
-
-    def join(self, name: str) -> None:
-        module = "hadash_sandbox.bench.coordinator.quiet_member"
-        self.members[name] = self._start(name, module, {"HADASH_MEMBER_NAME": name})
-
-    def kill(self, name: str) -> None:
-        self.members.pop(name).kill()
-
-    def is_listed(self, name: str) -> bool:
-        return self._client.exists(layout.pool_member(POOL, name)) is not None
-
-    def is_stable(self) -> bool:
-        """Whether all members, and no others, have the partitions."""
-        assigned = self.store.read().topics[TOPIC]
-        holding = set(assigned.document.members.values())
-        return assigned.standing.state is State.STABLE and holding == set(self.members)
-
-    def stop(self) -> None:
-        for process in (*self.members.values(), self.coordinator):
-            process.stop()
-        self._client.stop()
-        self._client.close()
+LIMIT_SECONDS = 15.0
 
 
 @contextmanager
-def pool() -> Iterator[tuple[BenchPool, ZooKeeper]]:
+def pool() -> Iterator[tuple[PoolProcesses, ZooKeeper]]:
+    """A coordinator on a ZooKeeper of its own. (Nobody is asked how many partitions there are: no Kafka has them.)"""
     folder = Path(tempfile.mkdtemp(prefix="hadash-coordinator-"))
-    ports = allocate(("zookeeper", "http"), folder / "ports.json")
-    password = passwords(("zookeeper",), folder / "secrets.json")["zookeeper"]
-    zookeeper = ZooKeeper(folder, ports["zookeeper"], find_java(), password)
+    port = allocate(["zookeeper"], folder / "ports.json")["zookeeper"]
+    password = passwords(["zookeeper"], folder / "secrets.json")["zookeeper"]
+    zookeeper = ZooKeeper(folder, port, find_java(), password)
     try:
         zookeeper.start(print)
-        made = BenchPool(folder, zookeeper, ports["http"])
+        client = zookeeper.connect()
+        made = PoolProcesses(folder, zookeeper.environment(), client)
         try:
+            # A coordinator that has just taken over expects members back for a while: that is not what is measured.
+            made.coordinate(partitions_seconds="86400", return_seconds=str(RETURN_SECONDS))
             yield made, zookeeper
+        except BaseException:
+            made.show_logs()
+            raise
         finally:
             made.stop()
+            client.stop()
+            client.close()
     finally:
         zookeeper.stop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -152,24 +98,25 @@ def _measure(report: Report, partitions: int, members: int) -> tuple[list[float]
     deaths: list[float] = []
     asked: list[float] = []
     with pool() as (made, zookeeper):
-        made.register(partitions)
+        made.store.create()
+        made.store.register(TOPIC, {"bootstrap.servers": "none:9092", "group.id": "bench"}, range(partitions))
         for number in range(members - 1):
-            made.join(f"member-{number:02}")
-        _wait(made.is_stable)
+            made.join(f"member-{number:02}", MEMBER)
+        _wait(partial(made.is_stable, TOPIC))
         for _ in range(ROUNDS):
             before = _requests(zookeeper)
-            made.join("member-late")
+            made.join("member-late", MEMBER)
             # What is measured is the coordination, not how long Python takes to start: it begins when it is listed.
-            _wait(lambda: made.is_listed("member-late"))
+            _wait(partial(made.is_listed, "member-late"))
             began = time.monotonic()
-            _wait(made.is_stable)
+            _wait(partial(made.is_stable, TOPIC))
             joins.append(time.monotonic() - began)
             asked.append(_requests(zookeeper) - before)
             began = time.monotonic()
-            made.kill("member-late")
-            _wait(lambda: not made.is_listed("member-late"))
+            made.members.pop("member-late").kill()
+            _wait(lambda made=made: not made.is_listed("member-late"))  # type: ignore[misc]
             lost = time.monotonic()
-            _wait(made.is_stable)
+            _wait(partial(made.is_stable, TOPIC))
             deaths.append(time.monotonic() - began - SESSION_TIMEOUT_SECONDS)
             report.row(
                 "rebalances",
