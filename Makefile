@@ -10,9 +10,9 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check fault test test-long test-unit lint \
-  types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail bench-plan bench-pipeline \
-  bench-web format wheel lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check fault fault-pool test test-long test-unit \
+  lint types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail bench-plan \
+  bench-pipeline bench-web format wheel lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ record: $(READY)  ## Access reports of real clients again, as the fixture of fle
 
 fault: $(READY)  ## What dies in each stage of a switch; writes var/bench/fault.json (FAULTS="…" STAGES="…")
 	@$(BIN)/python -m hadash_sandbox fault --faults $(FAULTS) --stages $(STAGES)
+
+fault-pool: $(READY)  ## What dies in each state of a consumer pool (WHATS="…" STATES="…")
+	@$(BIN)/python -m hadash_sandbox fault-pool --whats $(WHATS) --states $(STATES)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh

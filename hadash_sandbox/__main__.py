@@ -35,6 +35,8 @@ from hadash_sandbox.environment import exports, merged, of_running
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fault.faults import FAULTS
 from hadash_sandbox.fault.run import STAGES, fault_table
+from hadash_sandbox.pool_faults import cell as pool_cell
+from hadash_sandbox.pool_faults.run import fault_pool
 from hadash_sandbox.recording.run import record_demo
 from hadash_sandbox.stack import CLUSTERS, Stack, is_running
 from hadash_sandbox.traffic.client import Pace
@@ -82,6 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
+    pool_parser = commands.add_parser("fault-pool", help="what dies in each state of a consumer pool")
+    pool_parser.add_argument("--whats", nargs="*", choices=[*pool_cell.WHATS, []], default=[])
+    pool_parser.add_argument("--states", nargs="*", choices=[*pool_cell.STATES, []], default=[])
     coordinator_parser = commands.add_parser(
         "bench-coordinator", help="how soon a consumer pool is Stable again"
     )
@@ -161,6 +166,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return gateway.bench_gateway(options.parts)
             case "bench-coordinator":
                 return coordinator.bench_coordinator(options.parts)
+            case "fault-pool":
+                return fault_pool(options.whats, options.states)
             case "bench-fresh":
                 return fresh.bench_fresh()
             case "bench-health":
