@@ -21,7 +21,7 @@ from hadash.dashboard.charts.map_marks import Turn
 from hadash.dashboard.graph import maps, surroundings
 from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of
-from hadash.governance.models.published import Island, Mark
+from hadash.governance.models.published import Edge, Island, Mark
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 
@@ -149,6 +149,22 @@ class TestSurroundings:
         found = surroundings_of(run, Focus("main", "appid", "shop"))
         assert {f.appid for f in found.flows} == {"shop", "audit"}
         assert found.appids_left_out == 1
+
+    def test_internal_topics_are_drawn_when_they_are_asked_for(
+        self, run: Run, fleet: SimpleNamespace
+    ) -> None:
+        edge = Edge.objects.filter(run=run, appid="shop").exclude(kind="group").first()
+        assert edge is not None
+        edge.pk, edge.resource = None, "__consumer_offsets"
+        edge.save()
+        shop = Focus("main", "appid", "shop")
+        found = surroundings_of(run, shop)
+        assert found.internal_left_out == 1
+        assert "__consumer_offsets" not in {flow.resource for flow in found.flows}
+        whole = surroundings_of(run, shop, with_internal=True)
+        assert (whole.internal_left_out, len(whole.flows)) == (0, len(found.flows) + 1)
+        itself = surroundings_of(run, Focus("main", "topic", name="__consumer_offsets"))
+        assert {flow.resource for flow in itself.flows if flow.is_own} == {"__consumer_offsets"}
 
     def test_of_what_nobody_knows_there_is_nothing(self, run: Run, fleet: SimpleNamespace) -> None:
         found = surroundings_of(run, Focus("main", "topic", name="nobody's"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from hadash.dashboard.charts import flows
 from hadash.dashboard.charts.chart import Chart
@@ -27,6 +28,15 @@ def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
         says.append(
             _("%(count)s of its uses, those with the fewest records, are left out.")
             % {"count": f"{found.uses_left_out:,}"}
+        )
+    if found.internal_left_out:
+        says.append(
+            ngettext(
+                "%(count)s use of an internal Topic is not drawn.",
+                "%(count)s uses of internal Topics are not drawn.",
+                found.internal_left_out,
+            )
+            % {"count": f"{found.internal_left_out:,}"}
         )
     key = {
         APPID: (flows.APPID, (wanted.appid,)),

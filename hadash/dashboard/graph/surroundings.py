@@ -18,6 +18,9 @@ from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 #: Most uses of the thing itself and of its surroundings that are read, and most other AppIDs whose uses are read.
 MOST_OWN, MOST_AROUND, MOST_APPIDS = 3000, 1500, 12
 
+#: What internal Topics are called: Kafka's own (``__consumer_offsets``), and by the same convention those of its tools.
+INTERNAL_PREFIX = "__"
+
 _FIELDS = ("appid", "client_id", "kind", "resource", "cluster", "records", "last_seen")
 
 
@@ -28,20 +31,30 @@ class Surroundings:
     :param flows: uses by clients, those of the thing itself first.
     :param appids_left_out: the number of other AppIDs that use the same but are not included.
     :param uses_left_out: the number of uses of the thing itself beyond the limit.
+    :param internal_left_out: the number of its uses of internal Topics, which are not drawn unless they are asked for.
     :param radius: how much moves with it by InstanceIDs, and ``radius_by_appid`` by AppIDs; ``None`` when unknown.
     """
 
     flows: list[Flow]
     appids_left_out: int = 0
     uses_left_out: int = 0
+    internal_left_out: int = 0
     radius: int | None = None
     radius_by_appid: int | None = None
 
 
-def surroundings_of(run: Run, focus: Focus) -> Surroundings:
-    """Return the uses of a thing, then those of the AppIDs that share the most with it."""
+def surroundings_of(run: Run, focus: Focus, *, with_internal: bool = False) -> Surroundings:
+    """Return the uses of a thing, then those of the AppIDs that share the most with it.
+
+    :param with_internal: include internal Topics. One that is itself looked at is there in any case.
+    """
     edges = Edge.objects.filter(run=run, pair=focus.pair)
     own_rows = edges.filter(_is_own(focus))
+    internal = Q(resource__startswith=INTERNAL_PREFIX) & ~Q(kind=GROUP)
+    internal_left_out = 0
+    if not with_internal and not (focus.kind == TOPIC and focus.name.startswith(INTERNAL_PREFIX)):
+        internal_left_out = own_rows.filter(internal).count()
+        edges, own_rows = edges.exclude(internal), own_rows.exclude(internal)
     own = list(own_rows.order_by("-records", "pk").values(*_FIELDS)[: MOST_OWN + 1])
     left_out = own_rows.count() - MOST_OWN if len(own) > MOST_OWN else 0
     resources = {row["resource"] for row in own}
@@ -56,6 +69,7 @@ def surroundings_of(run: Run, focus: Focus) -> Surroundings:
         _flows(own[:MOST_OWN], is_own=True) + _flows(around, is_own=False),
         max(0, len(ranked) - MOST_APPIDS),
         left_out,
+        internal_left_out,
         *_radii(run, focus),
     )
 

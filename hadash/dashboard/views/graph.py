@@ -145,7 +145,8 @@ def _clusters(pair: Pair) -> tuple[str, str]:
 @require_GET
 def focus(request: HttpRequest) -> HttpResponseBase:
     """Render a thing with its surroundings. ``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and
-    ``?name=`` name it, ``?run=`` selects an earlier run; ``?csv=`` names the chart. Without them, redirect to the map.
+    ``?name=`` name it, ``?run=`` selects an earlier run; ``?internal=1`` draws internal Topics as well; ``?csv=``
+    names the chart. Without them, redirect to the map.
     """
     pairs = _pairs(request)
     pair = _pair(request, pairs)
@@ -160,7 +161,8 @@ def focus(request: HttpRequest) -> HttpResponseBase:
     wanted = Focus(
         pair.name, kind, **{name: asked[name] for name in needed}, run=past.pk if past is not None else None
     )
-    found = surroundings_of(run, wanted) if run else Surroundings([])
+    with_internal = searched(request, "internal") == "1"
+    found = surroundings_of(run, wanted, with_internal=with_internal) if run else Surroundings([])
     chart = flows_of(pair, wanted, found)
     if (csv := asked_csv(request, [chart])) is not None:
         return csv
@@ -172,6 +174,7 @@ def focus(request: HttpRequest) -> HttpResponseBase:
         "chart": chart,
         "found": found,
         "run": run,
+        "with_internal": address_with(request, internal="1") if found.internal_left_out else "",
         "as_it_is": "" if run == newest else address_with(request, run=None),
         "appid": appid,
         "island": _island_of(run, wanted) if run else "",
