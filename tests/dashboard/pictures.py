@@ -58,6 +58,14 @@ _WIDER = """() => {
     .map((element) => `${element.tagName} ${element.className.baseVal ?? element.className}: `
       + element.textContent.trim().slice(0, 80))];
 }"""
+#: Cards that offer more files than they have tables.
+_CSV_TWICE = """() => [...document.querySelectorAll(".card")]
+  .filter((card) => {
+    const files = [...card.querySelectorAll("button.csv, a[download]")].filter((each) => each.textContent.includes("CSV"));
+    return files.length > Math.max(1, card.querySelectorAll("table").length);
+  })
+  .map((card) => card.querySelector("h2, h3")?.textContent.trim() ?? card.className)
+"""
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
@@ -68,6 +76,8 @@ def look_at(page: Page, name: str, screen: Screen) -> None:
     page.screenshot(path=folder / f"{name}-{screen}.png", full_page=True)
     wider = page.evaluate(_WIDER)
     assert not wider, f"{name} is wider than the screen: {wider}"
+    twice = page.evaluate(_CSV_TWICE)
+    assert not twice, f"{name} offers a table as CSV more than once: {twice}"
     can_be_read(page, name)
 
 
