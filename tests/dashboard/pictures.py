@@ -61,7 +61,8 @@ _WIDER = """() => {
 #: Cards that offer more files than they have tables.
 _CSV_TWICE = """() => [...document.querySelectorAll(".card")]
   .filter((card) => {
-    const files = [...card.querySelectorAll("button.csv, a[download]")].filter((each) => each.textContent.includes("CSV"));
+    const links = [...card.querySelectorAll("button.csv, a[download]")];
+    const files = links.filter((each) => each.textContent.includes("CSV"));
     return files.length > Math.max(1, card.querySelectorAll("table").length);
   })
   .map((card) => card.querySelector("h2, h3")?.textContent.trim() ?? card.className)
