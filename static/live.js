@@ -164,6 +164,8 @@ function follow() {
     },
     end() {
       stream.close();
+      // (Nothing of this switch is to be copied any more: from now on the mirror copies the other way.)
+      document.getElementById("part-behind")?.remove();
     },
   };
   const stream = listen(address, take, asOf);
