@@ -53,12 +53,14 @@ class TopicStatus:
 
     :param unstable_since: seconds since 1970; ``None`` when it is Stable. It survives another coordinator's start only
         as far as ZooKeeper knows when the state was written last.
+    :param is_overdue: it has not been Stable for longer than a person should leave it so.
     :param why: what is waited for; NOTHING when all is as it is to be.
     :param error: why nothing can be decided. :param count_error: why it is not known how many partitions there are.
     """
 
     state: State = State.INITIAL
     unstable_since: float | None = None
+    is_overdue: bool = False
     why: Sentence = NOTHING
     waiting_for: Partitions = field(default_factory=dict)
     error: Sentence = NOTHING
@@ -253,9 +255,19 @@ class PoolCoordinator:
         status = self.topics.setdefault(topic, TopicStatus())
         status.state, status.error = assigned.standing.state, NOTHING
         if status.state is State.STABLE:
-            status.unstable_since = None
+            status.unstable_since, status.is_overdue = None, False
         elif status.unstable_since is None:
             status.unstable_since = assigned.changed_at
+        elif not status.is_overdue and time.time() - status.unstable_since > self._settings.unstable_seconds:
+            status.is_overdue = True
+            log.warning(
+                "pool %s, Topic %s: not Stable for %.0f s, but %s. %s If a member hangs, somebody has to isolate it",
+                self.store.pool,
+                topic,
+                time.time() - status.unstable_since,
+                status.state,
+                status.why,
+            )
         return status
 
     def _forget(self, view: PoolView) -> None:

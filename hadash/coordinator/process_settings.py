@@ -97,7 +97,7 @@ class CoordinatorSettings(_Settings):
     weights_seconds: float = 300.0
     #: Seconds between two looks at how many partitions a Topic has.
     partitions_seconds: float = 30.0
-    #: Seconds after which an assignment that is not Stable is alarmed.
+    #: Seconds after which an assignment that is not Stable is told in the log: somebody has to look at it.
     unstable_seconds: float = 60.0
 
     @classmethod

@@ -66,6 +66,7 @@ def _topic(found: TopicStatus) -> dict[str, Any]:
     return {
         "state": found.state,
         "unstable_since": found.unstable_since,
+        "overdue": found.is_overdue,
         "why": found.why.to_json(),
         "waiting_for": {member: sorted(own) for member, own in found.waiting_for.items()},
         "error": found.error.to_json(),
@@ -82,7 +83,9 @@ def _topic(found: TopicStatus) -> dict[str, Any]:
     }
 
 
-class _Figures(Collector):
+class Figures(Collector):
+    """What Prometheus reads."""
+
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
 
@@ -131,7 +134,7 @@ class _Figures(Collector):
 def metrics(coordinator: Coordinator) -> Route:
     """The page ``/metrics``."""
     registry = CollectorRegistry()
-    registry.register(_Figures(coordinator))
+    registry.register(Figures(coordinator))
 
     async def answer(request: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

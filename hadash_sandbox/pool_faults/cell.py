@@ -122,7 +122,11 @@ class Cell:
         try:
             self._wait(lambda: all(map(self.pool.is_listed, self.pool.members)), "members")
             self._wait(lambda: self.pool.leader() is not None, "a coordinator")
-            consumer: dict[str, Any] = {**self._config, "group.id": self.pool.name, "auto.offset.reset": "earliest"}
+            consumer: dict[str, Any] = {
+                **self._config,
+                "group.id": self.pool.name,
+                "auto.offset.reset": "earliest",
+            }
             self.pool.store.register(self._topic, consumer, range(PARTITIONS))
             if state in (State.STABLE, State.CLOSING):
                 self._wait(lambda: self.pool.is_stable(self._topic), "Stable")

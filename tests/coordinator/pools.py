@@ -48,8 +48,12 @@ class Board:
             now.add(member)
             others = now - {member}
         for other in others:
-            if self.is_listed(member) and self.is_listed(other):
-                self.twice.append((topic, partition, {member, other}))
+            if not (self.is_listed(member) and self.is_listed(other)):
+                continue
+            with self.lock:
+                # (One that was not listed when this one began stops before it is listed again.)
+                if {member, other} <= self.readers[topic, partition]:
+                    self.twice.append((topic, partition, {member, other}))
 
     def stop(self, member: str, topic: str, partition: int) -> None:
         with self.lock:

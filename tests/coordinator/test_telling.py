@@ -65,6 +65,20 @@ def test_the_coordinator_that_decides_tells_of_its_pools(world: World) -> None:
     assert f'hadash_coordinator_members{{kind="isolated",pool="{POOL}"}} 1.0' in text
 
 
+def test_what_is_not_stable_for_long_is_told(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.join("a")
+    running = world.coordinate(unstable_seconds=0.2)
+    eventually(lambda: world.shares() == {"a": 8})
+    world.members["a"].readers[World.TOPIC].is_held = True
+    world.join("b")
+    pool = running.coordinator.pools[POOL]
+    eventually(lambda: pool.topics[World.TOPIC].is_overdue)
+    assert "not Stable for" in caplog.text and "Waiting for members to stop partitions: a (4)." in caplog.text
+    world.members["a"].readers[World.TOPIC].release()
+    eventually(lambda: world.shares() == {"a": 4, "b": 4})
+    eventually(lambda: not pool.topics[World.TOPIC].is_overdue)
+
+
 def test_one_that_does_not_decide_says_so(world: World) -> None:
     first = world.coordinate("first")
     eventually(lambda: first.coordinator.fence)

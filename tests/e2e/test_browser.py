@@ -123,7 +123,9 @@ def test_one_asks_the_other_approves_and_both_watch(
 
     # Nobody touches the pages any more: they follow by themselves, each in its own language.
     expect(page).to_have_title(re.compile(r"succeeded · hadash$"), timeout=SWITCH_MS)
-    expect(page.locator("#part-behind")).to_have_count(0, timeout=PAGE_MS)  # nothing of it is to be copied any more
+    expect(page.locator("#part-behind")).to_have_count(
+        0, timeout=PAGE_MS
+    )  # nothing of it is to be copied any more
     expect(page.locator("#part-result")).to_contain_text("no record was lost", timeout=PAGE_MS)
     expect(page.locator("#part-result")).to_contain_text("0 records")
     expect(page.locator("#part-rail")).to_contain_text("The mirror is drained")

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -20,6 +21,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.parser import text_string_to_metric_families
 from support.gateway import GatewayProcess
 
+from hadash.coordinator import telling
 from hadash.monitoring import fleet as figures
 from hadash.monitoring import metrics
 
@@ -102,6 +104,11 @@ def test_they_read_figures_that_exist_with_labels_that_they_have(
         declared |= {family.name: set(family._labelnames) for family in read()}
     declared |= {"hadash_fleet_up": {"server"}, "hadash_fleet_read_seconds": {"server"}}
     declared |= known_names(httpx.get(f"http://127.0.0.1:{gateway.admin_port}/metrics").text)
+    coordinator = SimpleNamespace(fence=None, pools={}, errors={})
+    declared |= {
+        family.name: set(family._labelnames)
+        for family in telling.Figures(coordinator).collect()  # type: ignore[arg-type, attr-defined]
+    }
     for name, labels in LABELS_WITHOUT_SERIES.items():
         declared[name] |= labels  # (a KeyError: there is no such figure)
     wrong = []
