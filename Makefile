@@ -10,9 +10,9 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check fault fault-pool test test-long test-unit \
-  lint types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail bench-plan \
-  bench-pipeline bench-web format wheel lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check fault fault-pool test test-long \
+  test-unit lint types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail \
+  bench-plan bench-pipeline bench-web format wheel lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
