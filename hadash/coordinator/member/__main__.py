@@ -36,7 +36,9 @@ def named(path: str) -> Handle:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="hadash-member", description="Run a member of a pool of consumers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m hadash.coordinator.member", description="Run a member of a pool of consumers."
+    )
     parser.add_argument("handle", help="what is done with each record: package.module:function")
     arguments = parser.parse_args()
     sys.path.insert(0, str(Path.cwd()))
