@@ -50,13 +50,12 @@ def surroundings_of(run: Run, focus: Focus, *, with_internal: bool = False) -> S
     """
     edges = Edge.objects.filter(run=run, pair=focus.pair)
     own_rows = edges.filter(_is_own(focus))
-    internal = Q(resource__startswith=INTERNAL_PREFIX) & ~Q(kind=GROUP)
-    internal_left_out = 0
+    read = list(own_rows.order_by("-records", "pk").values(*_FIELDS)[: MOST_OWN + 1])
+    left_out = own_rows.count() - MOST_OWN if len(read) > MOST_OWN else 0
+    own = read
     if not with_internal and not (focus.kind == TOPIC and focus.name.startswith(INTERNAL_PREFIX)):
-        internal_left_out = own_rows.filter(internal).count()
-        edges, own_rows = edges.exclude(internal), own_rows.exclude(internal)
-    own = list(own_rows.order_by("-records", "pk").values(*_FIELDS)[: MOST_OWN + 1])
-    left_out = own_rows.count() - MOST_OWN if len(own) > MOST_OWN else 0
+        own = [row for row in read if not _is_internal(row)]
+        edges = edges.exclude(Q(resource__startswith=INTERNAL_PREFIX) & ~Q(kind=GROUP))
     resources = {row["resource"] for row in own}
     sharing = edges.filter(resource__in=resources).exclude(_is_own(focus))
     if focus.kind in (TOPIC, GROUP):
@@ -69,9 +68,13 @@ def surroundings_of(run: Run, focus: Focus, *, with_internal: bool = False) -> S
         _flows(own[:MOST_OWN], is_own=True) + _flows(around, is_own=False),
         max(0, len(ranked) - MOST_APPIDS),
         left_out,
-        internal_left_out,
+        len(read) - len(own),
         *_radii(run, focus),
     )
+
+
+def _is_internal(row: dict[str, Any]) -> bool:
+    return row["kind"] != GROUP and row["resource"].startswith(INTERNAL_PREFIX)
 
 
 def _is_own(focus: Focus) -> Q:
