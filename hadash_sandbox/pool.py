@@ -92,7 +92,7 @@ class PoolProcesses:
         return assigned.standing.state is State.STABLE and holding == set(self.members)
 
     def show_logs(self) -> None:
-        """Print the ends of all logs, for whoever has to find out what went wrong."""
+        """Print the ends of all logs: a failure leaves them in the output."""
         for process in (*self.members.values(), *self.coordinators.values()):
             print(f"--- {process.name}", *process.tail(), sep="\n", flush=True)
 

@@ -21,9 +21,8 @@ _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 class _Settings:
     """Settings whose fields are variables: field ``check_seconds`` from ``<prefix>CHECK_SECONDS``."""
 
-    @classmethod
-    def prefix(cls) -> str:
-        raise NotImplementedError
+    #: What the names of the variables begin with.
+    PREFIX = ""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -34,7 +33,7 @@ class _Settings:
         values: dict[str, Any] = {}
         defaults = cls()
         for each in fields(cls):
-            variable, default = f"{cls.prefix()}{each.name.upper()}", getattr(defaults, each.name)
+            variable, default = f"{cls.PREFIX}{each.name.upper()}", getattr(defaults, each.name)
             if text := environment.get(variable, "").strip():
                 values[each.name] = _read(
                     variable, text, type(default), may_be_zero=each.name in _MAY_BE_ZERO
@@ -57,6 +56,8 @@ def _read(variable: str, text: str, kind: type, *, may_be_zero: bool) -> Any:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorSettings(_Settings):
     """The settings of a coordinator."""
+
+    PREFIX = "HADASH_COORDINATOR_"
 
     #: What people know this process by.
     name: str = field(default_factory=socket.gethostname)
@@ -100,10 +101,6 @@ class CoordinatorSettings(_Settings):
     #: Seconds after which an assignment that is not Stable is told in the log: somebody has to look at it.
     unstable_seconds: float = 60.0
 
-    @classmethod
-    def prefix(cls) -> str:
-        return "HADASH_COORDINATOR_"
-
     @property
     def url(self) -> str:
         """Where hadash reaches this process."""
@@ -114,6 +111,8 @@ class CoordinatorSettings(_Settings):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings(_Settings):
     """The settings of a member of a pool."""
+
+    PREFIX = "HADASH_MEMBER_"
 
     #: The pool, and the member's name in it: stable over restarts, unique in the pool.
     pool: str = ""
@@ -134,10 +133,6 @@ class MemberSettings(_Settings):
     retry_seconds: float = 5.0
     #: Seconds that an offset, a position or the end of a partition may take to be answered.
     kafka_seconds: float = 10.0
-
-    @classmethod
-    def prefix(cls) -> str:
-        return "HADASH_MEMBER_"
 
 
 def read_token(path: str, variable: str) -> str:

@@ -1,6 +1,6 @@
 """Nodes of ZooKeeper that are read once, and again only when ZooKeeper says that they have changed.
 
-What is kept may be a moment old. So whoever writes names the versions that the decision rests on, and forgets what is
+What is kept may be a moment old. So a writer names the versions that the decision rests on, and forgets what is
 kept when the write is refused.
 """
 
