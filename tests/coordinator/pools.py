@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kazoo.client import KazooClient
-from support.waiting import eventually
+from support.waiting import SLOWER, eventually
 
 from hadash.bindings import layout
 from hadash.bindings.client import LOST_REPLY
@@ -166,14 +166,14 @@ class RunningMember:
 
     def leave(self) -> None:
         self.member.stop()
-        self._thread.join(30)
+        self._thread.join(30 * SLOWER)
         assert not self._thread.is_alive()
 
     def die(self, board: Board) -> None:
         """As by SIGKILL: nothing is read, said or given back from now on; ZooKeeper notices when the session ends."""
         self.member._close = self.member._http.stop  # type: ignore[method-assign]
         self.member.stop()
-        self._thread.join(30)
+        self._thread.join(30 * SLOWER)
         assert not self._thread.is_alive()
         for reader in self.readers.values():
             reader.is_held = True
@@ -209,7 +209,7 @@ class RunningCoordinator:
 
     def stop(self) -> None:
         self.coordinator.stop()
-        self._thread.join(30)
+        self._thread.join(30 * SLOWER)
         assert not self._thread.is_alive()
 
     def die(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Message, Producer
 from kazoo.client import KazooClient
 from support.kafka import Clusters
-from support.waiting import eventually
+from support.waiting import SLOWER, eventually
 
 from hadash.coordinator.documents import AssignmentDocument
 from hadash.coordinator.member.topic_reader import TopicReader
@@ -234,7 +234,7 @@ def test_a_pool_reads_kafka(
 
     def leave(member: PoolMember, thread: threading.Thread) -> None:
         member.stop()
-        thread.join(30)
+        thread.join(30 * SLOWER)
         assert not thread.is_alive()
 
     first = start("a")
