@@ -53,6 +53,8 @@ def consuming(consumer: Mapping[str, Any], secrets: Mapping[str, Any]) -> dict[s
         for name, value in {**consumer, **secrets}.items()
         if name not in _MEANINGLESS
     }
+    if named.get("auto.offset.reset") == "none":
+        named["auto.offset.reset"] = "error"  # librdkafka's word for it
     return {**_QUIET, **named}
 
 

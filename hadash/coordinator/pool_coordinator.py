@@ -172,10 +172,10 @@ class PoolCoordinator:
 
         is_due = now - self._asked >= self._settings.check_seconds
         unasked = {topic: next_of(topic, {}) for topic in view.topics}
-        if is_due or any(isinstance(found, Step) or found.why for found in unasked.values()):
+        if is_due or any(isinstance(found, Step) or found.partitions for found in unasked.values()):
             self._ask()
         returning = self._returning(view, members, now)
-        took = is_at_rest = waiting = False
+        took, waiting = False, bool(returning)
         for topic, assigned in view.topics.items():
             found = next_of(topic, self._reports(topic))
             status = self._status(topic, assigned)
@@ -183,7 +183,8 @@ class PoolCoordinator:
                 found = Waiting(returning)
             if isinstance(found, Waiting):
                 status.why, status.waiting_for = found.why, found.partitions
-                waiting = waiting or bool(found.why)
+                # (What no member can end, such as a pool that is stopped, is told by ZooKeeper or at the next check.)
+                waiting = waiting or bool(found.partitions)
                 continue
             if not is_settled and found.event not in _CONFIRMATIONS:
                 status.why, status.waiting_for = say("Waiting until no more members come or go."), {}
@@ -192,8 +193,7 @@ class PoolCoordinator:
             took = self._write(topic, assigned, view.membership, found, fence) or took
         self._forget(view)
         self._compare(view, members, now)
-        is_at_rest = not took and not waiting and is_settled
-        return took, is_at_rest
+        return took, not took and not waiting and is_settled
 
     def _members(self, view: PoolView) -> frozenset[str] | None:
         """The members that are there and not isolated. They are listed after ZooKeeper was read: see

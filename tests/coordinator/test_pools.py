@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 from kazoo.client import KazooClient
-from support.waiting import eventually
+from support.waiting import SLOWER, eventually
 from support.zookeeper import expire_session
 
 from hadash.coordinator.pool import PoolSettings
@@ -199,3 +200,30 @@ def test_every_strategy_fills_a_pool(world: World, strategy: str) -> None:
     pool = running.coordinator.pools["audit"]
     shadow = eventually(lambda: pool.topics[World.TOPIC].shadow)
     assert shadow.spread_now == 1.0
+
+
+def test_settings_that_kafkas_client_refuses_stop_no_other_topic(
+    connect_client: Callable[..., KazooClient], world: World
+) -> None:
+    """One document with a misspelt setting must not end the process that reads all the others."""
+    from hadash.coordinator.member.process import PoolMember
+    from hadash.coordinator.member.topic_reader import TopicReader
+    from hadash.coordinator.process_settings import MemberSettings
+
+    from .pools import POOL, TOKEN
+
+    settings = MemberSettings(pool=POOL, name="a", http_port=0)
+    member = PoolMember(
+        connect_client(bounded=True),
+        settings,
+        TOKEN,
+        lambda topic, consumer: TopicReader(topic, {**consumer, "no.such": 1}, {}, print, settings),
+    )
+    thread = threading.Thread(target=member.run, daemon=True)
+    thread.start()
+    world.coordinate()
+    eventually(lambda: "no.such" in member.status()["topics"].get(World.TOPIC, {}).get("error", ""))
+    assert member.status()["listed"] and thread.is_alive()
+    member.stop()
+    thread.join(30 * SLOWER)
+    assert not thread.is_alive()

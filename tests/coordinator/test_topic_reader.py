@@ -151,6 +151,16 @@ def test_who_begins_at_the_end_leaves_nothing_out_for_the_next(
     assert {offset for _, offset in handled.counts} == set(range(10, 20))
 
 
+def test_without_an_offset_and_a_place_to_begin_it_does_not_begin(
+    reader: Callable[..., TopicReader], write: Callable[[int], None]
+) -> None:
+    one = reader(Handled(), **{"auto.offset.reset": "none"})
+    write(1)
+    one.assign(1, frozenset({0}))
+    eventually(lambda: "auto.offset.reset" in one.reading().error.lower() or "offset" in one.reading().error)
+    assert one.reading().running == {}
+
+
 def test_what_is_committed_says_what_was_handled(
     kafka: Clusters,
     topic: str,

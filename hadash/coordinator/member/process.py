@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
+from confluent_kafka import KafkaException
 from kazoo.client import KazooClient
 
 from hadash.bindings.client import connect, reaching
@@ -58,6 +59,8 @@ class PoolMember:
         self._registration = Registration(client, settings.pool, settings.name, self.url)
         self._readers: dict[str, Reader] = {}
         self._consumers: dict[str, Mapping[str, Any]] = {}
+        #: Topic → why Kafka's client refuses the settings in its document.
+        self._unusable: dict[str, str] = {}
         #: What the last look at ZooKeeper has found, and in which session everything was read from its start.
         self._wanted: dict[str, Wanted] = {}
         self._synced: int | None = None
@@ -196,9 +199,20 @@ class PoolMember:
             if topic not in self._readers:
                 if not each.partitions:
                     continue
-                self._readers[topic] = self._make_reader(topic, each.consumer)
+                try:
+                    self._readers[topic] = self._make_reader(topic, each.consumer)
+                except KafkaException as error:
+                    self._refused(topic, str(error))
+                    continue
                 self._consumers[topic] = each.consumer
+                self._unusable.pop(topic, None)
             self._readers[topic].assign(each.token, each.partitions)
+
+    def _refused(self, topic: str, reason: str) -> None:
+        """Say once that a Topic cannot be read with the settings in its document; the others are."""
+        if self._unusable.get(topic) != reason:
+            log.error("Topic %s cannot be read with the settings in its document: %s", topic, reason)
+        self._unusable[topic] = reason
 
     def _ended(self, topic: str) -> bool:
         """Let a reader end; whether it has. Until then it still counts as reading."""
@@ -220,7 +234,8 @@ class PoolMember:
         for topic, each in list(self._wanted.items()):
             reader = self._readers.get(topic)
             if reader is None:
-                topics[topic] = {"token": each.token, "running": []}
+                error = self._unusable.get(topic, "")
+                topics[topic] = {"token": each.token, "running": [], "error": error}
                 continue
             reading = reader.reading()
             topics[topic] = {

@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from hadash.coordinator.consumer_config import connecting, consuming
@@ -189,6 +196,8 @@ class TopicReader:
         known = {each.partition: each.offset for each in found if each.offset > OFFSET_INVALID}
         self._committed |= known
         new = [each for each in partitions if each not in known]
+        if new and self._reset == "error":
+            raise KafkaException(KafkaError(KafkaError._AUTO_OFFSET_RESET))
         if new:
             spec = OffsetSpec.earliest() if self._reset in ("earliest", "smallest") else OffsetSpec.latest()
             asked = self._admin.list_offsets(
