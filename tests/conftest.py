@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from support import environment
 from support import zookeeper as zk
 from support.kafka import App, Clusters, known_app, new_app
 from support.stack_pair import registered
+from support.waiting import eventually
 
 from hadash.governance import selectors as governance
 from hadash.inventory.models import Pair
@@ -25,13 +27,16 @@ settings.load_profile("hadash")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the stack's Kafka, and put the quick tests first.
+    """Mark what needs the stack's servers and its Kafka, and put the quick tests first.
 
     (hypothesis also dislikes threads of ZooKeeper clients that use ``random`` meanwhile.)
     """
     for item in items:
-        if "clusters" in getattr(item, "fixturenames", ()):
+        asked = getattr(item, "fixturenames", ())
+        if "clusters" in asked:
             item.add_marker("kafka")
+        if "clusters" in asked or "zookeeper_hosts" in asked:
+            item.add_marker("stack")
     items.sort(key=lambda item: item.get_closest_marker("stack") is not None)
 
 
@@ -56,6 +61,21 @@ def in_english() -> Iterator[None]:
 def nothing_is_remembered_of_scores() -> None:
     """Tests write findings as no run does, which alone changes them."""
     governance._scores.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def nobody_reads_what_is_emptied(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test server answers what its browser no longer waits for; PostgreSQL cannot empty tables that are read."""
+    if "live_server" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("transactional_db")  # (which empties them after this)
+    yield
+
+    def has_ended() -> bool:
+        return not any("process_request_thread" in thread.name for thread in threading.enumerate())
+
+    eventually(has_ended, "the end of all requests and connections of the test server")
 
 
 @pytest.fixture(scope="session")
