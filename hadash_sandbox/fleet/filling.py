@@ -28,7 +28,7 @@ from hadash.pipeline.applications import Application
 from hadash.pipeline.running import conninfo
 from hadash_sandbox import mails
 from hadash_sandbox.errors import SandboxError
-from hadash_sandbox.fleet import database, reports
+from hadash_sandbox.fleet import database, reports, switches
 from hadash_sandbox.fleet.model import DAYS, Fleet, Side, Size
 
 #: The days ago on which jobs run by default.
@@ -67,6 +67,7 @@ def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Te
     database.add_pair(names)
     database.fill(fleet, names, now)
     database.add_samples(fleet, names, now)
+    switches.add_switches(fleet, names, now)
     database.bind(fleet, names, BindingStore(claimed(zookeeper())))
     reports.put_servers(store, fleet, names)
     _go_through(store, fleet, names, today, looked_at, tell)

@@ -132,7 +132,9 @@ class Fleet:
     # -- who uses what -----------------------------------------------------------------------------------------------
 
     def _add_uses(self, random: np.random.Generator) -> None:
-        owner = np.repeat(np.arange(self.size.appids), self.clients)
+        #: By client, its AppID.
+        self.owner_of: Numbers = np.repeat(np.arange(self.size.appids), self.clients)
+        owner = self.owner_of
         client = np.arange(len(owner))
         writes = random.random(len(owner)) < WRITERS
         uses = [
@@ -181,6 +183,10 @@ class Fleet:
             f"{DOMAINS[n * 7 % len(DOMAINS)]}-{PARTS[n // 3 % len(PARTS)]}-{n:06d}"
             for n in range(self.size.appids)
         ]
+
+    @cached_property
+    def appid_numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.appid_names)}
 
     @cached_property
     def client_names(self) -> list[str]:
@@ -244,6 +250,10 @@ class Fleet:
     def is_registered(self, age: int) -> Flags:
         """By AppID, whether its clients were registered ``age`` days ago or earlier."""
         return self.registered >= age
+
+    def uses_of(self, appid: int) -> range:
+        """The places of an AppID's uses. (They are sorted by AppID.)"""
+        return range(*np.searchsorted(self.appid, [appid, appid + 1]))
 
     def table(self, names: Side, chosen: Flags | None = None) -> pa.Table:
         """The uses (or the ``chosen`` ones) as texts.

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -29,9 +30,14 @@ from hadash.mirroring.models import LagHour, LagSample, Mirror, PairLag
 from hadash.mirroring.services import cluster_client
 from hadash.pipeline import collecting
 from hadash.radius.scope import Scope, ScopeKind
+from hadash.switching.execution.pauses import kept_pauses
+from hadash.switching.execution.usual import usual_seconds
+from hadash.switching.machines.switches import WAY
+from hadash.switching.models.switches import Switch
 from hadash.switching.planning import proposals
+from hadash.switching.recovery import agreement
 from hadash_sandbox.errors import SandboxError
-from hadash_sandbox.fleet import database, lags, reports, servers
+from hadash_sandbox.fleet import database, lags, reports, servers, switches
 from hadash_sandbox.fleet.filling import take
 from hadash_sandbox.fleet.model import GROUP, PRODUCE, Fleet, Side, Size
 
@@ -160,6 +166,34 @@ class TestInTheTables:
         database.add_postures(known, NOW.date())
         days = dict(Posture.objects.values_list("day", "appids"))
         assert len(days) == 30 and days[NOW.date() - timedelta(days=7)] == 150
+
+    def test_what_is_on_the_second_cluster_was_switched_there(self, fleet: Fleet, pair: Pair) -> None:
+        count = switches.add_switches(fleet, SIDE, timezone.now())
+        done = Switch.objects.filter(status="succeeded")
+        assert count == Switch.objects.count() > done.count() > 5
+        assert {switch.the_plan().mirrors for switch in done} == {
+            (name,) for name, (_, side) in fleet.mirrors.items() if side == 1
+        }
+        bound = {document.appid: document for document in reports.documents(fleet, SIDE)}
+        assert agreement.compare(agreement._left(pair), bound) == []
+
+    def test_its_switches_have_all_that_their_pages_show(self, fleet: Fleet, pair: Pair) -> None:
+        now = timezone.now()
+        switches.add_switches(fleet, SIDE, now)
+        assert not any(person.is_active for person in User.objects.all())
+        for switch in Switch.objects.all():
+            assert now - timedelta(days=35) < switch.requested_at < switch.ended_at < now  # type: ignore[operator]
+            assert switch.plan_digest == switch.the_plan().digest
+            if switch.started_at is None:
+                assert not switch.stages.exists() and switch.events.exists()
+                continue
+            assert switch.approvals.get().at == switch.decided_at < switch.started_at  # type: ignore[operator]
+            began = [record.started_at for record in switch.stages.all()]
+            assert began == sorted(began) and began[0] == switch.started_at
+            assert switch.stages.last().ended_at == switch.ended_at  # type: ignore[union-attr]
+            assert all(0 < (pause.seconds or 0) < 60 for pause in kept_pauses(switch)) and switch.pauses
+        newest = Switch.objects.filter(status="succeeded").latest("started_at")
+        assert usual_seconds(newest).keys() == set(WAY), "there are earlier ones to compare it with"
 
     def test_nobody_can_ask_its_clusters(self, pair: Pair) -> None:
         with pytest.raises(ClusterUnavailable, match="generated"):
