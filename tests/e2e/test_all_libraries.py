@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.long]
 def test_clients_of_every_library_move_there_and_back(phase: Phase) -> None:
     """librdkafka, kafka-python, aiokafka, and Kafka's own tools of three versions, each a producer and a group."""
     cells = measure(WITHOUT_PROGRAMS, [phase])
-    assert [cell.library for cell in cells] == list(WITHOUT_PROGRAMS)
+    # (Libraries that move together come one after the other.)
+    assert sorted(cell.library for cell in cells) == sorted(WITHOUT_PROGRAMS)
     assert {cell.library: cell.described() for cell in cells if not cell.clean} == {}
     assert all(cell.acked > 100 and not cell.refused for cell in cells)
