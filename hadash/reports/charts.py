@@ -1,47 +1,18 @@
 """Draws the charts of reports as SVG. Mails contain them as PNG (no mail program shows SVG), pages and PDFs as
-SVG.
-
-Pure. The colours are those of the pages in light mode (:func:`for_page` takes the page's own, for dark mode): hues are
-reserved for clusters, all else is grey, and bad values are marked as well as coloured.
+SVG. Pure.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
 
-#: Pixels. Mail is 600 pixels wide, with margins of 24.
-WIDTH, HEIGHT = 552, 180
+from hadash.reports.drawing import BAD, GREYS, INK, LETTER, LINE, QUIET, WIDTH, cut, rule, svg_of, words
 
-INK, QUIET, LINE, SURFACE = "#1f2328", "#5b6570", "#d5d9de", "#ffffff"
-BAD, WAITING, FINE = "#a4232b", "#8a5a00", "#1d6b43"
-#: Greys from strong to faint.
-GREYS = ("#3b4450", "#8b95a1", "#c3c9d0")
-#: What the pages call these colours (``static/hadash.css``).
-PAGE_COLOURS = {
-    INK: "--ink",
-    QUIET: "--ink-3",
-    LINE: "--line",
-    SURFACE: "--surface",
-    BAD: "--bad",
-    WAITING: "--waiting",
-    FINE: "--fine",
-    GREYS[0]: "--ink-2",
-    GREYS[1]: "--line-strong",
-    GREYS[2]: "--line",
-}
-_TAG = re.compile("<[^>]*>")
-_COLOUR = re.compile('(fill|stroke)="(#[0-9a-f]{6})"')
+#: Pixels.
+HEIGHT = 180
 #: Pixels from one bar to the next.
 _BAR_STEP = 24
-#: The largest width of a bold letter in pixels, except for the widest letters.
-_LETTER = 9.0
-#: Characters that XML must not contain (XML 1.0, 2.2), but a client.id may.
-_NOT_OF_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: Common fonts for Latin and Chinese letters.
-FONTS = "DejaVu Sans, Noto Sans, Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +22,6 @@ class Series:
     name: str
     values: Sequence[float | None]
     colour: str = GREYS[0]
-
-
-def for_page(svg: str) -> str:
-    """Return a chart with the colours of the page that it stands on, which are others in dark mode.
-
-    A colour that is not among :data:`PAGE_COLOURS` stays: the chart may be one of a report of an earlier version.
-    """
-
-    def of_page(found: re.Match[str]) -> str:
-        name = PAGE_COLOURS.get(found[2])
-        return f'{found[1]}="var({name})"' if name else found[0]
-
-    def named(tag: re.Match[str]) -> str:
-        return _COLOUR.sub(of_page, tag[0])
-
-    # (In tags only: a client.id may read like a colour.)
-    return _TAG.sub(named, svg)
 
 
 def lines(
@@ -89,7 +43,7 @@ def lines(
         (each, last, f"{each.name} {_short(last)}{unit}".strip()) for each, last in ends if last is not None
     ]
     longest = max([0, *(len(label) for _, _, label in said), len(limit[1]) if limit else 0])
-    left, right, above, below = 44, max(96, round(_LETTER * longest) + 8), 12, 24
+    left, right, above, below = 44, max(96, round(LETTER * longest) + 8), 12, 24
     inner_width, inner_height = WIDTH - left - right, height - above - below
     known = [v for each in series for v in each.values if v is not None]
     highest = top if top is not None else _nice(max([*known, limit[0] if limit else 0.0, 1e-9]) * 1.05)
@@ -103,13 +57,13 @@ def lines(
     parts = []
     for share in (0, 0.5, 1):
         level = y(highest * share)
-        parts.append(_rule(left, level, left + inner_width, level, LINE))
-        parts.append(_text(left - 6, level + 4, f"{_short(highest * share)}{unit}", QUIET, "end"))
+        parts.append(rule(left, level, left + inner_width, level, LINE))
+        parts.append(words(left - 6, level + 4, f"{_short(highest * share)}{unit}", QUIET, "end"))
     for number, anchor in ((0, "start"), (1, "end")):
-        parts.append(_text(left + inner_width * number, height - 6, labels[number], QUIET, anchor))
+        parts.append(words(left + inner_width * number, height - 6, labels[number], QUIET, anchor))
     if limit is not None:
-        parts.append(_rule(left, y(limit[0]), left + inner_width, y(limit[0]), BAD, dashes="4 3"))
-        parts.append(_text(left + inner_width + 6, y(limit[0]) + 4, limit[1], BAD))
+        parts.append(rule(left, y(limit[0]), left + inner_width, y(limit[0]), BAD, dashes="4 3"))
+        parts.append(words(left + inner_width + 6, y(limit[0]) + 4, limit[1], BAD))
     for each in series:
         for run in _runs(each.values):
             points = [(x(n, len(each.values)), y(v)) for n, v in run]
@@ -123,8 +77,8 @@ def lines(
                 )
     labelled = [(y(last), label, each.colour) for each, last, label in said]
     for level, label, colour in _apart(labelled, 14, above + 4, height - below):
-        parts.append(_text(left + inner_width + 6, level + 4, label, colour, bold=True))
-    return _svg(height, parts)
+        parts.append(words(left + inner_width + 6, level + 4, label, colour, bold=True))
+    return svg_of(height, parts)
 
 
 def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = GREYS[0]) -> str:
@@ -139,12 +93,12 @@ def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = G
     for number, (name, value, said) in enumerate(rows):
         top = 6 + number * step
         width = max(1.0, inner * value / largest)
-        parts.append(_text(left - 8, top + 14, _cut(name, 24), INK, "end"))
+        parts.append(words(left - 8, top + 14, cut(name, 24), INK, "end"))
         parts.append(
             f'<rect x="{left}" y="{top + 2}" width="{width:.1f}" height="{step - 8}" fill="{colour}"/>'
         )
-        parts.append(_text(left + width + 6, top + 14, said or f"{_short(value)}{unit}", QUIET))
-    return _svg(bars_height(len(rows)), parts)
+        parts.append(words(left + width + 6, top + 14, said or f"{_short(value)}{unit}", QUIET))
+    return svg_of(bars_height(len(rows)), parts)
 
 
 def bars_height(count: int) -> int:
@@ -190,7 +144,7 @@ def timeline(bars: Sequence[Bar], bands: Sequence[Band], clock: Callable[[float]
     moments += [end for band in bands if band.is_marked for end in (band.begin, band.end)]
     begin, end = min(moments) - _MARGIN, max(moments) + _MARGIN
     left = 170
-    right = max([60, *(round(_LETTER * len(bar.said)) for bar in bars)])
+    right = max([60, *(round(LETTER * len(bar.said)) for bar in bars)])
     inner = WIDTH - left - right
 
     def x(at: float) -> float:
@@ -207,25 +161,25 @@ def timeline(bars: Sequence[Bar], bands: Sequence[Band], clock: Callable[[float]
                 f'<rect x="{x(band.begin):.1f}" y="{_ABOVE}" width="{width:.1f}" height="{height - _ABOVE - _BELOW}"'
                 f' fill="{LINE}"/>'
             )
-        parts.append(_rule(x(band.begin), _ABOVE, x(band.begin), height - _BELOW, GREYS[2], dashes="2 3"))
+        parts.append(rule(x(band.begin), _ABOVE, x(band.begin), height - _BELOW, GREYS[2], dashes="2 3"))
         # (A name that would lie on another one goes to the second line, or is left to the table of stages.)
         level = next((n for n, until in enumerate(free) if until <= x(band.begin)), None)
         if level is not None:
-            free[level] = x(band.begin) + _LETTER * len(band.name)
-            parts.append(_text(x(band.begin) + 2, _ABOVE - 6 - 14 * level, band.name, QUIET))
+            free[level] = x(band.begin) + LETTER * len(band.name)
+            parts.append(words(x(band.begin) + 2, _ABOVE - 6 - 14 * level, band.name, QUIET))
     for number, bar in enumerate(bars):
         top = _ABOVE + 4 + number * _BAR_STEP
         until = end if bar.until is None else bar.until
         width = max(1.0, x(until) - x(bar.since))
         colour = BAD if bar.until is None else GREYS[0]
-        parts.append(_text(left - 8, top + 14, _cut(bar.name, 24), INK, "end"))
+        parts.append(words(left - 8, top + 14, cut(bar.name, 24), INK, "end"))
         parts.append(
             f'<rect x="{x(bar.since):.1f}" y="{top + 2}" width="{width:.1f}" height="{_BAR_STEP - 8}" fill="{colour}"/>'
         )
-        parts.append(_text(x(until) + 6, top + 14, bar.said, QUIET))
+        parts.append(words(x(until) + 6, top + 14, bar.said, QUIET))
     for at, anchor in ((begin, "start"), (end, "end")):
-        parts.append(_text(x(at), height - 6, clock(at), QUIET, anchor))
-    return _svg(height, parts)
+        parts.append(words(x(at), height - 6, clock(at), QUIET, anchor))
+    return svg_of(height, parts)
 
 
 def timeline_height(count: int) -> int:
@@ -291,29 +245,3 @@ def _short(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
     return f"{value:.3g}"
-
-
-def _cut(text: str, most: int) -> str:
-    """Shorten a long name to its end, which is more specific."""
-    return text if len(text) <= most else "…" + text[-(most - 1) :]
-
-
-def _rule(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "") -> str:
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashed}/>'
-
-
-def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", *, bold: bool = False) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    text = _NOT_OF_XML.sub("\ufffd", text)
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
-    )
-
-
-def _svg(height: int, parts: Sequence[str]) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
-        f'font-family={quoteattr(FONTS)} font-size="12">'
-        f'<rect width="{WIDTH}" height="{height}" fill="{SURFACE}"/>{"".join(parts)}</svg>'
-    )

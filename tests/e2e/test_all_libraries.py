@@ -20,4 +20,7 @@ def test_clients_of_every_library_move_there_and_back(phase: Phase) -> None:
     # (Libraries that move together come one after the other.)
     assert sorted(cell.library for cell in cells) == sorted(WITHOUT_PROGRAMS)
     assert {cell.library: cell.described() for cell in cells if not cell.clean} == {}
-    assert all(cell.acked > 100 and not cell.refused for cell in cells)
+    # (Where a library loses its place by itself, hadash has to refuse the switch: clean is only who was refused so.)
+    assert {cell.library for cell in cells if cell.acked <= 100} == {
+        cell.library for cell in cells if cell.to_be_refused
+    }

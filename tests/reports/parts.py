@@ -10,7 +10,7 @@ from django.utils import timezone
 from hadash.outbox import services as outbox
 from hadash.outbox.models import Delivery
 from hadash.outbox.services import Part, Recipient
-from hadash.reports import charts
+from hadash.reports import charts, drawing
 from hadash.reports.charts import Series
 from hadash.reports.models import Kind, ReportEdition, ReportIssue, ReportSchedule
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
@@ -50,7 +50,8 @@ def made_up(**more: Any) -> Report:
                 figures=[Figure("Coverage", "81 %", "+2"), Figure("Risks", "41", "+3", is_worse=True)],
             ),
             Section(
-                "Coverage", picture=Picture("coverage", svg, charts.WIDTH, charts.HEIGHT, "Coverage is 81 %.")
+                "Coverage",
+                picture=Picture("coverage", svg, drawing.WIDTH, charts.HEIGHT, "Coverage is 81 %."),
             ),
             Section("Risks", says="The newest first.", table=table),
             Section("Empty", empty="Nothing."),

@@ -15,7 +15,7 @@ from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.outbox.models import Delivery, Unsubscription
-from hadash.reports import charts, issues, reading, schedules
+from hadash.reports import charts, drawing, issues, reading, schedules
 from hadash.reports.kinds import parts
 from hadash.reports.models import Kind, ReportEdition, ReportIssue
 from hadash.reports.png import png_of
@@ -165,5 +165,5 @@ def test_reports_to_many_owners_hide_no_other_from_a_viewer(people: SimpleNamesp
 def test_a_client_id_that_is_no_xml_fails_no_chart() -> None:
     odd = "web\x01\x1b\ufffe <b>"
     svg = charts.bars([(odd, 3.0, "")])
-    picture = Picture("pauses", svg, charts.WIDTH, charts.bars_height(1), "")
+    picture = Picture("pauses", svg, drawing.WIDTH, charts.bars_height(1), "")
     assert "\x01" not in svg and png_of(picture).startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from hadash.reports import charts
+from hadash.reports import drawing
 from hadash.reports.report import Cell, Heading, Picture, Table, Tone
 
 register = template.Library()
@@ -35,7 +35,7 @@ def with_columns(row: Iterable[Cell], table: Table) -> Iterator[tuple[Cell, Head
 @register.filter
 def svg(picture: Picture) -> SafeString:
     """Return a picture's SVG in the page's colours. (:mod:`hadash.reports.charts` escapes what people have typed.)"""
-    return mark_safe(charts.for_page(picture.svg))
+    return mark_safe(drawing.for_page(picture.svg))
 
 
 @register.simple_tag

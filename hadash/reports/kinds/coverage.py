@@ -19,7 +19,7 @@ from hadash.governance.models.published import Coverage
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import AppID
 from hadash.presentation.uncovered import COLUMNS, Uncovered, csv_rows, rows_of, with_clients
-from hadash.reports import charts
+from hadash.reports import charts, drawing
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
 from hadash.reports.recipients import View
@@ -155,7 +155,7 @@ def _owners(view: View) -> Section:
     picture = None
     if worst:
         alt = ", ".join(f"{owner} {int(missing)}" for owner, missing, _said in worst)
-        picture = Picture("owners", charts.bars(worst), charts.WIDTH, charts.bars_height(len(worst)), alt)
+        picture = Picture("owners", charts.bars(worst), drawing.WIDTH, charts.bars_height(len(worst)), alt)
     return Section(
         _("Clients that are not registered, by owner"),
         picture=picture,

@@ -15,7 +15,7 @@ from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges
-from hadash.reports import charts
+from hadash.reports import charts, drawing
 from hadash.reports.charts import Series
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
@@ -204,7 +204,7 @@ def _over_days(pair: Pair, rows: Sequence[LagDay], today: date) -> Section:
     alt = ", ".join(
         f"{each:%m-%d} {worst[each]:.1f} s" if each in worst else f"{each:%m-%d} ?" for each in days
     )
-    return Section(title, picture=Picture(f"lag-{pair.pk}", svg, charts.WIDTH, charts.HEIGHT, alt))
+    return Section(title, picture=Picture(f"lag-{pair.pk}", svg, drawing.WIDTH, charts.HEIGHT, alt))
 
 
 def _mirrors(pairs: Sequence[str], weeks: Sequence[Week]) -> Section:

@@ -23,7 +23,7 @@ from hadash.presentation.localized import sentence
 from hadash.presentation.pair_verdicts import PairView, pair_views
 from hadash.presentation.posture import Standing, Trend, lag_trend, share, standing, total
 from hadash.presentation.readiness import Grade
-from hadash.reports import charts
+from hadash.reports import charts, drawing
 from hadash.reports.charts import Series
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
@@ -146,7 +146,7 @@ def _coverage(coverage: Trend, stands: Standing) -> Section:
     )
     alt = _("InstanceID coverage is %(now)s %%.") % {"now": f"{coverage.now:.0f}"}
     return Section(
-        _("Coverage over 30 days"), picture=Picture("coverage", svg, charts.WIDTH, charts.HEIGHT, alt)
+        _("Coverage over 30 days"), picture=Picture("coverage", svg, drawing.WIDTH, charts.HEIGHT, alt)
     )
 
 

@@ -17,7 +17,7 @@ from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.presentation.localized import sentence
 from hadash.presentation.posture import standing, total
-from hadash.reports import charts
+from hadash.reports import charts, drawing
 from hadash.reports.charts import Series
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
@@ -139,7 +139,7 @@ def _over_time(pairs: Sequence[str], score: selectors.Score) -> Section:
     picture = None
     if any(trend.now is not None for trend in trends.values()):
         first = stands.today - timedelta(days=len(trends["high"].values) - 1)
-        colours = {"high": charts.BAD, "medium": charts.GREYS[0], "low": charts.GREYS[1]}
+        colours = {"high": drawing.BAD, "medium": drawing.GREYS[0], "low": drawing.GREYS[1]}
         svg = charts.lines(
             [Series(words[name], trend.values, colours[name]) for name, trend in trends.items()],
             (f"{first:%m-%d}", f"{stands.today:%m-%d}"),
@@ -147,7 +147,7 @@ def _over_time(pairs: Sequence[str], score: selectors.Score) -> Section:
         alt = _("Open risks: %(high)s high, %(medium)s medium, %(low)s low.") % {
             "high": score.high, "medium": score.medium, "low": score.low,
         }  # fmt: skip
-        picture = Picture("risks", svg, charts.WIDTH, charts.HEIGHT, alt)
+        picture = Picture("risks", svg, drawing.WIDTH, charts.HEIGHT, alt)
     return Section(_("Open risks over 30 days"), figures=figures, picture=picture)
 
 
@@ -213,5 +213,5 @@ def _worst(pairs: Sequence[str]) -> Section:
     return Section(
         _("AppIDs with the highest scores"),
         says=says,
-        picture=Picture("scores", svg, charts.WIDTH, height, alt),
+        picture=Picture("scores", svg, drawing.WIDTH, height, alt),
     )

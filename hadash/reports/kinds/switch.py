@@ -16,8 +16,8 @@ from hadash.presentation import badges
 from hadash.presentation.localized import sentence, stage_name
 from hadash.presentation.record import PROOF_COLUMNS, proof_of, record_of
 from hadash.presentation.selectors import name_of
-from hadash.reports import charts
-from hadash.reports.kinds import parts
+from hadash.reports import charts, drawing
+from hadash.reports.kinds import moved, parts
 from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
@@ -62,6 +62,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         generated=parts.generated([switch.pair]),
         sections=[
             figures_of(switch, record["refused_seconds"], longest, record["proof_count"]),
+            *moved.section_of(switch, record, pauses),
             _who(switch, record["approvals"]),
             _pauses(pauses, address),
             stages_of(record["records"]),
@@ -154,7 +155,7 @@ def _pauses(pauses: Sequence[Pause], address: str) -> Section:
     ]
     alt = ", ".join(f"{name} {said}" for name, _value, said in known)
     picture = (
-        Picture("pauses", charts.bars(known, " s"), charts.WIDTH, charts.bars_height(len(known)), alt)
+        Picture("pauses", charts.bars(known, " s"), drawing.WIDTH, charts.bars_height(len(known)), alt)
         if known
         else None
     )

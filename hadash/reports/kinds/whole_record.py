@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from hadash.presentation.labels import stage_word
 from hadash.presentation.record import PROOF_COLUMNS, Proved, moment, proof_of, record_of
 from hadash.presentation.selectors import name_of
-from hadash.reports import charts
-from hadash.reports.kinds import parts, switch
+from hadash.reports import charts, drawing
+from hadash.reports.kinds import moved, parts, switch
 from hadash.reports.kinds.switch import figures_of, offset_word, seconds_word, stages_of
 from hadash.reports.links import link
 from hadash.reports.recipients import View
@@ -45,6 +45,7 @@ def build(view: View, now: datetime, key: str) -> Report:
         switch.build(view, now, "", key),
         sections=[
             figures_of(found, record["refused_seconds"], longest, record["proof_count"]),
+            *moved.section_of(found, record, pauses),
             _who(found, record),
             _what_moved(record["plan"]),
             _pauses(pauses, record["records"], address),
@@ -171,7 +172,7 @@ def _timeline(pauses: Sequence[Pause], records: Sequence[StageRecord]) -> Pictur
     ]
     alt = ", ".join(f"{bar.name} {bar.said}" for bar in bars)
     svg = charts.timeline(bars, bands, _clock)
-    return Picture("pauses", svg, charts.WIDTH, charts.timeline_height(len(bars)), alt)
+    return Picture("pauses", svg, drawing.WIDTH, charts.timeline_height(len(bars)), alt)
 
 
 def _clock(seconds: float | None) -> str:
