@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from hadash.reports import drawing
+from hadash.reports.marks import MARK, MARKS
 from hadash.reports.report import Cell, Heading, Picture, Table, Tone
 
 register = template.Library()
@@ -33,8 +34,16 @@ def with_columns(row: Iterable[Cell], table: Table) -> Iterator[tuple[Cell, Head
 
 
 @register.filter
+def hued(text: str) -> SafeString:
+    """Render a text with the marks of clusters in their hues (:mod:`hadash.reports.marks`)."""
+    signs = {sign: name for name, sign in MARKS.items()}
+    shown = MARK.sub(lambda found: f'<span class="hue-{signs[found[0]]}">{found[0]}</span>', escape(text))
+    return mark_safe(shown)
+
+
+@register.filter
 def svg(picture: Picture) -> SafeString:
-    """Return a picture's SVG in the page's colours. (:mod:`hadash.reports.charts` escapes what people have typed.)"""
+    """Return a picture's SVG in the page's colours. (:mod:`hadash.reports.drawing` escapes what people typed.)"""
     return mark_safe(drawing.for_page(picture.svg))
 
 

@@ -21,6 +21,7 @@ from hadash.inventory.models import Pair
 from hadash.presentation.localized import sentence
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
+from hadash.reports.marks import marked, unmarked
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Heading, Line, Report, Section, Table, Tone
 from hadash.switching.machines.batches import Status as BatchStatus
@@ -147,7 +148,8 @@ def _section(title: str, every: Sequence[Due], now: datetime, url: str, csv_name
         csv_name=csv_name if every else "",
         csv_columns=("until", "what", "whose", "address"),
         all_rows=[
-            (due.at.isoformat(), due.what, due.whose, due.url) for due in every[: settings.REPORT_CSV_ROWS]
+            (due.at.isoformat(), unmarked(due.what), due.whose, due.url)
+            for due in every[: settings.REPORT_CSV_ROWS]
         ],
     )
     return Section(title, table=table, empty=empty)
@@ -155,19 +157,22 @@ def _section(title: str, every: Sequence[Due], now: datetime, url: str, csv_name
 
 def _approvals(pairs: Sequence[Pair]) -> Iterator[Due]:
     switches = Switch.objects.filter(pair__in=pairs, status=Status.AWAITING_APPROVAL.value).select_related(
-        "source", "target"
+        "source", "target", "pair"
     )
     for switch in switches:
         what = _("switch %(key)s: %(source)s → %(target)s") % {
             "key": switch.key,
-            "source": switch.source.name,
-            "target": switch.target.name,
+            "source": marked(switch.source, switch.pair),
+            "target": marked(switch.target, switch.pair),
         }
         yield Due(switch.expires_at, what, str(switch.scope), link("switch", switch.key))
     for batch in Batch.objects.filter(
         pair__in=pairs, status=BatchStatus.AWAITING_APPROVAL.value
     ).select_related("pair", "target"):
-        what = _("batch %(key)s to %(target)s") % {"key": batch.key, "target": batch.target.name}
+        what = _("batch %(key)s to %(target)s") % {
+            "key": batch.key,
+            "target": marked(batch.target, batch.pair),
+        }
         yield Due(batch.expires_at, what, batch.pair.name, link("batch", batch.key))
     for change in BindingChange.objects.filter(pair__in=pairs, status=ChangeStatus.AWAITING_APPROVAL.value):
         what = _("change of bindings %(key)s") % {"key": change.key}
@@ -177,9 +182,11 @@ def _approvals(pairs: Sequence[Pair]) -> Iterator[Due]:
 def _removals(pairs: Sequence[Pair], now: datetime) -> Iterator[Due]:
     waiting: QuerySet[Retirement] = Retirement.objects.filter(
         switch__pair__in=pairs, status__in=[s.value for s in RETIREMENT_OPEN], due_at__lte=now + AHEAD
-    ).select_related("switch__source")
+    ).select_related("switch__source", "switch__pair")
     for one in waiting:
-        what = _("the old Topics on %(cluster)s are removed") % {"cluster": one.switch.source.name}
+        what = _("the old Topics on %(cluster)s are removed") % {
+            "cluster": marked(one.switch.source, one.switch.pair)
+        }
         yield Due(one.due_at, what, str(one.switch.scope), link("switch", one.switch.key))
 
 

@@ -19,6 +19,7 @@ from hadash.presentation.selectors import name_of
 from hadash.reports import charts, drawing
 from hadash.reports.kinds import moved, parts
 from hadash.reports.links import link
+from hadash.reports.marks import marked
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
 from hadash.switching.execution.pauses import Pause, kept_pauses
@@ -208,8 +209,12 @@ def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Sect
     ]
     columns = [
         Heading(_("Partition")),
-        Heading(_("last record on %(cluster)s") % {"cluster": switch.source.name}, is_number=True),
-        Heading(_("its copy on %(cluster)s") % {"cluster": switch.target.name}, is_number=True),
+        Heading(
+            _("last record on %(cluster)s") % {"cluster": marked(switch.source, switch.pair)}, is_number=True
+        ),
+        Heading(
+            _("its copy on %(cluster)s") % {"cluster": marked(switch.target, switch.pair)}, is_number=True
+        ),
         Heading(_("first record there"), is_number=True),
     ]
     table = Table(

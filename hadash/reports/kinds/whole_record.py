@@ -19,6 +19,7 @@ from hadash.reports import charts, drawing
 from hadash.reports.kinds import moved, parts, switch
 from hadash.reports.kinds.switch import figures_of, offset_word, seconds_word, stages_of
 from hadash.reports.links import link
+from hadash.reports.marks import marked
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Heading, Line, Picture, Report, Section, Table, Tone
 from hadash.switching.execution.pauses import Pause, kept_pauses
@@ -181,7 +182,7 @@ def _clock(seconds: float | None) -> str:
 
 
 def _proof(found: Switch, proof: Sequence[Proved], address: str) -> Section:
-    source, target = found.source.name, found.target.name
+    source, target = (marked(cluster, found.pair) for cluster in (found.source, found.target))
     columns = [
         Heading(_("Partition"), share=3),
         Heading(_("first record on %(cluster)s") % {"cluster": source}, is_number=True),
