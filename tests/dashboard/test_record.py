@@ -128,7 +128,8 @@ class TestThePage:
         proof = tables["What proves that nothing was lost"]
         assert len(proof.rows) == 3 and len(proof.columns) == 7
         assert len(tables["Log"].rows) == proved.events.count() > 0
-        [picture] = report.pictures
+        moved, picture = report.pictures
+        assert moved.alt.startswith("east → west; lost: waited ↓ –")
         assert picture.svg.count("no record since") == 1
         assert picture.alt.startswith("lost no record since, web-39 4.90 s"), "the longest first"
         assert pdf_of(report, "en", "", "").startswith(b"%PDF")
@@ -140,6 +141,10 @@ class TestThePage:
         assert 'id="stages-compared"' in page and 'id="client-pauses"' in page
         answer = as_vera.get(reverse("switch-record", args=[proved.key]), {"csv": "stages-compared"})
         assert b"".join(answer.streaming_content).startswith(b"stage,")  # type: ignore[attr-defined]
+
+    def test_it_draws_what_moved(self, as_vera: Client, proved: Switch) -> None:
+        text = self.text(as_vera, proved)
+        assert "What moved, as a picture" in text and "stroke=\"var(--second-line)\"" in text
 
     def test_the_page_of_the_switch_leads_there(self, as_vera: Client, proved: Switch, engines: Any) -> None:
         page = as_vera.get(reverse("switch", args=[proved.key])).content.decode()

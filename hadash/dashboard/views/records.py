@@ -19,8 +19,9 @@ from hadash.dashboard.views.common import the_switch, user_of
 from hadash.presentation import badges
 from hadash.presentation.record import PROOF_COLUMNS, proof_of, record_of
 from hadash.reports import reading
-from hadash.reports.kinds import whole_record
+from hadash.reports.kinds import moved, whole_record
 from hadash.reports.recipients import View
+from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.models.switches import Switch
 
 
@@ -42,7 +43,9 @@ def record(request: HttpRequest, key: str) -> HttpResponseBase:
     charts = [chart for chart in (pauses_of(found, records), stages_of(found, records)) if chart is not None]
     if (asked := asked_csv(request, charts)) is not None:
         return asked
-    context = {**record_of(found), "state": badges.of_row(found), "charts": charts}
+    record = record_of(found)
+    drawn = moved.section_of(found, record, kept_pauses(found))
+    context = {**record, "state": badges.of_row(found), "charts": charts, "drawn": drawn}
     return render(request, "switches/record.html", context)
 
 
