@@ -130,6 +130,7 @@ INSTALLED_APPS = [
     "hadash.audit",
     "hadash.inventory",
     "hadash.mirroring",
+    "hadash.auditors",
     "hadash.switching",
     "hadash.governance",
     "hadash.pipeline",

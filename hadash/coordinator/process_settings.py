@@ -18,7 +18,7 @@ _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
+class ProcessSettings:
     """Settings whose fields are variables: field ``check_seconds`` from ``<prefix>CHECK_SECONDS``."""
 
     #: What the names of the variables begin with.
@@ -54,7 +54,7 @@ def _read(variable: str, text: str, kind: type, *, may_be_zero: bool) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoordinatorSettings(_Settings):
+class CoordinatorSettings(ProcessSettings):
     """The settings of a coordinator."""
 
     PREFIX = "HADASH_COORDINATOR_"
@@ -109,7 +109,7 @@ class CoordinatorSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSettings(_Settings):
+class MemberSettings(ProcessSettings):
     """The settings of a member of a pool."""
 
     PREFIX = "HADASH_MEMBER_"

@@ -1,0 +1,238 @@
+"""What auditors write into the database: which of them has a partition, how far it is, and what differs.
+
+A partition is claimed before it is read. A number grows with each claim, and what the auditor before still writes is
+refused: progress and differences are noted by one auditor at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.auditing.findings import Finding
+from hadash.auditors.models import AuditDifference, AuditedPartition
+from hadash.auditors.partition_auditor import WINDOWS_TOLD
+from hadash.auditors.places import Held, Place, first_place, next_place
+from hadash.inventory.models import Pair
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror, MirrorOffsetSync
+from hadash.mirroring.offsets import OffsetSync
+from hadash.sentences import NOTHING, Sentence
+
+#: Differences of one partition that are stored; more are only counted.
+MOST_NOTED = 1_000
+#: Rows that are written at once.
+AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Where a Topic's mirror copies from. ``is_turning``: nobody can say now which side is ahead."""
+
+    mirror: int
+    source: int
+    is_turning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A partition that this auditor has. ``number``: what it writes counts only while the row has this number."""
+
+    row: int
+    number: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a claimed partition is. Counts are of what was found since the last note."""
+
+    claim: Claim
+    source_next: int
+    target_next: int
+    held: Held | None
+    equal: int = 0
+    different: int = 0
+    compared_at: datetime | None = None
+    record_ms: int | None = None
+    waiting_since: float | None = None
+    windows: Sequence[Sequence[int]] = ()
+    found: Sequence[Finding] = ()
+    fault: Sentence = field(default=NOTHING)
+
+
+class Ledger:
+    """The tables of one pair, for one auditor.
+
+    :param auditor: its name.
+    """
+
+    def __init__(self, pair: Pair, auditor: str) -> None:
+        self.pair = pair
+        self._auditor = auditor
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def directions(self) -> dict[str, Direction]:
+        """Return Topic → where its mirror copies from."""
+        rows = Mirror.objects.filter(pair=self.pair).values_list(
+            "pk", "topics", "source", "turning", "rebuilding"
+        )
+        return {
+            topic: Direction(pk, source, turning or rebuilding)
+            for pk, topics, source, turning, rebuilding in rows
+            for topic in topics
+        }
+
+    def syncs(
+        self, partitions: Iterable[Partition], directions: Mapping[str, Direction]
+    ) -> dict[Partition, OffsetSync]:
+        """Return where both sides of these partitions correspond, as far as it is known."""
+        wanted = set(partitions)
+        mirrors = {directions[p.topic].mirror for p in wanted if p.topic in directions}
+        rows = MirrorOffsetSync.objects.filter(
+            mirror__in=mirrors, topic__in={p.topic for p in wanted}
+        ).values_list("topic", "partition", "source_offset", "target_offset")
+        found = {Partition(topic, number): OffsetSync(here, there) for topic, number, here, there in rows}
+        return {p: sync for p, sync in found.items() if p in wanted}
+
+    # -- claiming --------------------------------------------------------------------------------------------------
+
+    @transaction.atomic
+    def claim(self, partition: Partition, source: int, sync: OffsetSync, held: Held) -> Claim:
+        """Take a partition, and say where its comparison begins or goes on.
+
+        :param source: the key of the cluster from which it is copied now.
+        """
+        row = (
+            AuditedPartition.objects.select_for_update()
+            .filter(pair=self.pair, topic=partition.topic, partition=partition.partition)
+            .first()
+        )
+        if row is None:
+            place = first_place(sync, held)
+            row = AuditedPartition(pair=self.pair, topic=partition.topic, partition=partition.partition)
+        else:
+            if row.source_id != source:
+                row.source_next, row.target_next = row.target_next, row.source_next
+                row.source_begin, row.target_begin = row.target_begin, row.source_begin
+            was_made_again = row.source_next > held.source_end or row.target_next > held.target_end
+            place = next_place(row.source_next, row.target_next, sync, held)
+            if was_made_again:
+                row.differences.all().delete()
+        row.source_id = source
+        row.source_next, row.target_next = place.source, place.target
+        if place.is_begin:
+            row.source_begin, row.target_begin = place.source, place.target
+            row.equal = row.different = 0
+            row.windows, row.compared_at, row.record_at = [], None, None
+        row.auditor, row.claim, row.updated_at = self._auditor, row.claim + 1, timezone.now()
+        row.waiting_since, row.fault = None, NOTHING
+        row.save()
+        return Claim(row.pk, row.claim, place)
+
+    # -- noting ----------------------------------------------------------------------------------------------------
+
+    @transaction.atomic
+    def note(self, progress: Sequence[Progress]) -> set[int]:
+        """Note how far partitions are, with what differs in them.
+
+        :return: the rows that another auditor has claimed meanwhile: nothing was written of them.
+        """
+        numbers = [each.claim.row for each in progress]
+        rows = {row.pk: row for row in AuditedPartition.objects.select_for_update().filter(pk__in=numbers)}
+        mine = [
+            each
+            for each in progress
+            if each.claim.row in rows and rows[each.claim.row].claim == each.claim.number
+        ]
+        now = timezone.now()
+        found: list[AuditDifference] = []
+        for each in mine:
+            row = rows[each.claim.row]
+            found += _differences(row, each.found, now)
+            _update(row, each, now)
+        AuditDifference.objects.bulk_create(found, AT_ONCE, ignore_conflicts=True)
+        AuditedPartition.objects.bulk_update(
+            [rows[each.claim.row] for each in mine], _NOTED, batch_size=AT_ONCE
+        )
+        return set(numbers) - {each.claim.row for each in mine}
+
+    def say(self, partition: Partition, source: int, fault: Sentence) -> None:
+        """Note why a partition is not compared now."""
+        AuditedPartition.objects.update_or_create(
+            pair=self.pair,
+            topic=partition.topic,
+            partition=partition.partition,
+            defaults={"fault": fault, "auditor": self._auditor, "updated_at": timezone.now()},
+            create_defaults={
+                "fault": fault,
+                "auditor": self._auditor,
+                "updated_at": timezone.now(),
+                "source_id": source,
+                "source_begin": 0,
+                "target_begin": 0,
+                "source_next": 0,
+                "target_next": 0,
+            },
+        )
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Remove what is known of partitions of Topics that are not mirrored any more."""
+        AuditedPartition.objects.filter(pair=self.pair).exclude(topic__in=set(topics)).delete()
+
+
+_NOTED = [
+    "source_next", "target_next", "source_start", "source_end", "equal", "different", "compared_at", "record_at",
+    "waiting_since", "fault", "windows", "updated_at",
+]  # fmt: skip
+
+
+def _update(row: AuditedPartition, each: Progress, now: datetime) -> None:
+    row.source_next, row.target_next = each.source_next, each.target_next
+    row.equal += each.equal
+    row.different += each.different
+    if each.held is not None:
+        row.source_start, row.source_end = each.held.source_start, each.held.source_end
+    if each.compared_at is not None:
+        row.compared_at = each.compared_at
+    if each.record_ms is not None and each.record_ms >= 0:
+        row.record_at = _moment(each.record_ms / 1000)
+    row.waiting_since = _moment(each.waiting_since) if each.waiting_since is not None else None
+    row.windows = _windows(row.windows, each.windows)
+    row.fault, row.updated_at = each.fault, now
+
+
+def _windows(known: Sequence[Any], new: Sequence[Sequence[int]]) -> list[Any]:
+    """The newest windows of both; a new one takes the place of the one of the same time."""
+    by_begin = {window[0]: list(window) for window in [*known, *new]}
+    return [by_begin[begin] for begin in sorted(by_begin)[-WINDOWS_TOLD:]]
+
+
+def _differences(row: AuditedPartition, found: Sequence[Finding], now: datetime) -> list[AuditDifference]:
+    room = max(0, MOST_NOTED - row.different)
+    return [
+        AuditDifference(
+            audited=row,
+            kind=each.kind.value,
+            source_id=row.source_id,
+            source_offset=each.source,
+            target_offset=each.target,
+            parts=list(each.parts),
+            found_at=now,
+        )
+        for each in found[:room]
+    ]
+
+
+def _moment(seconds: float) -> datetime | None:
+    """A time from seconds since 1970; ``None`` for one that no calendar has: clients write what they like."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
