@@ -7,7 +7,8 @@ both sides hold, but in another order, is reordered.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hadash.auditing.findings import Finding, Kind
@@ -89,32 +90,54 @@ def _gap(
     """Say what differs between two records that are the same: first what is the same record but for headers and time,
     then what has been replaced; the rest is missing, or too much.
     """
-    left = list(theirs)
+    left = dict.fromkeys(theirs)  # in their order, each removed at once
+    by_record = _places(block.target, left, lambda each: (each.key, each.value))
     unpaired = []
     for here in ours:
         mine = block.source[here]
-        there = next((each for each in left if mine.is_same_record(block.target[each])), None)
+        there = _take(by_record, (mine.key, mine.value), left)
         if there is None:
             unpaired.append(here)
         else:
-            left.remove(there)
             yield _unlike(block, here, there)
-    is_replaced = len(unpaired) == len(left)
+    if len(unpaired) == len(left):
+        for here, there in zip(unpaired, left, strict=True):
+            yield _unlike(block, here, there)
+        return
+    # The same record with another value: the mirror copies key and time.
+    by_time = _places(block.target, left, lambda each: (each.key, each.time))
     for here in unpaired:
         mine = block.source[here]
-        there = left[0] if is_replaced else next((e for e in left if _may_be(mine, block.target[e])), None)
+        there = _take(by_time, (mine.key, mine.time), left)
         if there is None:
             yield Finding(Kind.MISSING, block.source_offsets[here], next_there)
         else:
-            left.remove(there)
             yield _unlike(block, here, there)
     for there in left:
         yield Finding(Kind.EXTRA, next_here, block.target_offsets[there])
 
 
-def _may_be(ours: Print, theirs: Print) -> bool:
-    """Whether one record may be the other with another value: the mirror copies key and time."""
-    return ours.key == theirs.key and ours.time == theirs.time
+Parts = tuple[int, int]
+
+
+def _places(
+    prints: Sequence[Print], places: Iterable[int], parts: Callable[[Print], Parts]
+) -> dict[Parts, deque[int]]:
+    """The places by two of their records' parts, the first ones first."""
+    found: dict[Parts, deque[int]] = defaultdict(deque)
+    for place in places:
+        found[parts(prints[place])].append(place)
+    return found
+
+
+def _take(places: dict[Parts, deque[int]], parts: Parts, left: dict[int, None]) -> int | None:
+    """Take the first place with these parts; ``None`` if none is left."""
+    found = places.get(parts)
+    if not found:
+        return None
+    place = found.popleft()
+    del left[place]
+    return place
 
 
 def _unlike(block: Block, here: int, there: int) -> Finding:

@@ -24,10 +24,6 @@ class Print(NamedTuple):
     headers: int
     time: int
 
-    def is_same_record(self, other: Print) -> bool:
-        """Whether key and value agree: what a client writes by itself."""
-        return self.key == other.key and self.value == other.value
-
     def parts_unlike(self, other: Print) -> tuple[str, ...]:
         """The names of the parts in which two records differ.
 

@@ -109,6 +109,18 @@ class PoolStore:
                 raise self._unknown() from None
         return PoolView(PoolSettings.parse(path, settings), membership, isolated, topics, unreadable)
 
+    def topics(self) -> set[str]:
+        """Return the names of the Topics that the pool reads.
+
+        :raises PoolError: there is no such pool.
+        """
+        with reaching():
+            try:
+                names = self._client.get_children(layout.assignments(self.pool))
+            except NoNodeError:
+                raise self._unknown() from None
+        return {decode(name) for name in names}
+
     def forget(self) -> None:
         """Read everything again at the next call."""
         self._watched.forget()

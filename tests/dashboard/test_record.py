@@ -144,7 +144,7 @@ class TestThePage:
 
     def test_it_draws_what_moved(self, as_vera: Client, proved: Switch) -> None:
         text = self.text(as_vera, proved)
-        assert "What moved, as a picture" in text and "stroke=\"var(--second-line)\"" in text
+        assert "What moved, as a picture" in text and 'stroke="var(--second-line)"' in text
 
     def test_the_page_of_the_switch_leads_there(self, as_vera: Client, proved: Switch, engines: Any) -> None:
         page = as_vera.get(reverse("switch", args=[proved.key])).content.decode()

@@ -67,11 +67,11 @@ class Clusters:
         partitions = self.admin(cluster).list_topics(topic, timeout=SECONDS).topics[topic].partitions
         return tuple(partitions[index].leader for index in sorted(partitions))
 
-    def create_topic(self, name: str, partitions: int = 1) -> str:
-        """A Topic with this name on both clusters."""
-        for admin in self._admins.values():
-            admin.create_topics([NewTopic(name, partitions, 1)])[name].result(SECONDS)
-        for cluster in self.described:
+    def create_topic(self, name: str, partitions: int = 1, on: Iterable[str] = ()) -> str:
+        """A Topic with this name on both clusters, or ``on`` some."""
+        for cluster in on or self.described:
+            self.admin(cluster).create_topics([NewTopic(name, partitions, 1)])[name].result(SECONDS)
+        for cluster in on or self.described:
             eventually(
                 lambda cluster=cluster: self._all_led(cluster, name, partitions),
                 f"leaders of {name} on {cluster}",

@@ -1,0 +1,75 @@
+"""The pool of a pair's auditors: it has the Topics that the pair's mirrors copy."""
+
+from __future__ import annotations
+
+import logging
+
+from kazoo.client import KazooClient
+
+from hadash.auditors.models import AuditedPartition
+from hadash.coordinator.store import PoolError, PoolStore
+from hadash.inventory.models import Pair
+from hadash.kafka.errors import KafkaError
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.services import cluster_client, partitions_of
+
+log = logging.getLogger(__name__)
+
+#: What the names of auditors' pools begin with; the pair's name follows.
+BEGIN = "auditors."
+
+#: In the documents of auditors: they commit no offsets, and note in the database how far they are.
+GROUP = "hadash-auditors"
+
+
+def pool_of(pair: str) -> str:
+    """Return the name of a pair's pool of auditors.
+
+    >>> pool_of("main")
+    'auditors.main'
+    """
+    return f"{BEGIN}{pair}"
+
+
+def mirrored_topics(pair: Pair) -> set[str]:
+    """Return the Topics that the pair's mirrors copy."""
+    lists = Mirror.objects.filter(pair=pair).values_list("topics", flat=True)
+    return {topic for topics in lists for topic in topics}
+
+
+def keep(client: KazooClient, pair: Pair) -> tuple[int, int]:
+    """Let the pool have the mirrored Topics and no others; what was known of others is removed.
+
+    The coordinator itself follows a Topic that gets more partitions.
+
+    :return: how many Topics came, and how many went.
+    :raises StoreUnavailable: ZooKeeper does not answer. :raises KafkaError: the cluster of a new Topic does not answer.
+    """
+    store = PoolStore(client, pool_of(pair.name))
+    store.create()
+    wanted, known = mirrored_topics(pair), store.topics()
+    gone = known - wanted
+    for topic in gone:
+        store.remove(topic)
+    AuditedPartition.objects.filter(pair=pair).exclude(topic__in=wanted).delete()
+    come = sorted(wanted - known)
+    if not come:
+        return 0, len(gone)
+    consumer = {"bootstrap.servers": pair.default.bootstrap_servers, "group.id": GROUP}
+    by_topic: dict[str, list[int]] = {}
+    for partition in partitions_of(cluster_client(pair.default), come):
+        by_topic.setdefault(partition.topic, []).append(partition.partition)
+    for topic, partitions in by_topic.items():
+        try:
+            store.register(topic, consumer, partitions)
+        except PoolError as error:
+            log.warning("Topic %s is not audited: %s", topic, error)
+    return len(by_topic), len(gone)
+
+
+def keep_if_possible(client: KazooClient, pair: Pair) -> None:
+    """The same as :func:`keep`, for what looks again anyway: a cluster that does not answer is told in the log."""
+    try:
+        keep(client, pair)
+    except KafkaError as error:
+        log.warning("new Topics of pair %s are not audited yet: %s", pair, error)

@@ -1,0 +1,268 @@
+"""An auditor on real clusters: both sides of Topics are read, compared, and what differs is noted."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from django.db import connections
+from support.kafka import Clusters
+from support.waiting import SLOWER, eventually
+
+from hadash.auditing.findings import Kind
+from hadash.auditors.clusters import PairClusters
+from hadash.auditors.ledger import Ledger
+from hadash.auditors.models import AuditDifference, AuditedPartition
+from hadash.auditors.pair_auditor import PairAuditor, TopicAuditor
+from hadash.auditors.settings import AuditorSettings
+from hadash.inventory.models import Pair
+from hadash.mirroring.models import Mirror, MirrorOffsetSync
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+SETTINGS = AuditorSettings(pair="main", look_seconds=0.3, note_seconds=0.2)
+
+#: (value, headers, time in milliseconds since 1970); the key is that of all.
+Row = tuple[bytes, list[tuple[str, bytes]], int]
+
+NOW_MS = int(time.time() * 1000) - 60_000
+
+
+def rows(begin: int, end: int) -> list[Row]:
+    return [(b"value %d" % n, [("number", b"%d" % n)], NOW_MS + n) for n in range(begin, end)]
+
+
+class Board:
+    """A mirrored Topic of two partitions: the tests write both sides."""
+
+    def __init__(self, kafka: Clusters, pair: Pair) -> None:
+        self.kafka, self.pair = kafka, pair
+        self.topic = kafka.create_topic(f"audited-{uuid.uuid4().hex[:8]}", partitions=2)
+        self.mirror = Mirror.objects.create(
+            pair=pair, name=self.topic[-8:], topics=[self.topic], source=pair.first
+        )
+        for partition in (0, 1):
+            MirrorOffsetSync.objects.create(
+                mirror=self.mirror, topic=self.topic, partition=partition, source_offset=0, target_offset=0
+            )
+
+    def write(self, cluster: str, written: Sequence[Row], partition: int = 0) -> None:
+        producer = Producer({**self.kafka.described[cluster].client_config(), "linger.ms": 5})
+        for value, headers, at in written:
+            producer.produce(
+                self.topic, value, b"key", partition=partition, headers=list(headers), timestamp=at
+            )
+        assert producer.flush(20 * SLOWER) == 0
+
+    def write_both(self, written: Sequence[Row], partition: int = 0) -> None:
+        for cluster in ("east", "west"):
+            self.write(cluster, written, partition)
+
+    def delete_before(self, cluster: str, offset: int) -> None:
+        asked = self.kafka.admin(cluster).delete_records([TopicPartition(self.topic, 0, offset)])
+        for future in asked.values():
+            future.result(20 * SLOWER)
+
+    def row(self, partition: int = 0) -> AuditedPartition:
+        return AuditedPartition.objects.get(topic=self.topic, partition=partition)
+
+    def compared_up_to(self, source: int, target: int, partition: int = 0) -> bool:
+        row = AuditedPartition.objects.filter(topic=self.topic, partition=partition).first()
+        return row is not None and (row.source_next, row.target_next) == (source, target) and not row.fault
+
+    def found(self) -> set[tuple[str, int, int]]:
+        of_topic = AuditDifference.objects.filter(audited__topic=self.topic)
+        return set(of_topic.values_list("kind", "source_offset", "target_offset"))
+
+
+@pytest.fixture
+def board(kafka: Clusters, transactional_pair: Pair) -> Board:
+    return Board(kafka, transactional_pair)
+
+
+@pytest.fixture
+def transactional_pair(transactional_db: None, stack_pair: Pair) -> Pair:
+    return stack_pair
+
+
+Start = Callable[..., tuple[PairAuditor, TopicAuditor]]
+
+
+@pytest.fixture
+def start(board: Board) -> Iterator[Start]:
+    """Start an auditor that has the Topic's partitions."""
+    running: list[PairAuditor] = []
+
+    def begin(
+        name: str = "auditor-1", partitions: Sequence[int] = (0, 1)
+    ) -> tuple[PairAuditor, TopicAuditor]:
+        pair = Pair.objects.select_related("first", "second").get(pk=board.pair.pk)
+        auditor = PairAuditor(Ledger(pair, name), PairClusters(pair, SETTINGS), SETTINGS)
+        topic = auditor.topic(board.topic)
+        topic.assign(1, frozenset(partitions))
+        auditor.start()
+        running.append(auditor)
+        return auditor, topic
+
+    yield begin
+    for auditor in running:
+        auditor.stop(30 * SLOWER)
+    connections.close_all()
+
+
+def test_what_is_the_same_is_proved_equal(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 500))
+    board.write_both(rows(0, 300), partition=1)
+    start()
+    eventually(
+        lambda: board.compared_up_to(500, 500) and board.compared_up_to(300, 300, 1), "both partitions"
+    )
+    board.write_both(rows(500, 600))
+    eventually(lambda: board.compared_up_to(600, 600), "what was written since")
+    eventually(lambda: board.row().compared_at, "the time of the proof")
+    row = board.row()
+    assert (row.equal, row.different, row.source_begin) == (600, 0, 0)
+    assert row.record_at is not None and abs(row.record_at.timestamp() * 1000 - (NOW_MS + 599)) < 1
+    assert sum(window[1] for window in row.windows) == 600, "all records, by their time"
+    assert row.auditor == "auditor-1" and board.found() == set()
+
+
+def test_every_planted_difference_is_found_and_no_other(board: Board, start: Start) -> None:
+    source = rows(0, 1000)
+    target = list(source)
+    target[100] = (b"another value", *source[100][1:])
+    target[200] = (source[200][0], [("number", b"other")], source[200][2])
+    target[300] = (*source[300][:2], source[300][2] + 7)
+    target[400], target[401] = target[401], target[400]
+    del target[500]
+    target.insert(600, source[600])
+    board.write("east", source)
+    board.write("west", target)
+    start()
+    eventually(lambda: board.compared_up_to(1000, 1000), "all records")
+    assert board.found() == {
+        (Kind.DIFFERENT, 100, 100),
+        (Kind.HEADERS, 200, 200),
+        (Kind.TIME, 300, 300),
+        (Kind.REORDERED, 401, 400),
+        (Kind.MISSING, 500, 500),
+        (Kind.EXTRA, 601, 600),
+    } or board.found() == {
+        (Kind.DIFFERENT, 100, 100),
+        (Kind.HEADERS, 200, 200),
+        (Kind.TIME, 300, 300),
+        (Kind.REORDERED, 400, 401),
+        (Kind.MISSING, 500, 500),
+        (Kind.EXTRA, 601, 600),
+    }
+    assert board.row().different == 6
+
+
+def test_a_mirror_that_stands_still_is_told(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 50))
+    board.write("east", rows(50, 60))
+    start()
+    eventually(lambda: board.compared_up_to(50, 50) and board.row().waiting_since, "the wait")
+    assert board.found() == set(), "what may still come is not missing"
+    board.write("west", rows(50, 60))
+    eventually(
+        lambda: board.compared_up_to(60, 60) and board.row().waiting_since is None, "the end of the wait"
+    )
+
+
+def test_the_next_auditor_goes_on_where_the_last_one_was(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 200))
+    _, topic = start("first")
+    eventually(lambda: board.compared_up_to(200, 200), "the first auditor")
+    topic.stop()
+    assert topic.is_closed(30 * SLOWER)
+    board.write_both(rows(200, 300))
+    start("second")
+    eventually(lambda: board.compared_up_to(300, 300), "the second auditor")
+    row = board.row()
+    assert (row.equal, row.claim, row.auditor) == (300, 2, "second")
+
+
+def test_what_an_auditor_writes_that_was_replaced_does_not_count(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 100))
+    _, old = start("old")
+    eventually(lambda: board.compared_up_to(100, 100), "the first auditor")
+    start("new")
+    eventually(lambda: board.row().auditor == "new", "the second auditor")
+    board.write_both(rows(100, 150))
+    eventually(lambda: board.compared_up_to(150, 150), "what was written since")
+    eventually(lambda: old.reading().running.get(0) == -1, "that the first one notices")
+    assert board.row().equal == 150, "nothing was counted twice"
+
+
+def test_the_other_direction_after_a_switch(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 100))
+    board.write("west", rows(0, 20), partition=1)  # (so that the offsets of both sides differ)
+    MirrorOffsetSync.objects.filter(partition=1).update(target_offset=20)
+    board.write_both(rows(0, 100), partition=1)
+    start()
+    eventually(
+        lambda: board.compared_up_to(100, 100) and board.compared_up_to(100, 120, 1), "before the switch"
+    )
+    Mirror.objects.update(turning=True)
+    eventually(lambda: "turned round" in str(board.row().fault), "why nothing is compared")
+    board.write_both(rows(100, 130), partition=1)
+    Mirror.objects.update(source=board.pair.second, turning=False)
+    for sync in MirrorOffsetSync.objects.all():
+        sync.source_offset, sync.target_offset = sync.target_offset, sync.source_offset
+        sync.save()
+    eventually(lambda: board.compared_up_to(150, 130, 1), "after the switch")
+    row = board.row(1)
+    assert (row.source, row.equal, row.source_begin, row.target_begin) == (board.pair.second, 130, 20, 0)
+    assert board.found() == set()
+
+
+def test_records_that_one_side_has_deleted_are_left_out_and_that_is_told(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 100))
+    board.delete_before("west", 40)
+    start()
+    eventually(lambda: board.compared_up_to(100, 100), "what both sides hold")
+    row = board.row()
+    assert (row.source_begin, row.equal, row.source_start) == (40, 60, 0) and board.found() == set()
+
+
+def test_a_standby_that_is_built_again_is_compared_from_its_begin(
+    board: Board, start: Start, kafka: Clusters
+) -> None:
+    board.write_both(rows(0, 100))
+    board.write("west", [(b"too much", [], NOW_MS)])
+    board.write_both(rows(100, 120))
+    _, topic = start()
+    eventually(lambda: board.compared_up_to(120, 121), "the first standby")
+    assert len(board.found()) == 1
+    Mirror.objects.update(rebuilding=True)
+    eventually(lambda: topic.reading().running == {0: -1, 1: -1}, "the end of reading")
+    board.delete_before("east", 90)
+    for future in kafka.admin("west").delete_topics([board.topic]).values():
+        future.result(20 * SLOWER)
+    eventually(lambda: not kafka.admin("west").list_topics(board.topic, 5).topics[board.topic].partitions)
+    kafka.create_topic(board.topic, 2, on=["west"])
+    board.write("west", rows(90, 120))
+    MirrorOffsetSync.objects.filter(partition=0).update(source_offset=90, target_offset=0)
+    Mirror.objects.update(rebuilding=False)
+    eventually(lambda: board.compared_up_to(120, 30), "the new standby")
+    assert board.row().source_begin == 90 and board.found() == set()
+
+
+def test_a_compacted_topic_is_not_compared_and_says_why(board: Board, start: Start, kafka: Clusters) -> None:
+    for cluster in ("east", "west"):
+        kafka.set_topic_configs(cluster, board.topic, **{"cleanup.policy": "compact"})
+    board.write_both(rows(0, 10))
+    start()
+    eventually(lambda: AuditedPartition.objects.filter(topic=board.topic, partition=0).exists(), "the reason")
+    assert "compacted" in str(board.row().fault) and board.row().compared_at is None
+
+
+def test_without_a_mirror_nothing_is_read(board: Board, start: Start) -> None:
+    Mirror.objects.all().delete()
+    _, topic = start()
+    eventually(lambda: topic.reading().token == 1, "the assignment")
+    assert topic.reading().running == {0: -1, 1: -1} and not AuditedPartition.objects.exists()
