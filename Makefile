@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check fault fault-pool test test-long \
+.PHONY: help setup demo demo-fleet demo-check demo-plant demo-reset manage clients-check fault fault-pool test test-long \
   test-unit lint types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail \
   bench-plan bench-pipeline bench-web format wheel lock clean browser haproxy record
 
@@ -37,6 +37,9 @@ demo-fleet: $(READY)  ## The demo beside a large generated fleet (FLEET=10000 Ap
 
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
 	@$(BIN)/python -m hadash_sandbox reset
+
+demo-plant: $(READY)  ## Plant a difference in a mirror of the running demo (TOPIC=carts); its auditors find it
+	@$(BIN)/python -m hadash_sandbox plant --topic $(or $(TOPIC),carts)
 
 manage: $(READY)  ## manage.py beside the running demo: make manage ARGS="create_token olga --name mine"
 	@$(BIN)/python -m hadash_sandbox manage $(ARGS)

@@ -52,6 +52,7 @@ CLASSES = (
         "A member of a consumer pool",
         "HADASH_MEMBER_",
     ),
+    ("hadash/auditors/settings.py", "AuditorSettings", "An auditor", "HADASH_AUDITOR_"),
     ("hadash/bindings/access.py", "Access", "Signing in to ZooKeeper", "HADASH_ZOOKEEPER_"),
     ("spark/session.py", "SparkSettings", "Spark", "HADASH_SPARK_"),
 )

@@ -582,6 +582,9 @@ MIRROR_SETTINGS_SECONDS = number("HADASH_MIRROR_SETTINGS_SECONDS", 30)
 MIRROR_COMPARE_SECONDS = number("HADASH_MIRROR_COMPARE_SECONDS", 60)
 MIRROR_COMPARE_RECORDS = int(number("HADASH_MIRROR_COMPARE_RECORDS", 200))
 MIRROR_COMPARE_BYTES = int(number("HADASH_MIRROR_COMPARE_BYTES", 64 * 1024 * 1024))
+#: Seconds after which an auditor's comparison proves nothing any more about what is there now. Auditors note how far
+#: they are every few seconds; a minute is time for one to die and for another one to take its partitions.
+AUDIT_STALE_SECONDS = number("HADASH_AUDIT_STALE_SECONDS", 60)
 #: Seconds of one round of looks (every HADASH_LAG_SAMPLE_SECONDS) after which comparisons that are due wait for the
 #: next round: a pair with a thousand mirrors is compared less often, and its lag is still measured.
 MIRROR_COMPARE_ROUND_SECONDS = number("HADASH_MIRROR_COMPARE_ROUND_SECONDS", 1)

@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+from hadash_sandbox import auditing
 from hadash_sandbox.bench import batch, fresh, health, mail, pipeline, plan
 from hadash_sandbox.bench.coordinator import run as coordinator
 from hadash_sandbox.bench.gateway import run as gateway
@@ -45,6 +46,8 @@ from spark.fleet.recorded import FOLDER as RECORDED
 #: AppIDs of the fleet that ``make demo-fleet`` generates, and the fewest allowed: a smaller fleet does not have the
 #: shape of a large one.
 FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
+#: Auditors of a demo: one can be killed, and the other one takes its partitions.
+DEMO_AUDITORS = 2
 #: Its data folder.
 FLEET_DATA = ROOT / "var" / "demo-fleet"
 
@@ -125,6 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     env_parser = commands.add_parser("env", help="the environment of the running demo, as lines for a shell")
     env_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    plant_parser = commands.add_parser(
+        "plant", help="plant a difference, which the running demo's auditors find"
+    )
+    plant_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    plant_parser.add_argument("--topic", default="carts", help="the Topic")
+    plant_parser.add_argument("--cluster", default="west", help="the cluster on which the record is too much")
     manage_parser = commands.add_parser("manage", help="hadash-manage beside the running demo")
     manage_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
     manage_parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of manage.py")
@@ -153,6 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "env":
                 print(exports(of_running(_that_runs(options.data))), end="")
                 return 0
+            case "plant":
+                return plant_difference(options.data, options.topic, options.cluster)
             case "manage":
                 return manage(_that_runs(options.data), options.arguments)
             case "check":
@@ -238,7 +249,9 @@ def demo(data: Path, fleet: int = 0, when_up: Callable[[], object] = lambda: Non
     :param fleet: AppIDs of a generated fleet beside it; 0 for none.
     :param when_up: called once the demo is up.
     """
-    with Demo(data, pipeline=True, rate=DEMO_RATE, pace=Pace.RATE, fleet=fleet) as running:
+    with Demo(
+        data, pipeline=True, rate=DEMO_RATE, pace=Pace.RATE, fleet=fleet, auditors=DEMO_AUDITORS
+    ) as running:
         when_up()
         print(
             f"""
@@ -296,6 +309,18 @@ def manage(data: Path, arguments: list[str]) -> int:
     """Run hadash-manage with the environment of a running demo; return its exit code."""
     command = [sys.executable, str(ROOT / "manage.py"), *arguments]
     return subprocess.run(command, env=merged(of_running(data)), check=False).returncode
+
+
+def plant_difference(data: Path, topic: str, cluster: str) -> int:
+    """Plant a difference in a mirror of a running demo; return the exit code."""
+    described = json.loads(of_running(data)["HADASH_SANDBOX_CLUSTERS"])
+    configs = {each["name"]: auditing.administrator(each) for each in described}
+    place = auditing.plant(configs, topic, cluster)
+    print(
+        f"Planted: {place}. The page of its mirror shows it within seconds (Content audit), and how to rebuild the "
+        "standby, which mends it."
+    )
+    return 0
 
 
 def execute(data: Path | None, program: list[str], *, with_kafka: bool = True) -> int:

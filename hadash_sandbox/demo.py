@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from hadash_sandbox import environment, ports
+from hadash_sandbox.auditing import Auditing
 from hadash_sandbox.downloads import tool_jars
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.java import find_java
@@ -40,6 +41,9 @@ FLEET_POLL_SECONDS = 1.0
 Log = Callable[[str], None]
 
 
+#: The name of the demo's pair, as the world is seeded.
+PAIR = "main"
+
 #: Processes that serve their health page on a port of their own.
 HEALTH_PAGES = ("worker", "beat", "pipeline worker")
 
@@ -61,6 +65,7 @@ class Demo:
         world: str = "demo",
         gateways: int = 1,
         pipeline: bool = False,
+        auditors: int = 0,
         fleet: int = 0,
         fleet_looked_at: Sequence[int] | None = None,
         log: Log = say,
@@ -70,6 +75,7 @@ class Demo:
         :param world: a name that :func:`hadash_sandbox.worlds.world_named` knows.
         :param gateways: number of Gateway processes.
         :param pipeline: also start a worker for the pipeline's jobs; Spark needs a gigabyte of memory and a core.
+        :param auditors: number of processes that compare both sides of the mirrors, with a coordinator.
         :param fleet: AppIDs of a generated fleet beside the world (:mod:`hadash_sandbox.fleet`); 0 for none.
         :param fleet_looked_at: the days ago on which jobs looked at that fleet; ``None`` for the days that suit a
             running pipeline.
@@ -91,6 +97,7 @@ class Demo:
         self._with_clients = clients
         self._with_web = web
         self._with_pipeline = pipeline
+        self._auditors = auditors
         self._fleet = fleet
         self._fleet_looked_at = fleet_looked_at
         self.gateway: Process | None = None
@@ -267,6 +274,17 @@ class Demo:
             )
         if self._with_web:
             self._start_web()
+        if self._auditors:
+            self._start_auditors()
+
+    def _start_auditors(self) -> None:
+        first = self.admin_config(next(iter(self.stack.kafka)))
+        auditing = Auditing(self.data_dir / "auditors", self.environment(), first)
+        arguments, env = auditing.coordinator()
+        self._python("coordinator", *arguments, env=env)
+        for number in range(1, self._auditors + 1):
+            arguments, env = auditing.auditor(number, PAIR)
+            self._python(f"auditor {number}", *arguments, env=env)
 
     def _health_page(self, process: str) -> dict[str, str]:
         return {"HADASH_HEALTH_ADDRESS": f"127.0.0.1:{self.ports[f'{process} health']}"}

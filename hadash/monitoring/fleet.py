@@ -13,13 +13,14 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from hadash.audit.models import unanchored_since
+from hadash.auditors.models import AuditedPartition
 from hadash.governance.models.posture import Posture
 from hadash.governance.models.runs import Run
 from hadash.inventory import workers
@@ -158,6 +159,28 @@ def _mirrors() -> Families:
         ((pair.name, limits[pair.pk]) for pair in pairs),
         "pair",
     )
+
+
+def _audits() -> Families:
+    now = timezone.now()
+    known = {
+        row["pair__name"]: row
+        for row in AuditedPartition.objects.values("pair__name").annotate(
+            found=Sum("different"), oldest=Min("compared_at")
+        )
+    }
+    pairs = Pair.objects.filter(first__generated=False).order_by("name").values_list("name", flat=True)
+    nothing: dict[str, Any] = {"found": 0, "oldest": None}
+    rows = [(name, known.get(name, nothing)) for name in pairs]
+    yield _gauge(
+        "hadash_audit_differences", "Differences between both sides of a pair's mirrors that auditors have found.",
+        ((name, row["found"]) for name, row in rows), "pair",
+    )  # fmt: skip
+    yield _gauge(
+        "hadash_audit_age_seconds",
+        "Since auditors had compared all that both sides of a partition held: the longest of a pair.",
+        ((name, (now - row["oldest"]).total_seconds() if row["oldest"] else None) for name, row in rows), "pair",
+    )  # fmt: skip
 
 
 def _clusters() -> Families:
@@ -347,7 +370,7 @@ def _source(name: str, *parts: Callable[[], Families]) -> None:
 
 
 _source(
-    "postgresql", _switches, _approvals, _mirrors, _clusters, _governance, _pipeline, _outbox, _workers, _audit
+    "postgresql", _switches, _approvals, _mirrors, _audits, _clusters, _governance, _pipeline, _outbox, _workers, _audit
 )  # fmt: skip
 _source("redis", _celery)
 _source("zookeeper", _gateways, _strays)

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
+from hadash.auditors.standing import Proof
 from hadash.bindings.model import BindingState, GatewayMember
 from hadash.governance.catalogue import Severity
 from hadash.governance.models.findings import Finding
@@ -53,6 +54,14 @@ MIRRORS: dict[str, Shown] = {
     Mirror.State.FAILED: Shown(pgettext_lazy("mirror", "failed"), Look.BAD, "bad"),
     Mirror.State.UNKNOWN: Shown(pgettext_lazy("mirror", "unknown"), Look.UNKNOWN, "unknown"),
     Mirror.State.TURNING: Shown(pgettext_lazy("mirror", "turning round"), Look.WAITING, "running"),
+}
+
+#: What an audit proves.
+PROOFS: dict[Proof, Shown] = {
+    Proof.EQUAL: Shown(gettext_lazy("proved equal"), Look.FINE, "fine"),
+    Proof.UNDER_WAY: Shown(gettext_lazy("being compared"), Look.WAITING, "running"),
+    Proof.UNKNOWN: Shown(gettext_lazy("not proved"), Look.UNKNOWN, "unknown"),
+    Proof.DIFFERENT: Shown(gettext_lazy("differs"), Look.BAD, "bad"),
 }
 
 #: The states of a connector's task, as Connect names them, and ``UNKNOWN`` for a task that hadash could not ask about.
@@ -141,6 +150,11 @@ def of_mirror(mirror: Mirror) -> State:
     if looks.is_old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
         return State(Look.UNKNOWN, "unknown", _("not looked at lately"))
     return of(MIRRORS[mirror.state])
+
+
+def of_proof(proof: Proof) -> State:
+    """Return the badge of what an audit proves."""
+    return of(PROOFS[proof])
 
 
 def of_task(value: str) -> State:

@@ -34,8 +34,9 @@ GUIDE = ROOT / "docs" / "monitoring.md"
 #: What Prometheus itself adds.
 OF_PROMETHEUS = {"up": set()}
 LABELS_OF_PROMETHEUS = {"job", "instance"}
-#: Labels of a Gateway's figures that have no series as long as nothing was asked of it.
+#: Labels of figures that have no series as long as no Gateway was asked for anything, and no partition compared.
 LABELS_WITHOUT_SERIES = {
+    "hadash_audit_age_seconds": {"pair"},
     "hadash_gateway_refused": {"reason"},
     "hadash_gateway_requests": {"kind", "cluster"},
     "hadash_gateway_request_bytes": {"kind", "cluster"},

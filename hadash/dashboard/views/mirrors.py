@@ -17,10 +17,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from hadash.auditors import selectors
 from hadash.dashboard.charts import mirror_lag
 from hadash.dashboard.charts.chart import asked_csv, milliseconds
 from hadash.dashboard.charts.mirror_lag import PartitionLag, points_of, shapes_of
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.mirrors import auditing
 from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole, step_of
 from hadash.dashboard.mirrors.incidents import KIND_WORDS
 from hadash.dashboard.mirrors.looking import (
@@ -38,12 +40,26 @@ from hadash.dashboard.views import streaming
 from hadash.dashboard.views.common import part_of, searched, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges
 
 #: The sort keys of a mirror's Topics.
 TOPIC_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(TopicLag)}
 
-#: The Topics on one page of their table.
-TOPICS_SHOWN = 50
+#: The sort keys of its audited partitions.
+AUDIT_KEYS: Keys = {
+    "partition": lambda each: (each.row.topic, each.row.partition),
+    "proof": lambda each: each.proof.rank,
+    "next": lambda each: each.row.source_next,
+    "equal": lambda each: each.row.equal,
+    "different": lambda each: each.row.different,
+    "share": attrgetter("share"),
+    "age": attrgetter("age"),
+    "auditor": lambda each: each.row.auditor,
+}
+
+#: The Topics on one page of their table; the audited partitions, and the differences.
+TOPICS_SHOWN = PARTITIONS_SHOWN = 50
+DIFFERENCES_SHOWN = 25
 
 #: Seconds between two looks for a viewer.
 POLL_SECONDS = 1.0
@@ -86,7 +102,11 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     if request.GET.get("csv") == "incidents":
         rows = ((each.kind, each.since, each.until, each.worst) for each in shown.incidents)
         return csv_response("incidents", ["what", "since", "until", "seconds"], rows)
-    parts = _parts(request, found, shown, partitions)
+    if request.GET.get("csv") == "audit":
+        return csv_response("audit", auditing.PARTITION_COLUMNS, auditing.partition_rows(found))
+    if request.GET.get("csv") == "differences":
+        return csv_response("differences", auditing.DIFFERENCE_COLUMNS, auditing.difference_rows(found))
+    parts = {**_parts(request, found, shown, partitions), **_audit(request, found)}
     if request.GET.get("csv") == "topics":
         return csv_response("topics", list(TOPIC_KEYS), map(astuple, parts["topics"].every_row))
     context = {
@@ -138,6 +158,27 @@ def _parts(
     }
 
 
+def _audit(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
+    """Return the context of what auditors say. ``?audit-sort=`` orders the partitions, of which ``?audit=`` is a page;
+    ``?differences=`` is a page of the differences.
+    """
+    address = reverse("mirror", args=[mirror.pair.name, mirror.name])
+    order = part_order(request, "audit", AUDIT_KEYS, address)
+    standing = selectors.standing(mirror)
+    worst_first = sorted(standing.partitions, key=lambda each: -each.proof.rank)
+    partitions = order.rows(worst_first, AUDIT_KEYS)
+    return {
+        "mirror": mirror,
+        "standing": standing,
+        "standing_state": badges.of_proof(standing.proof),
+        "audit_order": order,
+        "audited": part_of(request, "audit", partitions, PARTITIONS_SHOWN, address),
+        "differences": part_of(
+            request, "differences", selectors.differences(mirror), DIFFERENCES_SHOWN, address
+        ),
+    }
+
+
 @require_GET
 async def stream(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     """Stream the events ``lag`` (new points and the incidents) and one for each part of the page."""
@@ -173,8 +214,11 @@ class Feed(streaming.Feed):
             shapes = shapes_of(shown.incidents, shown.span, shown.rpo, shown.switched)
             ends = [milliseconds(each) for each in shown.span]
             events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
-        context = _parts(self.request, found, shown, partitions_of(found))
-        for part in ("state", "tasks", "topics", "incidents"):
+        context = {
+            **_parts(self.request, found, shown, partitions_of(found)),
+            **_audit(self.request, found),
+        }
+        for part in ("state", "tasks", "audit", "topics", "incidents"):
             html = render_to_string(f"mirrors/{part}.html", context, self.request)
             events += self.if_new(part, html)
         until = last_whole(step_of(window), now)

@@ -1,0 +1,30 @@
+"""Reads what auditors have noted. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from hadash.auditors.models import AuditDifference, AuditedPartition
+from hadash.auditors.standing import Standing, standing_of
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+
+
+def audited(mirror: Mirror) -> QuerySet[AuditedPartition]:
+    """Return the partitions of a mirror that auditors know."""
+    return AuditedPartition.objects.filter(pair=mirror.pair_id, topic__in=mirror.topics)
+
+
+def standing(mirror: Mirror) -> Standing:
+    """Return what the audit of a mirror says. One query."""
+    expected = {Partition(topic, number) for topic, number, _ in mirror.known_ends}
+    return standing_of(list(audited(mirror)), expected, timezone.now(), settings.AUDIT_STALE_SECONDS)
+
+
+def differences(mirror: Mirror) -> QuerySet[AuditDifference]:
+    """Return the differences of a mirror, the newest first, with their partitions."""
+    return AuditDifference.objects.filter(
+        audited__pair=mirror.pair_id, audited__topic__in=mirror.topics
+    ).select_related("audited")

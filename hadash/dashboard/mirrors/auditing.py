@@ -1,0 +1,46 @@
+"""What auditors say of a mirror, as rows for CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hadash.auditors import selectors
+from hadash.mirroring.models import Mirror
+
+PARTITION_COLUMNS = (
+    "topic", "partition", "proof", "source_begin", "source_next", "source_end", "target_next", "equal", "different",
+    "share", "compared_at", "record_at", "waiting_since", "auditor", "fault",
+)  # fmt: skip
+
+DIFFERENCE_COLUMNS = (
+    "found_at",
+    "kind",
+    "topic",
+    "partition",
+    "source",
+    "source_offset",
+    "target_offset",
+    "parts",
+)
+
+
+def partition_rows(mirror: Mirror) -> Iterator[tuple[Any, ...]]:
+    """Return a row of :data:`PARTITION_COLUMNS` for each partition."""
+    for each in selectors.standing(mirror).partitions:
+        row = each.row
+        yield (
+            row.topic, row.partition, each.proof.value, row.source_begin, row.source_next, row.source_end,
+            row.target_next, row.equal, row.different, each.share, row.compared_at, row.record_at, row.waiting_since,
+            row.auditor, str(row.fault),
+        )  # fmt: skip
+
+
+def difference_rows(mirror: Mirror) -> Iterator[tuple[Any, ...]]:
+    """Return a row of :data:`DIFFERENCE_COLUMNS` for each difference."""
+    found = selectors.differences(mirror).select_related("audited", "source")
+    for each in found.iterator(chunk_size=500):
+        yield (
+            each.found_at, each.kind, each.audited.topic, each.audited.partition, each.source.name,
+            each.source_offset, each.target_offset, " ".join(each.parts),
+        )  # fmt: skip
