@@ -10,8 +10,8 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-plant demo-reset manage clients-check fault fault-pool test test-long \
-  test-unit lint types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail \
+.PHONY: help setup demo demo-fleet demo-check demo-plant demo-reset manage clients-check fault fault-pool test \
+  test-long test-unit lint types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail \
   bench-plan bench-pipeline bench-web format wheel lock clean browser haproxy record
 
 help:  ## What there is

@@ -290,6 +290,7 @@ class PoolStore:
                 transaction = self._client.transaction()
                 transaction.set_data(path, changed.to_bytes(), stat.version)
                 if committed(transaction):
+                    self._watched.forget(path)  # (what has told of it may come later)
                     return changed
         raise PoolError(
             say("Somebody else changes the pool %(pool)s all the time. Try again.", pool=self.pool)
@@ -306,6 +307,7 @@ class PoolStore:
                 self._client.set(path, value)  # it was to be taken back
             except NoNodeError:
                 raise self._unknown() from None
+        self._watched.forget(path, layout.isolations(self.pool))
 
     def take_back(self, member: str) -> None:
         """Let a member that was isolated come back: it ends its isolation as soon as it reads nothing.
@@ -321,6 +323,7 @@ class PoolStore:
                 )
             except NoNodeError:
                 raise PoolError(say("%(member)s is not isolated.", member=member)) from None
+        self._watched.forget(path)
 
     def _unknown(self) -> PoolError:
         return PoolError(say("There is no pool %(pool)s in ZooKeeper. Create it first.", pool=self.pool))
