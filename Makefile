@@ -38,8 +38,8 @@ demo-fleet: $(READY)  ## The demo beside a large generated fleet (FLEET=10000 Ap
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
 	@$(BIN)/python -m hadash_sandbox reset
 
-demo-plant: $(READY)  ## Plant a difference in a mirror of the running demo (TOPIC=carts); its auditors find it
-	@$(BIN)/python -m hadash_sandbox plant --topic $(or $(TOPIC),carts)
+demo-plant: $(READY)  ## Plant a difference in a mirror of the running demo (TOPIC=shop.carts); its auditors find it
+	@$(BIN)/python -m hadash_sandbox plant --topic $(or $(TOPIC),shop.carts)
 
 manage: $(READY)  ## manage.py beside the running demo: make manage ARGS="create_token olga --name mine"
 	@$(BIN)/python -m hadash_sandbox manage $(ARGS)

@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "plant", help="plant a difference, which the running demo's auditors find"
     )
     plant_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
-    plant_parser.add_argument("--topic", default="carts", help="the Topic")
+    plant_parser.add_argument("--topic", default="shop.carts", help="the Topic")
     plant_parser.add_argument("--cluster", default="west", help="the cluster on which the record is too much")
     manage_parser = commands.add_parser("manage", help="hadash-manage beside the running demo")
     manage_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")

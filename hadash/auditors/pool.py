@@ -63,7 +63,8 @@ def keep(client: KazooClient, pair: Pair) -> tuple[int, int]:
         try:
             store.register(topic, consumer, partitions)
         except PoolError as error:
-            log.warning("Topic %s is not audited: %s", topic, error)
+            if topic not in store.topics():  # (otherwise another auditor has just done it)
+                log.warning("Topic %s is not audited: %s", topic, error)
     return len(by_topic), len(gone)
 
 

@@ -11,6 +11,9 @@ from hadash.auditors.models import AuditedPartition
 from hadash.kafka.values import Partition
 from hadash.sentences import NOTHING, Sentence, joined, say
 
+#: For how long a target may lack records without a word about it: a mirror copies in batches.
+USUAL_WAIT = timedelta(seconds=10)
+
 
 class Proof(Enum):
     """How much the audit of a mirror, or of one of its partitions, proves; the worst last."""
@@ -41,6 +44,8 @@ class PartitionStanding:
     proof: Proof
     share: float | None
     age: timedelta | None
+    #: Whether the target has lacked records of the source for longer than a mirror usually takes.
+    is_waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,8 @@ def standing_of(
 def partition_standing(row: AuditedPartition, now: datetime, stale_seconds: float) -> PartitionStanding:
     """Return what the audit of a partition says."""
     age = now - row.compared_at if row.compared_at is not None else None
-    return PartitionStanding(row, _proof(row, now, stale_seconds), _share(row), age)
+    is_waiting = row.waiting_since is not None and now - row.waiting_since > USUAL_WAIT
+    return PartitionStanding(row, _proof(row, now, stale_seconds), _share(row), age, is_waiting)
 
 
 def _proof(row: AuditedPartition, now: datetime, stale_seconds: float) -> Proof:

@@ -27,7 +27,7 @@ from hadash.reports.drawing import (
 MOST_CLIENTS = 10
 
 #: Pixels: of the columns (left edge, width), of a client's row, above and below all, and of a cluster's box.
-_CLIENTS, _GATEWAYS, _CLUSTERS = (0, 176), (216, 116), (376, 176)
+_CLIENTS, _GATEWAYS, _CLUSTERS = (0, 176), (216, 116), (376, 174)
 _ROW, _ABOVE, _BOX = 32, 22, 66
 #: Latin letters that there is room for: in a client's name and the line below it, in the middle, in a cluster's name
 #: and the lines below it, and beside the mirror.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.parts import page
@@ -25,6 +26,11 @@ def audited(fleet: SimpleNamespace, partition: int = 0, **values: Any) -> Audite
     return AuditedPartition.objects.create(
         pair=fleet.pair, topic="carts", partition=partition, source=fleet.east, **{**known, **values}
     )
+
+
+def csv_of(client: Client, name: str) -> list[str]:
+    answer: Any = client.get(reverse("mirror", args=["main", "shop"]), {"csv": name})
+    return b"".join(answer.streaming_content).decode().removeprefix("\ufeff").splitlines()
 
 
 def test_nobody_has_compared_it(as_vera: Client, fleet: SimpleNamespace) -> None:
@@ -50,7 +56,7 @@ def test_what_differs_is_listed(as_vera: Client, fleet: SimpleNamespace) -> None
     assert "Both sides differ in 1 of 1 partitions (differences: 1)." in text
     assert "headers differ" in text and ">812<" in text and ">815<" in text
     assert part_words(found) == "headers, time"
-    assert page(as_vera, "mirror", "main", "shop", csv="differences").splitlines()[1].split(",")[1:] == [
+    assert csv_of(as_vera, "differences")[1].split(",")[1:] == [
         "headers", "carts", "0", "east", "812", "815", "headers time",
     ]  # fmt: skip
 
@@ -73,5 +79,5 @@ def test_partitions_are_ordered_the_worst_first_or_by_a_column(
 
 def test_it_is_taken_along_as_csv(as_vera: Client, fleet: SimpleNamespace) -> None:
     audited(fleet)
-    head, line = page(as_vera, "mirror", "main", "shop", csv="audit").splitlines()
+    head, line = csv_of(as_vera, "audit")
     assert head.startswith("topic,partition,proof") and line.startswith("carts,0,equal,0,99997,100000")

@@ -46,7 +46,7 @@ class TestTheStream:
     ) -> None:
         feed = self.feed(people.vera)
         first = look(feed)
-        assert set(first) == {"lag", "state", "tasks", "topics", "incidents"}
+        assert set(first) == {"lag", "state", "tasks", "audit", "topics", "incidents"}
         assert first["lag"]["at"] == sorted(first["lag"]["at"])
         LagSample.objects.create(
             mirror=fleet.mirror, at=timezone.now() - timedelta(seconds=4), records=77, seconds=1.5
