@@ -443,6 +443,12 @@ SWITCH_CONNECT_SECONDS = number("HADASH_SWITCH_CONNECT_SECONDS", 5)
 SWITCH_CHECK_SECONDS = number("HADASH_SWITCH_CHECK_SECONDS", 30)
 #: The lag, in records over all partitions, with which a switch may start: what a mirror copies in a second.
 SWITCH_MAX_LAG = int(number("HADASH_SWITCH_MAX_LAG", 5000))
+#: What auditors have to say of the mirrors before a switch (docs/auditors.md): "ignored", "differences" (they stop it;
+#: mirrors that nobody has proved to be equal are told in its log) or "proof" (only mirrors that are proved equal are
+#: switched). A pair's rules may say otherwise. Without auditors there is no proof: that must not stop everybody.
+SWITCH_AUDIT = os.environ.get("HADASH_SWITCH_AUDIT", "differences")
+if SWITCH_AUDIT not in ("ignored", "differences", "proof"):
+    raise ValueError(f"HADASH_SWITCH_AUDIT={SWITCH_AUDIT!r} is not ignored, differences or proof.")
 #: Whether Topics with several replicas may be switched although a producer writes to them with acks=1 or acks=0.
 #: Such records are acknowledged when only the leader has them, and neither a mirror nor a proof sees them before
 #: the followers have them: up to the broker's replica.lag.time.max.ms (30 s) of them can be left behind.

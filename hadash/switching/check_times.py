@@ -21,6 +21,7 @@ ASKED_FOR: Mapping[type[Command[object]], Sentence] = {
     do.ReadBindings: say("the bindings"),
     do.ReadGateways: say("the Gateways"),
     do.CheckMirrors: say("the mirrors and Connect"),
+    do.CheckAudits: say("what auditors say"),
     do.ReadWritten: say("the mirrors and Connect"),
     do.ReadOffsetSyncs: say("the offset syncs of mirrors"),
     do.CompareTails: say("the comparison of records"),

@@ -23,7 +23,7 @@ from hadash.inventory.models import Pair
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.models.policies import Blackout, Policy
-from hadash.switching.stages.run import Limits
+from hadash.switching.stages.run import AuditRule, Limits
 
 #: How far ahead a start or a blackout may lie: a later date is a typing error.
 MAX_AHEAD = timedelta(days=366)
@@ -80,6 +80,7 @@ def limits_of(pair: Pair) -> Limits:
         active=settings.SWITCH_ACTIVE_SECONDS,
         verify_hold=own(policy.verify_hold_seconds, settings.SWITCH_VERIFY_HOLD_SECONDS),
         max_lag=int(own(policy.max_lag, settings.SWITCH_MAX_LAG)),
+        audit=AuditRule(policy.audit or settings.SWITCH_AUDIT),
         accept_quotas=settings.SWITCH_ACCEPT_QUOTAS,
         accept_acks_1=Code.ACKS.value not in stopping(pair),
         accept_self_assigned=Code.SELF_ASSIGNED.value not in stopping(pair),

@@ -69,6 +69,8 @@ def answer(world: World, command: Command[Any]) -> Any:
             return UsedAssignors(tuple(world.cooperative), tuple(unknown))
         case do.CheckMirrors(source, _):
             return [_look(world, mirror) for mirror in world.mirrors if source in ("", mirror.source)]
+        case do.CheckAudits():
+            return list(world.audits)
         case do.ReadWritten():
             return {topic: mirror.source for mirror in world.mirrors for topic in mirror.topics}
         case do.CheckSelfAssigned():

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from hadash.auditors.models import AuditedPartition
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching.execution.command_handler import CommandHandler
@@ -72,6 +73,25 @@ def test_only_mirrors_that_they_will_read_from_are_looked_at(
     assert [name for name, *_ in found] == looked == ["shop"]
     hands(plan).carry_out(do.CheckMirrors())
     assert looked == ["shop", "people", "shop"]
+
+
+def test_what_auditors_say_of_the_mirrors(pair: Pair) -> None:
+    now = timezone.now()
+    row = AuditedPartition.objects.create(
+        pair=pair, topic="orders", partition=0, source=pair.first, source_begin=0, target_begin=0, source_next=9,
+        target_next=9, source_start=0, source_end=9, equal=9, compared_at=now, updated_at=now,
+    )  # fmt: skip
+    plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
+
+    def found() -> dict[str, tuple[bool, bool]]:
+        return {
+            each.mirror: (each.is_equal, each.differs) for each in hands(plan).carry_out(do.CheckAudits())
+        }
+
+    assert found() == {"shop": (True, False), "people": (False, False)}
+    row.different = 1
+    row.save()
+    assert found()["shop"] == (False, True)
 
 
 def test_what_sources_hold_is_asked_before_the_first_mirror_is_waited_for(

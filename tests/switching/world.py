@@ -23,6 +23,7 @@ from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import (
+    AuditFound,
     QuotaCheck,
     QuotasFound,
 )
@@ -93,6 +94,8 @@ class World:
         self.rebalancing: list[list[str]] = []
         #: The Topics that clients read without being members of a group.
         self.self_assigned: dict[str, frozenset[str]] = {}
+        #: What auditors say of the mirrors.
+        self.audits: list[AuditFound] = []
         #: Who has a library that reads on while it rejoins.
         self.reading_on: list[str] = []
         #: The Gateways know where members read.

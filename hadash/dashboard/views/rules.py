@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -22,7 +23,8 @@ from hadash.presentation import labels
 from hadash.refusals import Refused
 from hadash.sentences import Sentence
 from hadash.switching import policy
-from hadash.switching.models.policies import Blackout
+from hadash.switching.models.policies import AUDIT_RULES, Blackout
+from hadash.switching.stages.run import AuditRule
 
 
 @require_http_methods(["GET", "POST"])
@@ -77,6 +79,14 @@ def end_blackout(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("rules", pk=found.pair_id)
 
 
+def _audit_rules() -> list[tuple[str, str]]:
+    """Return the choices of the rule about auditors, the first one as the settings have it."""
+    words = dict(AUDIT_RULES)
+    by_setting = words[AuditRule(settings.SWITCH_AUDIT).value]
+    first = _("as in the settings: %(rule)s") % {"rule": by_setting}
+    return [("", first), *((value, str(said)) for value, said in AUDIT_RULES)]
+
+
 def _page(
     request: HttpRequest,
     pair: Pair,
@@ -110,6 +120,7 @@ def _page(
             {"code": code.value, "words": labels.FINDING_WORDS[code], "stops": code.value in stopping}
             for code in RULES
         ],
+        "audit_rules": _audit_rules(),
         "refusals": refusals or [],
     }
     return render(request, "rules/page.html", context, status=status)

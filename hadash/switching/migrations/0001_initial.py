@@ -168,6 +168,7 @@ class Migration(migrations.Migration):
                 ('verify_hold_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(0.5), django.core.validators.MaxValueValidator(3600)], verbose_name='all has to hold for (s)')),
                 ('rpo_seconds', models.FloatField(blank=True, null=True, validators=[hadash.switching.models.policies._finite, django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(3600)], verbose_name='a mirror is late after (RPO, s)')),
                 ('stopping', models.JSONField(blank=True, default=None, null=True, validators=[hadash.switching.models.policies._known_codes], verbose_name='findings that stop a switch')),
+                ('audit', models.CharField(blank=True, choices=[('ignored', 'auditors are not asked'), ('differences', 'differences stop a switch; without a proof it goes on and says so'), ('proof', 'only mirrors that are proved equal are switched')], default='', max_length=12, verbose_name='content audit')),
                 ('pair', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='policy', to='inventory.pair')),
             ],
         ),

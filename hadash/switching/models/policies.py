@@ -12,6 +12,16 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Pair
+from hadash.switching.stages.run import AuditRule
+
+AUDIT_RULES = [
+    (AuditRule.IGNORED.value, _("auditors are not asked")),
+    (
+        AuditRule.DIFFERENCES_STOP.value,
+        _("differences stop a switch; without a proof it goes on and says so"),
+    ),
+    (AuditRule.PROOF_NEEDED.value, _("only mirrors that are proved equal are switched")),
+]
 
 
 def _seconds(label: Any, least: float, most: float = 3600) -> Any:
@@ -59,6 +69,9 @@ class Policy(models.Model):
         _("findings that stop a switch"), null=True, blank=True, default=None, validators=[_known_codes]
     )
 
+    #: What auditors have to say of its mirrors before a switch; empty: as in the settings.
+    audit = models.CharField(_("content audit"), max_length=12, choices=AUDIT_RULES, blank=True, default="")
+
     def __str__(self) -> str:
         return f"policy of {self.pair}"
 
@@ -80,6 +93,7 @@ POLICY_FIELDS = (
     "verify_hold_seconds",
     "rpo_seconds",
     "stopping",
+    "audit",
 )
 
 

@@ -20,6 +20,15 @@ class MirrorFound(NamedTuple):
     lag: int | None
 
 
+class AuditFound(NamedTuple):
+    """What auditors say of a mirror."""
+
+    mirror: str
+    is_equal: bool
+    differs: bool
+    says: Sentence
+
+
 @dataclass(frozen=True, slots=True)
 class TailsCompared:
     """The last records of both sides, compared by their checksums.

@@ -20,6 +20,7 @@ from hadash.sentences import Sentence
 from hadash.switching.plan import Plan
 from hadash.switching.stages.answers import (
     Assigned,
+    AuditFound,
     LastKnown,
     MirrorFound,
     QuotaCheck,
@@ -118,6 +119,11 @@ class CheckMirrors(Command[list[MirrorFound]]):
 
     copying_from: str = ""
     thorough: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAudits(Command[list[AuditFound]]):
+    """→ what auditors say of the plan's mirrors."""
 
 
 @dataclass(frozen=True, slots=True)

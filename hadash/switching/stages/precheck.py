@@ -12,6 +12,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import MirrorFound, QuotaCheck, RightsFound
 from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.audits import check_audits
 from hadash.switching.stages.catch_up import check_mirror, check_mirrors_read_from, check_readers
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.quota_checks import check_quotas, copy_quotas
@@ -102,6 +103,7 @@ def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]]
         yield from check_mirrors_read_from(plan, limits)
     else:
         _check_mirrors(plan, limits, read.mirrors)
+    yield from check_audits(limits)
     leaders = yield from _check_topics(plan, read)
     yield from check_assignors(plan, limits)
     yield from _check_groups(plan, limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
@@ -13,6 +14,17 @@ from hadash.switching.stages.asking import Step, ask
 
 #: A running stage: it yields commands, is sent their answers, and returns its outcome.
 StageRun = Step[Sentence]
+
+
+class AuditRule(StrEnum):
+    """What a pair asks of its auditors before a switch."""
+
+    #: They are not asked.
+    IGNORED = "ignored"
+    #: A mirror that differs is not switched; one that nobody has proved to be equal is, and the switch's log says so.
+    DIFFERENCES_STOP = "differences"
+    #: Only mirrors are switched that are proved to be equal.
+    PROOF_NEEDED = "proof"
 
 
 class StageFailed(Exception):
@@ -39,6 +51,7 @@ class Limits:
     verify_hold: float = 2.0
     active: float = 5.0
     max_lag: int = 5000
+    audit: AuditRule = AuditRule.DIFFERENCES_STOP
     accept_acks_1: bool = False
     #: Whether lower quotas on the target, or unknown ones, are only logged.
     accept_quotas: bool = False

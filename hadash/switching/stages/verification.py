@@ -10,6 +10,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.audits import tell_audits
 from hadash.switching.stages.run import Limits, StageRun, drained
 from hadash.switching.stages.waiting import hold_for
 
@@ -43,6 +44,7 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
         )
 
     yield from hold_for(missing, limits.verify_hold, limits.verify, limits.poll, at_last=bypassed)
+    yield from tell_audits(limits)
     return say(
         "Every client works on %(cluster)s (%(count)s in all).", count=len(seen.clients), cluster=plan.target
     )

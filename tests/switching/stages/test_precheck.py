@@ -15,9 +15,10 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.machines.switches import Stage
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import QuotaCheck
+from hadash.switching.stages.answers import AuditFound, QuotaCheck
 from hadash.switching.stages.precheck import precheck_only, preflight
 from hadash.switching.stages.reading_on import check_reading_on
+from hadash.switching.stages.run import AuditRule
 
 from ..parts import Client, Member, WorldError
 from ..walking import QUICK, Fault, Killed, run_stage, world_before
@@ -43,6 +44,45 @@ def test_precheck_copies_missing_acls() -> None:
     run_stage(world, Stage.PRECHECK)
     assert world.said == ["Copied 1 ACLs of shop to west."]
     assert world.may_write["west"]
+
+
+class TestAudits:
+    EQUAL = AuditFound("orders", is_equal=True, differs=False, says=say("Proved equal."))
+    UNPROVED = AuditFound(
+        "orders", is_equal=False, differs=False, says=say("No auditor has compared this mirror.")
+    )
+    UNLIKE = AuditFound("orders", is_equal=False, differs=True, says=say("Both sides differ."))
+
+    def world(self, found: AuditFound) -> World:
+        world = World(traffic=False)
+        world.audits = [found]
+        return world
+
+    def run(self, found: AuditFound, rule: AuditRule) -> list[str]:
+        """What the precheck says besides its outcome."""
+        world = self.world(found)
+        run_stage(world, Stage.PRECHECK, replace(QUICK, audit=rule))
+        return world.said
+
+    def fault(self, found: AuditFound, rule: AuditRule) -> str:
+        return failure(self.world(found), Stage.PRECHECK, limits=replace(QUICK, audit=rule))
+
+    @pytest.mark.parametrize("rule", AuditRule)
+    def test_a_mirror_that_is_proved_equal_is_switched(self, rule: AuditRule) -> None:
+        assert self.run(self.EQUAL, rule) == []
+
+    def test_one_that_nobody_has_proved_is_told_or_stops_by_the_rule(self) -> None:
+        said = "Auditors, mirror orders: No auditor has compared this mirror."
+        assert self.run(self.UNPROVED, AuditRule.IGNORED) == []
+        assert self.run(self.UNPROVED, AuditRule.DIFFERENCES_STOP) == [said]
+        assert self.fault(self.UNPROVED, AuditRule.PROOF_NEEDED) == said
+
+    @pytest.mark.parametrize("rule", [AuditRule.DIFFERENCES_STOP, AuditRule.PROOF_NEEDED])
+    def test_one_that_differs_stops(self, rule: AuditRule) -> None:
+        assert self.fault(self.UNLIKE, rule) == "Auditors, mirror orders: Both sides differ."
+
+    def test_unless_nobody_asks(self) -> None:
+        assert self.run(self.UNLIKE, AuditRule.IGNORED) == []
 
 
 def test_precheck_remembers_only_groups_that_had_members() -> None:

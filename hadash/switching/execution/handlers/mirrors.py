@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
 
+from hadash.auditors import selectors
+from hadash.auditors.standing import Proof
 from hadash.governance.client_risks import has_joined
 from hadash.governance.findings import Circumstances, acks
 from hadash.inventory import access
@@ -29,7 +31,7 @@ from hadash.switching.planning.proposals import plan_for
 from hadash.switching.planning.risks import replicated, uses_of
 from hadash.switching.policy import limits_of
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import MirrorFound, TailsCompared, UsedAssignors
+from hadash.switching.stages.answers import AuditFound, MirrorFound, TailsCompared, UsedAssignors
 from hadash.switching.stages.assignors import EAGER, Rebalancing, rebalancing
 from hadash.switching.stages.reading_on import READING_ON, reads_on
 from hadash.switching.stages.self_assigned import self_assigned
@@ -79,6 +81,16 @@ def check_mirrors(hand: HandlerContext, command: do.CheckMirrors) -> list[Mirror
     for mirror in mirrors:
         sample = looking.look(mirror, command.thorough, held.get(mirror), limits_of(mirror.pair).max_lag)
         found.append(MirrorFound(mirror.name, str(mirror.state), mirror.fault, sample.records))
+    return found
+
+
+@handles(do.CheckAudits)
+def check_audits(hand: HandlerContext, command: do.CheckAudits) -> list[AuditFound]:
+    found = []
+    for mirror in hand.mirrors():
+        audit = selectors.standing(mirror)
+        differs = audit.proof is Proof.DIFFERENT
+        found.append(AuditFound(mirror.name, audit.proof is Proof.EQUAL, differs, audit.sentence))
     return found
 
 
