@@ -11,8 +11,8 @@ N ?= 20
 FLEET ?= 10000
 
 .PHONY: help setup demo demo-fleet demo-check demo-plant demo-reset manage clients-check fault fault-pool test \
-  test-long test-unit lint types bench-switch bench-gateway bench-coordinator bench-fresh bench-health bench-mail \
-  bench-plan bench-pipeline bench-web format wheel lock clean browser haproxy record
+  test-long test-unit lint types bench-auditors bench-switch bench-gateway bench-coordinator bench-fresh bench-health \
+  bench-mail bench-plan bench-pipeline bench-web format wheel lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,9 @@ bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/ben
 
 bench-coordinator: $(READY)  ## Rebalances of a consumer pool; writes var/bench/coordinator.json
 	@$(BIN)/python -m hadash_sandbox bench-coordinator $(PARTS)
+
+bench-auditors: $(READY)  ## How much an auditor compares, beside reading alone; writes var/bench/auditors.json
+	@$(BIN)/python -m hadash_sandbox bench-auditors
 
 bench-fresh: $(READY)  ## How soon a new demo shows all that jobs make, and all of it again; writes var/bench/fresh.json
 	@$(BIN)/python -m hadash_sandbox bench-fresh

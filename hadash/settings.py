@@ -591,6 +591,8 @@ MIRROR_COMPARE_BYTES = int(number("HADASH_MIRROR_COMPARE_BYTES", 64 * 1024 * 102
 #: Seconds after which an auditor's comparison proves nothing any more about what is there now. Auditors note how far
 #: they are every few seconds; a minute is time for one to die and for another one to take its partitions.
 AUDIT_STALE_SECONDS = number("HADASH_AUDIT_STALE_SECONDS", 60)
+#: Seconds that a cluster may take to hand out a record that a person wants to see. A person waits for it.
+AUDIT_READ_SECONDS = number("HADASH_AUDIT_READ_SECONDS", 5)
 #: Seconds of one round of looks (every HADASH_LAG_SAMPLE_SECONDS) after which comparisons that are due wait for the
 #: next round: a pair with a thousand mirrors is compared less often, and its lag is still measured.
 MIRROR_COMPARE_ROUND_SECONDS = number("HADASH_MIRROR_COMPARE_ROUND_SECONDS", 1)

@@ -25,6 +25,7 @@ from types import FrameType
 
 from hadash_sandbox import auditing
 from hadash_sandbox.bench import batch, fresh, health, mail, pipeline, plan
+from hadash_sandbox.bench.auditors import run as auditors
 from hadash_sandbox.bench.coordinator import run as coordinator
 from hadash_sandbox.bench.gateway import run as gateway
 from hadash_sandbox.bench.web import run as web
@@ -96,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     coordinator_parser.add_argument(
         "parts", nargs="*", choices=[*coordinator.PARTS, []], help="only these parts"
     )
+    commands.add_parser("bench-auditors", help="how much an auditor compares, beside reading alone")
     commands.add_parser("bench-fresh", help="how soon a new demo shows all that jobs make")
     commands.add_parser("bench-health", help="health pages and metrics while servers hang")
     mail_parser = commands.add_parser("bench-mail", help="one schedule with very many recipients")
@@ -179,6 +181,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return coordinator.bench_coordinator(options.parts)
             case "fault-pool":
                 return fault_pool(options.whats, options.states)
+            case "bench-auditors":
+                return auditors.bench_auditors()
             case "bench-fresh":
                 return fresh.bench_fresh()
             case "bench-health":

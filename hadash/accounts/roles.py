@@ -23,6 +23,7 @@ OPERATE = "switching.operate_switch"
 FORCE = "switching.force_switch"
 DECIDE = "switching.decide_switch"
 EXCLUDE_GATEWAY = "switching.exclude_gateway"
+VIEW_VALUES = "auditors.view_values"
 CHANGE_POLICY = "switching.change_policy"
 MANAGE_PEOPLE = "accounts.manage_people"
 ACCEPT = "governance.add_acceptance"
@@ -57,6 +58,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "administrator": (
         VIEW,
         VIEW_AUDIT,
+        VIEW_VALUES,
         CHANGE_POLICY,
         MANAGE_PEOPLE,
         ACCEPT,
@@ -74,7 +76,7 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "decide": (DECIDE,),
     "operate": (OPERATE, EXCLUDE_GATEWAY, ACCEPT, CHANGE_APPID, RUN_JOB),
     "force": (FORCE,),
-    "administer": (CHANGE_POLICY, MANAGE_PEOPLE, CHANGE_SCHEDULE, MANAGE_REPORTS),
+    "administer": (VIEW_VALUES, CHANGE_POLICY, MANAGE_PEOPLE, CHANGE_SCHEDULE, MANAGE_REPORTS),
 }
 
 

@@ -88,6 +88,7 @@ class AuditDifference(models.Model):
 
     class Meta:
         ordering = ("-pk",)
+        permissions = [("view_values", "May see the keys, values and headers of records that differ")]
         constraints = [
             # An auditor that has died before it noted how far it was finds the same again.
             models.UniqueConstraint(

@@ -8,6 +8,7 @@ from hadash.dashboard.views import (
     about,
     appids,
     audit,
+    audits,
     batch_requests,
     batches,
     bindings,
@@ -150,6 +151,9 @@ urlpatterns = [
     path("mirrors/stream/", mirror_list.stream, name="mirrors-stream"),
     path("mirrors/<slug:pair>/<slug:name>/", mirrors.mirror, name="mirror"),
     path("mirrors/<slug:pair>/<slug:name>/over-time/", mirrors.over_time, name="mirror-over-time"),
+    path(
+        "mirrors/<slug:pair>/<slug:name>/differences/<int:pk>/", audits.difference, name="mirror-difference"
+    ),
     path("mirrors/<slug:pair>/<slug:name>/stream/", mirrors.stream, name="mirror-stream"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<slug:name>/", clusters.cluster, name="cluster"),

@@ -99,6 +99,7 @@ VERBS: dict[str, Any] = {
     "exclude": _("excluded"),
     "include": _("included again"),
     "blackout": _("announced a blackout of"),
+    "see record": _("looked at a record of"),
     "blackout ended": _("took back a blackout of"),
     "person created": _("created"),
     "person let in": _("let in"),

@@ -18,6 +18,7 @@ from hadash.auditors.ledger import Ledger
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.auditors.pair_auditor import PairAuditor, TopicAuditor
 from hadash.auditors.settings import AuditorSettings
+from hadash.auditors.versions import versions_of
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror, MirrorOffsetSync
 
@@ -159,6 +160,21 @@ def test_every_planted_difference_is_found_and_no_other(board: Board, start: Sta
         (Kind.EXTRA, 601, 600),
     }
     assert board.row().different == 6
+
+
+def test_both_versions_can_be_read_again(board: Board, start: Start) -> None:
+    board.write("east", [(b"original", [("a", b"1")], NOW_MS), *rows(0, 20)])
+    board.write("west", [(b"altered", [("a", b"1")], NOW_MS), *rows(0, 20)])
+    start()
+    eventually(lambda: board.found() == {(Kind.DIFFERENT, 0, 0)}, "the difference")
+    difference = AuditDifference.objects.select_related("audited__pair").get(audited__topic=board.topic)
+    source, target = versions_of(difference, may_see=True)
+    assert source.value and target.value and (source.value.text, target.value.text) == ("original", "altered")
+    assert source.headers == target.headers and source.time == NOW_MS / 1000
+    hidden, _ = versions_of(difference, may_see=False)
+    assert hidden.value and (hidden.value.text, hidden.value.size) == (None, 8)
+    difference.source_offset = 10**6
+    assert not versions_of(difference, may_see=True)[0].is_there
 
 
 def test_a_mirror_that_stands_still_is_told(board: Board, start: Start) -> None:

@@ -10,11 +10,23 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.parts import page
+from dashboard.parts import PASSWORD, page, signed_in
+from hadash.accounts.roles import ensure_user
+from hadash.audit.models import Entry
+from hadash.auditors import versions
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.dashboard.templatetags.audits import part_words
+from hadash.kafka.errors import KafkaError
+from hadash.kafka.one_record import Content
+from hadash.kafka.values import Partition
 
 pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def as_ada(people: SimpleNamespace) -> Client:
+    """An administrator."""
+    return signed_in(ensure_user("ada", PASSWORD, "administrator", "Ada Admin"))
 
 
 def audited(fleet: SimpleNamespace, partition: int = 0, **values: Any) -> AuditedPartition:
@@ -81,3 +93,67 @@ def test_it_is_taken_along_as_csv(as_vera: Client, fleet: SimpleNamespace) -> No
     audited(fleet)
     head, line = csv_of(as_vera, "audit")
     assert head.startswith("topic,partition,proof") and line.startswith("carts,0,equal,0,99997,100000")
+
+
+class TestBothVersions:
+    HELD = {
+        "east": Content(812, b"key", "购物车".encode(), (("trace", b"\xff\x01"),), 1_700_000_000_000),
+        "west": Content(815, b"key", b"another", (), 1_700_000_000_000),
+    }
+
+    @pytest.fixture
+    def found(self, fleet: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> AuditDifference:
+        def read(access: Any, partition: Partition, offset: int, seconds: float) -> Content | None:
+            held = self.HELD[access.name]
+            return held if held.offset == offset else None
+
+        monkeypatch.setattr(versions, "read_one", read)
+        return AuditDifference.objects.create(
+            audited=audited(fleet, different=1), kind="different", source=fleet.east, source_offset=812,
+            target_offset=815, parts=["value"], found_at=timezone.now(),
+        )  # fmt: skip
+
+    def test_an_administrator_sees_them_and_that_is_noted(
+        self, as_ada: Client, found: AuditDifference
+    ) -> None:
+        text = page(as_ada, "mirror-difference", "main", "shop", found.pk)
+        assert "购物车" in text and "another" in text and "ff 01" in text and "trace" in text
+        entry = Entry.objects.latest("number")
+        assert (entry.verb, entry.subject) == ("see record", "mirror shop (carts-0, east 812)")
+
+    def test_others_see_that_they_differ_and_no_content(
+        self, as_olga: Client, found: AuditDifference
+    ) -> None:
+        text = page(as_olga, "mirror-difference", "main", "shop", found.pk)
+        assert "购物车" not in text and "another" not in text and "trace" not in text
+        assert "9 bytes" in text and "7 bytes" in text
+        assert not Entry.objects.filter(verb="see record").exists()
+
+    def test_a_side_that_never_held_it_is_not_asked(self, as_ada: Client, found: AuditDifference) -> None:
+        found.kind = "missing"
+        found.save()
+        text = page(as_ada, "mirror-difference", "main", "shop", found.pk)
+        assert "This side does not hold the record." in text and "another" not in text
+
+    def test_a_record_that_is_gone_is_said_to_be(self, as_ada: Client, found: AuditDifference) -> None:
+        found.source_offset = 5
+        found.save()
+        assert "The record is not there any more." in page(
+            as_ada, "mirror-difference", "main", "shop", found.pk
+        )
+
+    def test_a_cluster_that_is_away_hides_nothing_of_the_other(
+        self, as_ada: Client, found: AuditDifference, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def read(access: Any, *_: Any) -> Content:
+            if access.name == "east":
+                raise KafkaError("Cluster east: no broker answers.")
+            return self.HELD["west"]
+
+        monkeypatch.setattr(versions, "read_one", read)
+        text = page(as_ada, "mirror-difference", "main", "shop", found.pk)
+        assert "no broker answers" in text and "another" in text
+
+    def test_one_that_is_not_there_any_more_is_404(self, as_ada: Client, found: AuditDifference) -> None:
+        found.delete()
+        assert as_ada.get(reverse("mirror-difference", args=["main", "shop", 1])).status_code == 404

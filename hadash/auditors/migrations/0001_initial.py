@@ -57,6 +57,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-pk',),
+                'permissions': [('view_values', 'May see the keys, values and headers of records that differ')],
             },
         ),
         migrations.AddConstraint(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
@@ -10,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from hadash.auditors.models import AuditDifference
 from hadash.auditors.standing import Proof
+from hadash.auditors.versions import Part
 from hadash.dashboard.templatetags.hadash import state
 from hadash.presentation import badges
 
@@ -39,3 +41,9 @@ def part_words(difference: AuditDifference) -> str:
     """The parts of a record that differ, in the reader's language."""
     words = {"key": _("key"), "value": _("value"), "headers": _("headers"), "time": _("time")}
     return ", ".join(words[part] for part in difference.parts if part in words) or "–"
+
+
+@register.inclusion_tag("mirrors/record_part.html")
+def record_part(part: Part | None) -> dict[str, Any]:
+    """Render a key, value or header: its text, or its size and checksum for who may not see it."""
+    return {"part": part}

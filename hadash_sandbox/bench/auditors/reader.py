@@ -1,0 +1,147 @@
+"""``python -m hadash_sandbox.bench.auditors.reader``: reads both sides of a Topic to their ends, once, and prints what
+that took: alone, as fast as the client gives records out, or with all that an auditor does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import django
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+SOURCE, TARGET = 1, 2
+SECONDS = 30.0
+
+Ends = dict[int, int]
+Config = Mapping[str, Any]
+
+
+def ends_of(config: Config, topic: str, partitions: int) -> Ends:
+    """The next offset of each partition."""
+    asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+    found = AdminClient(dict(config)).list_offsets(asked)
+    return {key.partition: future.result(SECONDS).offset for key, future in found.items()}
+
+
+def read_alone(configs: Mapping[int, Config], topic: str, partitions: int) -> int:
+    """Read both sides and do nothing with the records; return the bytes of their values."""
+    size = 0
+    consumers = []
+    for config in configs.values():
+        consumer = Consumer(
+            {**config, "group.id": "bench", "enable.auto.commit": False, "queued.max.messages.kbytes": 32_768}
+        )
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+        consumers.append((consumer, sum(ends_of(config, topic, partitions).values())))
+    left = [count for _, count in consumers]
+    while any(left):
+        for place, (consumer, _) in enumerate(consumers):
+            if left[place]:
+                messages = consumer.consume(2_000, 0.05)
+                left[place] -= len(messages)
+                size += sum(len(message.value() or b"") for message in messages)
+    for consumer, _ in consumers:
+        consumer.close()
+    return size
+
+
+def audit(configs: Mapping[int, Config], topic: str, partitions: int) -> dict[str, Any]:
+    """Audit the Topic once; return what was compared."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
+    django.setup()
+    # (These have models, which need Django to be set up.)
+    from hadash.auditors.ledger import Claim, Direction, Progress
+    from hadash.auditors.pair_auditor import PairAuditor
+    from hadash.auditors.places import Held, first_place
+    from hadash.auditors.settings import AuditorSettings
+    from hadash.auditors.side_reader import SideReader
+    from hadash.kafka.values import Partition
+    from hadash.mirroring.offsets import OffsetSync
+
+    settings = AuditorSettings(pair="bench", bytes_per_second=10**12)
+    ends = {side: ends_of(config, topic, partitions) for side, config in configs.items()}
+    compared: dict[int, tuple[int, int]] = {}
+    counts = {"equal": 0, "different": 0}
+
+    class Both:
+        def readers(self) -> dict[int, SideReader]:
+            return {side: SideReader(config, settings) for side, config in configs.items()}
+
+        def held(self, wanted: Iterable[Partition]) -> dict[int, dict[Partition, tuple[int, int]]]:
+            return {side: {p: (0, ends[side][p.partition]) for p in wanted} for side in configs}
+
+        def compacted(self, topics: Iterable[str]) -> set[str]:
+            return set()
+
+    class Memory:
+        def directions(self) -> dict[str, Direction]:
+            return {topic: Direction(1, SOURCE, is_turning=False)}
+
+        def syncs(self, wanted: Iterable[Partition], _: object) -> dict[Partition, OffsetSync]:
+            return dict.fromkeys(wanted, OffsetSync(0, 0))
+
+        def claim(self, partition: Partition, source: int, sync: OffsetSync, held: Held) -> Claim:
+            return Claim(partition.partition, 1, first_place(sync, held))
+
+        def note(self, progress: list[Progress]) -> set[int]:
+            for each in progress:
+                compared[each.claim.row] = each.source_next, each.target_next
+                counts["equal"] += each.equal
+                counts["different"] += each.different
+            return set()
+
+        def say(self, partition: Partition, source: int, fault: object) -> None:
+            print(f"{partition}: {fault}", file=sys.stderr)
+
+    auditor = PairAuditor(Memory(), Both(), settings)
+    auditor.topic(topic).assign(1, frozenset(range(partitions)))
+    auditor.start()
+    deadline = time.monotonic() + 600
+    wanted = {number: (ends[SOURCE][number], ends[TARGET][number]) for number in range(partitions)}
+    while not _is_done(compared, wanted) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    auditor.stop(SECONDS)
+    return {**counts, "done": _is_done(compared, wanted)}
+
+
+def _is_done(compared: Mapping[int, tuple[int, int]], wanted: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether all partitions were compared, but for what can only be told when more is written."""
+    return all(
+        number in compared and sum(compared[number]) >= 0.9 * sum(ends) for number, ends in wanted.items()
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["alone", "audit"])
+    parser.add_argument("--source", required=True, help="librdkafka's settings, as JSON")
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--partitions", type=int, required=True)
+    told = parser.parse_args()
+    configs = {SOURCE: json.loads(told.source), TARGET: json.loads(told.target)}
+    found: dict[str, Any] = {}
+    began, before = time.monotonic(), time.process_time()
+    if told.what == "alone":
+        found["size"] = read_alone(configs, told.topic, told.partitions)
+    else:
+        found |= audit(configs, told.topic, told.partitions)
+    found |= {
+        "seconds": time.monotonic() - began,
+        "cpu_seconds": time.process_time() - before,
+        "most_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
