@@ -32,7 +32,8 @@ def is_allowed(request: Request, token: str) -> bool:
 def build_app(
     token: str, status: Callable[[], Mapping[str, Any]], is_well: Callable[[], bool], *more: Route
 ) -> Starlette:
-    """Return the application: ``/status`` as JSON, and ``/health``.
+    """Return the application: ``/status`` as JSON; for health checks ``/health`` and ``/readyz`` (whether all is well),
+    and ``/healthz`` (whether the process answers).
 
     :param status: what is said now. :param is_well: whether a discovery should list it.
     """
@@ -46,7 +47,16 @@ def build_app(
         well = is_well()
         return JSONResponse({"well": well}, status_code=200 if well else 503)
 
-    return Starlette(routes=[Route("/status", answer_status), Route("/health", answer_health), *more])
+    async def answer_alive(request: Request) -> Response:
+        return JSONResponse({"alive": True})
+
+    own = [
+        Route("/status", answer_status),
+        Route("/health", answer_health),
+        Route("/readyz", answer_health),
+        Route("/healthz", answer_alive),
+    ]
+    return Starlette(routes=[*own, *more])
 
 
 class HttpSide:

@@ -231,7 +231,8 @@ def settings_in_use() -> Iterator[tuple[str, str]]:
 def test_every_setting_is_one_that_hadash_reads() -> None:
     from dataclasses import fields
 
-    from hadash.coordinator.process_settings import CoordinatorSettings
+    from hadash.auditors.settings import AuditorSettings
+    from hadash.coordinator.process_settings import CoordinatorSettings, MemberSettings
     from hadash.gateway.settings import GatewaySettings
 
     code = "\n".join(
@@ -239,7 +240,8 @@ def test_every_setting_is_one_that_hadash_reads() -> None:
     )
     known = set(re.findall(r"HADASH_[A-Z0-9_]+", code)) | FOREIGN
     known |= {f"HADASH_GATEWAY_{field.name.upper()}" for field in fields(GatewaySettings)}
-    known |= {f"HADASH_COORDINATOR_{field.name.upper()}" for field in fields(CoordinatorSettings)}
+    for each in (CoordinatorSettings, MemberSettings, AuditorSettings):
+        known |= {f"{each.PREFIX}{field.name.upper()}" for field in fields(each)}
     known |= {f"HADASH_ZOOKEEPER_{name}" for name in ("USER", "PASSWORD", "PASSWORD_FILE", "TLS_CA")}
     wrong = [
         (where, name)
