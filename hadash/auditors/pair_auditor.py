@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from confluent_kafka import KafkaException
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
 
@@ -35,6 +34,9 @@ log = logging.getLogger(__name__)
 #: Seconds that the thread waits for records of each side: a new assignment is noticed after them, at the latest.
 READ_SECONDS = 0.05
 
+#: Seconds before a cluster or a database that has not answered is asked again.
+AGAIN_SECONDS = 0.5
+
 #: Seconds over which the bytes that are read are measured.
 RATE_SECONDS = 1.0
 
@@ -46,6 +48,7 @@ TURNING = say("The mirror is being turned round.")
 COMPACTED = say(
     "The Topic is compacted: each side removes other records, so that they cannot be compared one by one."
 )
+NOT_THERE = say("One of the clusters does not have the partition, or it has no leader there.")
 NO_POINT = say("It is not known yet where both sides correspond.")
 TAKEN_OVER = say("Another auditor has taken this partition.")
 
@@ -147,6 +150,9 @@ class PairAuditor:
         self._audits: dict[Partition, Audit] = {}
         #: Why partitions that are wanted are not audited.
         self._faults: dict[Partition, Sentence] = {}
+        #: Partitions that another auditor has claimed, with the assignment by which this one had them: with the same it
+        #: does not take them back.
+        self._lost: dict[Partition, int] = {}
         self._directions: Mapping[str, Direction] = {}
         self._sides: Mapping[int, SideReader] = {}
         self._looked_at = self._noted_at = -1e9
@@ -204,7 +210,7 @@ class PairAuditor:
     def _close(self) -> None:
         try:
             self._leave(set(self._audits))
-        except DatabaseError as error:
+        except Exception as error:  # it ends all the same, and compares its last seconds again
             log.warning("how far partitions are is not noted: %s", error)
         for side in self._sides.values():
             side.close()
@@ -214,13 +220,29 @@ class PairAuditor:
         try:
             self._once()
             self._error = ""
-        except (KafkaError, KafkaException, DatabaseError) as error:
+        except (KafkaError, DatabaseError) as error:
             # Everything stays as it is: what is not noted yet is noted later, and nothing more is read.
             if str(error) != self._error:
                 log.warning("auditing waits: %s", error)
-            self._error = str(error)
-            close_old_connections()
-            self._stop.wait(READ_SECONDS * 10)
+            self._wait(error)
+        except Exception as error:  # the thread must not end: it would look as if it read
+            log.exception("auditing begins again, from what is noted")
+            self._start_over()
+            self._wait(error)
+
+    def _wait(self, error: Exception) -> None:
+        self._error = str(error)
+        close_old_connections()
+        self._stop.wait(AGAIN_SECONDS)
+
+    def _start_over(self) -> None:
+        """Read everything again from what is noted, with new consumers: nobody knows what the old ones read."""
+        self._faults |= dict.fromkeys(self._audits, NOTHING)
+        self._audits.clear()
+        for side in self._sides.values():
+            side.close()
+        self._sides = {}
+        self._looked_at = -1e9
 
     def _once(self) -> None:
         if not self._sides:
@@ -250,10 +272,18 @@ class PairAuditor:
         self._leave(self._audits.keys() - wanted)
         for partition in self._faults.keys() - wanted:
             del self._faults[partition]
+        for partition in [p for p, token in self._lost.items() if self._token(asked, p) != token]:
+            del self._lost[partition]
         if new := wanted - self._audits.keys() - self._faults.keys():
             self._faults |= dict.fromkeys(new, NOTHING)
             self._looked_at = -1e9  # they begin with the next look
         self._tell(asked)
+
+    @staticmethod
+    def _token(asked: Mapping[str, tuple[int, frozenset[int], bool]], partition: Partition) -> int | None:
+        """The assignment by which a partition is this auditor's; ``None`` if it is not."""
+        token, partitions, is_ending = asked.get(partition.topic, (-1, frozenset(), True))
+        return token if partition.partition in partitions and not is_ending else None
 
     def _leave(self, partitions: Iterable[Partition]) -> None:
         """Note how far partitions are, and stop reading them."""
@@ -307,7 +337,9 @@ class PairAuditor:
         compacted = self._clusters.compacted({p.topic for p in self._faults if p.topic in self._directions})
         for partition in self._faults:
             direction = self._directions.get(partition.topic)
-            if direction is None:
+            if partition in self._lost:
+                self._faults[partition] = TAKEN_OVER
+            elif direction is None:
                 self._faults[partition] = NOT_MIRRORED
             elif direction.is_turning:
                 self._faults[partition] = TURNING
@@ -321,11 +353,19 @@ class PairAuditor:
         for partition, source in ready.items():
             (target,) = self._sides.keys() - {source}
             here, there = held[source].get(partition), held[target].get(partition)
-            if partition not in syncs or here is None or there is None:
+            if here is None or there is None:
+                self._faults[partition] = NOT_THERE
+                continue
+            if partition not in syncs:
                 self._faults[partition] = NO_POINT
                 continue
             both = Held(*here, *there)
             claim = self._books.claim(partition, source, syncs[partition], both)
+            if claim.place.source > both.source_end or claim.place.target > both.target_end:
+                self._faults[partition] = (
+                    NO_POINT  # (one side was made again, and nobody has looked at it since)
+                )
+                continue
             begun[partition] = Audit(
                 source, target, claim, PartitionAuditor(claim.place, self._settings.ahead_records), both
             )
@@ -355,17 +395,20 @@ class PairAuditor:
         self._choose()
         began, size = time.monotonic(), 0
         changed: set[Partition] = set()
+        errors: list[str] = []
         for cluster, side in self._sides.items():
             taken = side.take(READ_SECONDS)
             size += taken.size
             changed |= self._feed(cluster, taken)
             if taken.error:
-                raise KafkaException(taken.error)
+                errors.append(taken.error)
         for partition in changed:
             if partition in self._audits:
                 self._audits[partition].auditor.compare()
         self._rests_until = began + size / self._settings.bytes_per_second
         self._measure()
+        if errors:
+            raise KafkaError("; ".join(errors))
 
     def _feed(self, cluster: int, taken: Taken) -> set[Partition]:
         now = self._clock()
@@ -427,10 +470,13 @@ class PairAuditor:
             audit.auditor.forget_found(len(each.found))
             audit.equal, audit.different = audit.auditor.equal, audit.auditor.different
             audit.noted_at, audit.is_new = now, False
-            if audit.claim.row in lost:
+            if audit.claim.row in lost and p in self._audits:
                 log.warning("%s: another auditor has taken it", p)
                 self._drop(p)
                 self._faults[p] = TAKEN_OVER
+                with self._lock:
+                    wanted = self._topics.get(p.topic)
+                    self._lost[p] = wanted.token if wanted is not None else -1
 
     def _tell(self, asked: Mapping[str, tuple[int, frozenset[int], bool]]) -> None:
         """Say what is read now, and by which assignment."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from hadash.auditing.prints import Print, print_of
 from hadash.auditors.settings import AuditorSettings
@@ -31,7 +31,8 @@ class Taken:
     """What was taken at once.
 
     :param size: bytes of keys, values and headers. :param ends: partitions that have nothing more at the moment, with
-        their next offsets. :param gone: partitions whose next records are not there any more.
+        their next offsets. :param gone: partitions that cannot be read on: their next records, or their Topic, are not
+        there any more.
     """
 
     batches: dict[Partition, Batch] = field(default_factory=dict)
@@ -97,12 +98,8 @@ class SideReader:
     def take(self, seconds: float) -> Taken:
         """Take what has been fetched; wait for something at most so long."""
         taken = Taken()
-        try:
-            # (Its types allow for messages without a place, which are errors.)
-            messages: list[Any] = self._consumer.consume(RECORDS_AT_ONCE, seconds)
-        except KafkaException as error:
-            taken.error = str(error)
-            return taken
+        # (Its types allow for messages without a place, which are errors.)
+        messages: list[Any] = self._consumer.consume(RECORDS_AT_ONCE, seconds)
         batch, last = Batch(), None
         for message in messages:
             if (fault := message.error()) is not None:
@@ -131,6 +128,9 @@ def _note(taken: Taken, message: Any, fault: KafkaError) -> None:
     if code == KafkaError._PARTITION_EOF:
         taken.ends[Partition(message.topic(), message.partition())] = message.offset()
     elif code == KafkaError._AUTO_OFFSET_RESET:
+        taken.gone.add(Partition(message.topic(), message.partition()))
+    elif message.topic() is not None and message.partition() is not None and message.partition() >= 0:
+        # Such as a Topic that was deleted on this side: the others are read all the same.
         taken.gone.add(Partition(message.topic(), message.partition()))
     elif not fault.retriable():
         taken.error = fault.str()

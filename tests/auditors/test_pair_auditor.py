@@ -18,6 +18,7 @@ from hadash.auditors.ledger import Ledger
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.auditors.pair_auditor import PairAuditor, TopicAuditor
 from hadash.auditors.settings import AuditorSettings
+from hadash.auditors.side_reader import SideReader, Taken
 from hadash.auditors.versions import versions_of
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror, MirrorOffsetSync
@@ -211,7 +212,61 @@ def test_what_an_auditor_writes_that_was_replaced_does_not_count(board: Board, s
     board.write_both(rows(100, 150))
     eventually(lambda: board.compared_up_to(150, 150), "what was written since")
     eventually(lambda: old.reading().running.get(0) == -1, "that the first one notices")
-    assert board.row().equal == 150, "nothing was counted twice"
+    board.write_both(rows(150, 200))
+    eventually(lambda: board.compared_up_to(200, 200), "what was written then")
+    assert (board.row().equal, board.row().auditor) == (200, "new"), (
+        "nothing was counted twice, nor taken back"
+    )
+
+
+def test_with_another_assignment_it_may_take_a_partition_back(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 100))
+    _, old = start("old")
+    eventually(lambda: board.compared_up_to(100, 100), "the first auditor")
+    _, new = start("new")
+    eventually(lambda: old.reading().running.get(0) == -1, "that the first one notices")
+    new.stop()
+    assert new.is_closed(30 * SLOWER)
+    old.assign(2, frozenset({0, 1}))
+    eventually(lambda: board.row().auditor == "old", "that it takes it back")
+
+
+def test_a_topic_that_one_side_has_lost_holds_up_no_other(
+    board: Board, start: Start, kafka: Clusters
+) -> None:
+    other = Board(kafka, board.pair)
+    auditor, topic = start()
+    another = auditor.topic(other.topic)
+    another.assign(1, frozenset({0}))
+    board.write_both(rows(0, 50))
+    other.write_both(rows(0, 50))
+    eventually(lambda: board.compared_up_to(50, 50) and other.compared_up_to(50, 50), "both Topics")
+    for future in kafka.admin("west").delete_topics([board.topic]).values():
+        future.result(20 * SLOWER)
+    eventually(lambda: "does not have the partition" in str(board.row().fault), "why it is not compared")
+    other.write_both(rows(50, 80))
+    eventually(lambda: other.compared_up_to(80, 80), "the other Topic")
+    assert topic.reading().running[0] == -1
+
+
+def test_it_begins_again_when_something_unforeseen_happens(
+    board: Board, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.write_both(rows(0, 50))
+    start()
+    eventually(lambda: board.compared_up_to(50, 50), "the begin")
+    failing = iter([True])
+    take = SideReader.take
+
+    def odd(self: SideReader, seconds: float) -> Taken:
+        if next(failing, False):
+            raise RuntimeError("nobody has thought of this")
+        return take(self, seconds)
+
+    monkeypatch.setattr(SideReader, "take", odd)
+    board.write_both(rows(50, 90))
+    eventually(lambda: board.compared_up_to(90, 90), "what was written since")
+    assert board.row().equal == 90
 
 
 def test_the_other_direction_after_a_switch(board: Board, start: Start) -> None:
