@@ -26,6 +26,7 @@ class NoticeKind(StrEnum):
     FINDINGS_NEW = "findings-new"
     MIRROR_LATE = "mirror-late"
     MIRROR_FAILED = "mirror-failed"
+    MIRROR_DIFFERS = "mirror-differs"
     GATEWAY_AWAY = "gateway-away"
     JOB_FAILED = "job-failed"
 
@@ -69,6 +70,7 @@ NOTICES: dict[NoticeKind, About] = {
     NoticeKind.FINDINGS_NEW: About(_("there are new or worse risks"), Urgency.SOON),
     NoticeKind.MIRROR_LATE: About(_("a mirror is further behind than the RPO"), Urgency.SOON, may=OPERATE),
     NoticeKind.MIRROR_FAILED: About(_("a mirror has failed"), Urgency.NOW, may=OPERATE),
+    NoticeKind.MIRROR_DIFFERS: About(_("a mirror differs from its source"), Urgency.NOW, may=OPERATE),
     NoticeKind.GATEWAY_AWAY: About(_("a Gateway is away"), Urgency.NOW, may=OPERATE),
     NoticeKind.JOB_FAILED: About(_("a job of the pipeline has failed"), Urgency.SOON, may=RUN_JOB),
 }

@@ -1,4 +1,4 @@
-"""Finds events by periodic looks: failed or late mirrors, missing Gateways, failed jobs, new risks, requests
+"""Finds events by periodic looks: failed, late or differing mirrors, missing Gateways, failed jobs, new risks, requests
 that are about to expire, and slow switches.
 """
 
@@ -11,8 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Sum
 from django.urls import reverse
 
+from hadash.auditors.models import AuditedPartition
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Severity
 from hadash.governance.models.runs import Run
@@ -150,6 +152,29 @@ def _mirrors() -> Iterable[Seen]:
             yield Seen(f"mirrors:late:{mirror.pk}", NoticeKind.MIRROR_LATE, sentence, path, mirror.pair)
 
 
+def _audits() -> Iterable[Seen]:
+    rows = (
+        AuditedPartition.objects.filter(different__gt=0)
+        .values("pair", "topic")
+        .annotate(count=Sum("different"))
+    )
+    counts = {(row["pair"], row["topic"]): row["count"] for row in rows}
+    if not counts:
+        return
+    pairs = {pair for pair, _ in counts}
+    for mirror in Mirror.objects.filter(pair__in=pairs).select_related("pair").defer(*Mirror.DETAILS):
+        found = sum(counts.get((mirror.pair_id, topic), 0) for topic in mirror.topics)
+        if found:
+            sentence = say(
+                "Mirror %(mirror)s of pair %(pair)s differs from its source (differences: %(count)s).",
+                mirror=mirror.name,
+                pair=mirror.pair.name,
+                count=found,
+            )
+            path = reverse("mirror", args=[mirror.pair.name, mirror.name]) + "#audit"
+            yield Seen(f"audits:{mirror.pk}", NoticeKind.MIRROR_DIFFERS, sentence, path, mirror.pair)
+
+
 def _gateways() -> Iterable[Seen]:
     pairs = {pair.name: pair for pair in Pair.objects.all()}
     for member in gateway_members():
@@ -164,7 +189,11 @@ def _gateways() -> Iterable[Seen]:
             )
 
 
-_LOOKS: dict[str, Callable[[], Iterable[Seen]]] = {"mirrors": _mirrors, "gateways": _gateways}
+_LOOKS: dict[str, Callable[[], Iterable[Seen]]] = {
+    "mirrors": _mirrors,
+    "audits": _audits,
+    "gateways": _gateways,
+}
 
 
 def _first_line(text: str) -> str:

@@ -11,6 +11,7 @@ from dashboard.parts import gateway
 from django.contrib.auth.models import User
 from django.utils import timezone, translation
 
+from hadash.auditors.models import AuditedPartition
 from hadash.governance.models.findings import Acceptance, Finding
 from hadash.governance.models.runs import Run
 from hadash.mirroring.models import Mirror
@@ -286,6 +287,24 @@ class TestWatching:
         watching.look(now + timedelta(seconds=61))
         (notice,) = Notice.objects.all()
         assert notice.sentence["values"]["fault"] == "Task 0: no such topic"
+
+    def test_a_mirror_that_differs_from_its_source(self, fleet: Any) -> None:
+        now = timezone.now()
+        AuditedPartition.objects.create(
+            pair=fleet.pair, topic="carts", partition=0, source=fleet.east, source_begin=0, target_begin=0,
+            source_next=9, target_next=9, different=2,
+        )  # fmt: skip
+        watching.look(now)
+        watching.look(now + timedelta(seconds=61))
+        (notice,) = Notice.objects.filter(kind="mirror-differs")
+        assert str(sentence(notice.sentence)) == (
+            "Mirror shop of pair main differs from its source (differences: 2)."
+        )
+        assert notice.path == "/mirrors/main/shop/#audit"
+        AuditedPartition.objects.update(different=0)
+        watching.look(now + timedelta(seconds=200))
+        watching.look(now + timedelta(seconds=300))
+        assert not Incident.objects.exists()
 
     def test_a_look_asks_no_more_where_all_mirrors_of_a_large_pair_have_failed(
         self, fleet: Any, django_assert_max_num_queries: Any
