@@ -40,6 +40,9 @@ AGAIN_SECONDS = 0.5
 #: Seconds over which the bytes that are read are measured.
 RATE_SECONDS = 1.0
 
+#: Records of a side that are read ahead in any case: fewer would be a request for each few records.
+LEAST_AHEAD = 64
+
 #: Partitions of which nothing is new are noted this much more seldom than others: their age is still true.
 IDLE_NOTES = 5
 
@@ -366,9 +369,7 @@ class PairAuditor:
                     NO_POINT  # (one side was made again, and nobody has looked at it since)
                 )
                 continue
-            begun[partition] = Audit(
-                source, target, claim, PartitionAuditor(claim.place, self._settings.ahead_records), both
-            )
+            begun[partition] = Audit(source, target, claim, PartitionAuditor(claim.place), both)
         for cluster, side in self._sides.items():
             offsets = {
                 p: audit.claim.place.source if audit.source == cluster else audit.claim.place.target
@@ -435,12 +436,13 @@ class PairAuditor:
         """Let sides wait of which more was read than there is room for."""
         searching = [p for p, audit in self._audits.items() if audit.auditor.is_searching]
         may_search = set(sorted(searching)[: self._settings.searching])
+        ahead = ahead_of(len(self._audits), self._settings)
         for cluster, side in self._sides.items():
             side.read_only(
                 {
                     p
                     for p, audit in self._audits.items()
-                    if audit.auditor.wants(audit.which(cluster), may_search=p in may_search)
+                    if audit.auditor.wants(audit.which(cluster), ahead, may_search=p in may_search)
                 }
             )
 
@@ -499,6 +501,18 @@ class PairAuditor:
                 self._topics[name].reading = Reading(
                     token, running[name], rates[name], lags[name], self._error
                 )
+
+
+def ahead_of(partitions: int, settings: AuditorSettings) -> int:
+    """How many records of one side of a partition are read before the other side has them too: with many partitions
+    fewer, so that all of them together stay within what may be held.
+
+    >>> settings = AuditorSettings(held_records=100_000, ahead_records=10_000)
+    >>> [ahead_of(count, settings) for count in (1, 50, 1000)]
+    [10000, 1000, 64]
+    """
+    share = settings.held_records // (2 * max(1, partitions))
+    return max(LEAST_AHEAD, min(settings.ahead_records, share))
 
 
 def _progress(audit: Audit) -> Progress:

@@ -28,14 +28,10 @@ class Which(Enum):
 
 
 class PartitionAuditor:
-    """The comparison of a partition, from a place on.
+    """The comparison of a partition, from a place on."""
 
-    :param ahead: records of one side that are read before the other side has them too.
-    """
-
-    def __init__(self, place: Place, ahead: int) -> None:
+    def __init__(self, place: Place) -> None:
         self.begin = place
-        self._ahead = ahead
         self._aligner = Aligner(place.source, place.target)
         self._sides = {Which.SOURCE: self._aligner.source, Which.TARGET: self._aligner.target}
         #: The next offset to be read from each side.
@@ -80,9 +76,13 @@ class PartitionAuditor:
         """The number of records that are held in memory."""
         return sum(map(len, self._sides.values()))
 
-    def wants(self, which: Which, *, may_search: bool) -> bool:
-        """Whether more of a side is to be read. :param may_search: whether it may hold as much as a search needs."""
-        most = SEARCHED if self.is_searching and may_search else self._ahead
+    def wants(self, which: Which, ahead: int, *, may_search: bool) -> bool:
+        """Whether more of a side is to be read.
+
+        :param ahead: records of one side that are read before the other side has them too.
+        :param may_search: whether it may hold as much as a search needs.
+        """
+        most = SEARCHED if self.is_searching and may_search else ahead
         return len(self._sides[which]) < most
 
     # -- reading and comparing -------------------------------------------------------------------------------------

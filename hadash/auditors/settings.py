@@ -23,8 +23,10 @@ class AuditorSettings(ProcessSettings):
     #: (``fetch_kib``) most of an auditor's memory.
     queued_kib: int = 32_768
     fetch_kib: int = 1_024
-    #: Records of a partition that are read from one side before the other side has them too.
+    #: Records of a partition that are read from one side before the other side has them too, at most; and of all
+    #: partitions together that are held for it: some 220 bytes each. With many partitions each has a share of these.
     ahead_records: int = 10_000
+    held_records: int = 1_000_000
     #: Partitions in which both sides differ and the place is searched at which they agree again, at the same time: each
     #: may hold 50,000 records of each side, about 20 MiB. Others wait.
     searching: int = 8

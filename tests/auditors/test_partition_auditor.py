@@ -23,7 +23,7 @@ def fed(
 
 
 def test_what_both_sides_hold_is_compared_at_once() -> None:
-    auditor = PartitionAuditor(Place(100, 40, is_begin=True), ahead=1000)
+    auditor = PartitionAuditor(Place(100, 40, is_begin=True))
     fed(auditor, SOURCE, 100, 200)
     fed(auditor, TARGET, 100, 180, shift=-60)
     assert (auditor.source_next, auditor.target_next, auditor.equal) == (180, 120, 80)
@@ -31,7 +31,7 @@ def test_what_both_sides_hold_is_compared_at_once() -> None:
 
 
 def test_records_that_the_target_does_not_have_yet_are_late_not_missing() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=1000)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     fed(auditor, SOURCE, 0, 10, now=5.0)
     fed(auditor, SOURCE, 10, 20, now=9.0)
     assert auditor.waiting_since == 5.0 and not auditor.found
@@ -42,7 +42,7 @@ def test_records_that_the_target_does_not_have_yet_are_late_not_missing() -> Non
 
 
 def test_one_that_is_left_out_is_found_as_soon_as_others_follow() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=1000)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     fed(auditor, SOURCE, 0, 30)
     auditor.feed(TARGET, list(range(29)), records(0, 10) + records(11, 30), 0.0)
     auditor.compare()
@@ -52,23 +52,23 @@ def test_one_that_is_left_out_is_found_as_soon_as_others_follow() -> None:
 
 
 def test_a_side_that_is_ahead_is_read_only_so_far() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=10)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     fed(auditor, SOURCE, 0, 10)
-    assert not auditor.wants(SOURCE, may_search=True) and auditor.wants(TARGET, may_search=True)
+    assert not auditor.wants(SOURCE, 10, may_search=True) and auditor.wants(TARGET, 10, may_search=True)
     fed(auditor, TARGET, 0, 5)
-    assert auditor.wants(SOURCE, may_search=True)
+    assert auditor.wants(SOURCE, 10, may_search=True)
 
 
 def test_both_sides_are_read_further_while_the_place_is_searched_at_which_they_agree() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=10)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     fed(auditor, SOURCE, 0, 10)
     fed(auditor, TARGET, 50, 60, shift=-50)
-    assert auditor.is_searching and auditor.wants(SOURCE, may_search=True)
-    assert not auditor.wants(SOURCE, may_search=False), "others are searching: this one waits"
+    assert auditor.is_searching and auditor.wants(SOURCE, 10, may_search=True)
+    assert not auditor.wants(SOURCE, 10, may_search=False), "others are searching: this one waits"
 
 
 def test_a_search_is_not_begun_for_every_few_records_again() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=10)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     fed(auditor, SOURCE, 0, 1000)
     fed(auditor, TARGET, 1000, 2000, shift=-1000)
     fed(auditor, SOURCE, 1000, 1100)
@@ -79,11 +79,11 @@ def test_a_search_is_not_begun_for_every_few_records_again() -> None:
 
 
 def test_two_sides_that_never_agree_again_do_not_fill_the_memory() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=10)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     step = 10_000
     for begin in range(0, SEARCHED + 2 * step, step):
         for which, other in ((SOURCE, 0), (TARGET, 10_000_000)):
-            if auditor.wants(which, may_search=True):
+            if auditor.wants(which, 10, may_search=True):
                 prints = records(begin + other, begin + other + step)
                 auditor.feed(which, list(range(begin, begin + step)), prints, 0.0)
         auditor.compare()
@@ -92,7 +92,7 @@ def test_two_sides_that_never_agree_again_do_not_fill_the_memory() -> None:
 
 
 def test_the_last_offsets_may_hold_no_record() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=10)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     fed(auditor, SOURCE, 0, 5)
     auditor.reached(SOURCE, 7)
     auditor.reached(SOURCE, 6)
@@ -100,7 +100,7 @@ def test_the_last_offsets_may_hold_no_record() -> None:
 
 
 def test_windows_sum_up_what_both_sides_hold() -> None:
-    auditor = PartitionAuditor(Place(0, 0, is_begin=True), ahead=5000)
+    auditor = PartitionAuditor(Place(0, 0, is_begin=True))
     fed(auditor, SOURCE, 0, 1500)
     fed(auditor, TARGET, 0, 1500)
     first, second, third = auditor.newest_windows()
