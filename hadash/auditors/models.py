@@ -57,6 +57,11 @@ class AuditedPartition(models.Model):
                 fields=["pair", "topic", "partition"], name="audited_partition_once_a_pair"
             )
         ]
+        indexes = [
+            models.Index(
+                fields=["pair"], condition=models.Q(different__gt=0), name="audited_partition_differs"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"

@@ -13,6 +13,7 @@ from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
+from hadash.auditors import selectors
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.presentation import badges
@@ -76,7 +77,7 @@ def worst_lag(views: Iterable[PairView]) -> WorstLag | None:
 def pair_views(
     pairs: Sequence[Pair], engines: Engines, silent: Collection[str], standing: Standing, workers: int
 ) -> list[PairView]:
-    """Return the pairs' verdicts. Seven queries for any number of mirrors.
+    """Return the pairs' verdicts. Eight queries for any number of mirrors.
 
     :param pairs: pairs with their clusters.
     :param silent: ids of Gateways that did not report their connected clients.
@@ -90,6 +91,7 @@ def pair_views(
     }
     blackouts = _blackouts(pairs)
     running = _running(pairs)
+    differences = selectors.differences_by_pair()
     gateways = _gateways(engines, silent)
     found = []
     for pair in pairs:
@@ -110,6 +112,7 @@ def pair_views(
             appids=posture.appids if posture else None,
             unmirrored=posture.appids - posture.mirrored_appids if posture and counted else None,  # type: ignore[operator]
             high=posture.high if posture else None,
+            differences=differences.get(pair.pk, 0),
         )
         rows = [(shown[pk], badges.of_mirror(shown[pk])) for pk in worst[pair.pk] if pk in shown]
         count = sum(each.count for each in facts_of[pair.pk])

@@ -104,6 +104,7 @@ class PairFacts:
     :param unmirrored: AppIDs out of ``appids`` that use a Topic which no mirror copies; ``None`` when no run has
         counted them.
     :param high: the number of open findings of high severity that nobody has accepted.
+    :param differences: the number of differences between mirrors and their sources that auditors have found.
     """
 
     pair: str
@@ -119,6 +120,7 @@ class PairFacts:
     appids: int | None = None
     unmirrored: int | None = None
     high: int | None = None
+    differences: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +317,12 @@ def _some_clients(facts: PairFacts) -> list[Reason]:
         found.append(
             Reason(Grade.NOTICE, why, "table", f"?show=not-mirrored&pair={facts.pair}", ("coverage",))
         )
+    if facts.differences:
+        why = say(
+            "Auditors have found that mirrors differ from their sources (differences: %(count)s).",
+            count=facts.differences,
+        )
+        found.append(Reason(Grade.NOTICE, why, "mirrors"))
     if facts.high is None:
         why = say("No run has looked for risks yet: findings of high severity may be there.")
         found.append(Reason(Grade.NOTICE, why, "pipeline"))

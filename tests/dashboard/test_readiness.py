@@ -144,6 +144,11 @@ def test_many_mirrors_are_one_reason_with_the_worst_by_name() -> None:
     ]
 
 
+def test_what_auditors_have_found_is_a_reason() -> None:
+    (reason,) = readiness(replace(GOOD, differences=3)).reasons
+    assert reason.grade is Grade.NOTICE and "(differences: 3)" in str(reason.sentence)
+
+
 def test_the_gravest_comes_first_and_decides() -> None:
     facts = replace(GOOD, high=2, clusters=[ClusterFacts("east", None), ClusterFacts("west", False)])
     found = readiness(facts)

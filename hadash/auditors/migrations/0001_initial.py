@@ -60,6 +60,10 @@ class Migration(migrations.Migration):
                 'permissions': [('view_values', 'May see the keys, values and headers of records that differ')],
             },
         ),
+        migrations.AddIndex(
+            model_name='auditedpartition',
+            index=models.Index(condition=models.Q(('different__gt', 0)), fields=['pair'], name='audited_partition_differs'),
+        ),
         migrations.AddConstraint(
             model_name='auditedpartition',
             constraint=models.UniqueConstraint(fields=('pair', 'topic', 'partition'), name='audited_partition_once_a_pair'),
