@@ -58,7 +58,8 @@ class PairClusters:
         if unknown:
             compacted: set[str] = set()
             for cluster in self._clusters.values():
-                settings = cluster_client(cluster).topic_settings(unknown, ["cleanup.policy"])
+                client = cluster_client(cluster)
+                settings = client.topic_settings(client.topics(unknown).keys(), ["cleanup.policy"])
                 compacted |= {
                     name for name, each in settings.items() if "compact" in each.get("cleanup.policy", "")
                 }

@@ -311,9 +311,7 @@ class PairAuditor:
         for partition, audit in list(self._audits.items()):
             direction = self._directions.get(partition.topic)
             if direction is None or direction.is_turning or direction.source != audit.source:
-                self._note({partition: audit})
-                self._drop(partition)
-                self._faults[partition] = NOTHING
+                self._put_off(partition)
         self._hold()
         self._begin()
 
@@ -323,15 +321,22 @@ class PairAuditor:
             return
         held = self._clusters.held(self._audits)
         now = datetime.fromtimestamp(self._clock(), UTC)
-        for partition, audit in self._audits.items():
+        for partition, audit in list(self._audits.items()):
             source, target = held[audit.source].get(partition), held[audit.target].get(partition)
             if source is None or target is None:
+                self._put_off(partition)
                 continue
             audit.held = Held(*source, *target)
             if audit.awaited is not None and audit.has_compared(audit.awaited[0]):
                 audit.compared_at, audit.awaited = audit.awaited[1], None
             if audit.awaited is None:
                 audit.awaited = audit.held, now
+
+    def _put_off(self, partition: Partition) -> None:
+        """Note how far a partition is and stop reading it, until a look finds that it can be audited again."""
+        self._note({partition: self._audits[partition]})
+        self._drop(partition)
+        self._faults.setdefault(partition, NOTHING)
 
     def _begin(self) -> None:
         """Begin the partitions that are wanted and can be audited; note of the others why they cannot."""
@@ -426,9 +431,7 @@ class PairAuditor:
         for partition in taken.gone:
             # (Its next records were deleted on one side: it begins again with what both sides hold.)
             if partition in self._audits:
-                self._note({partition: self._audits[partition]})
-                self._drop(partition)
-                self._faults[partition] = NOTHING
+                self._put_off(partition)
                 self._looked_at = -1e9
         return set(taken.batches)
 
