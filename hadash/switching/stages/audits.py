@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from hadash.sentences import Sentence, say
+from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.run import AuditRule, Limits, StageFailed
 
 
-def check_audits(limits: Limits) -> Step[None]:
-    """Stop a switch whose mirrors differ, or are not proved equal, as the pair's rule has it; tell the rest.
+def check_audits(plan: Plan, limits: Limits) -> Step[None]:
+    """Stop a switch whose mirrors differ, or are not proved equal, as the pair's rule has it; tell the rest. A kind that
+    findings do not stop is told of all.
 
     :raises StageFailed: the rule does not let it go on.
     """
@@ -18,7 +20,8 @@ def check_audits(limits: Limits) -> Step[None]:
     for each in (yield from ask(do.CheckAudits())):
         if each.is_equal:
             continue
-        if each.differs or limits.audit is AuditRule.PROOF_NEEDED:
+        is_against = each.differs or limits.audit is AuditRule.PROOF_NEEDED
+        if is_against and plan.kind.spec.findings_stop:
             raise StageFailed(_of(each.mirror, each.says))
         yield from ask(do.Say(_of(each.mirror, each.says)))
 

@@ -103,7 +103,7 @@ def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]]
         yield from check_mirrors_read_from(plan, limits)
     else:
         _check_mirrors(plan, limits, read.mirrors)
-    yield from check_audits(limits)
+    yield from check_audits(plan, limits)
     leaders = yield from _check_topics(plan, read)
     yield from check_assignors(plan, limits)
     yield from _check_groups(plan, limits)

@@ -13,7 +13,7 @@ from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
-from hadash.switching.machines.switches import Stage
+from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import AuditFound, QuotaCheck
 from hadash.switching.stages.precheck import precheck_only, preflight
@@ -80,6 +80,15 @@ class TestAudits:
     @pytest.mark.parametrize("rule", [AuditRule.DIFFERENCES_STOP, AuditRule.PROOF_NEEDED])
     def test_one_that_differs_stops(self, rule: AuditRule) -> None:
         assert self.fault(self.UNLIKE, rule) == "Auditors, mirror orders: Both sides differ."
+
+    @pytest.mark.parametrize(
+        "kind", [kind for kind in Kind if not kind.spec.findings_stop and not kind.spec.source_lost]
+    )
+    def test_but_no_kind_that_findings_do_not_stop(self, kind: Kind) -> None:
+        world = self.world(self.UNLIKE)
+        world.plan = replace(world.plan, kind=kind)
+        run_stage(world, Stage.PRECHECK)
+        assert "Auditors, mirror orders: Both sides differ." in world.said
 
     def test_unless_nobody_asks(self) -> None:
         assert self.run(self.UNLIKE, AuditRule.IGNORED) == []
