@@ -10,8 +10,8 @@ from hadash.switching.stages.run import AuditRule, Limits, StageFailed
 
 
 def check_audits(plan: Plan, limits: Limits) -> Step[None]:
-    """Stop a switch whose mirrors differ, or are not proved equal, as the pair's rule has it; tell the rest. A kind that
-    findings do not stop is told of all.
+    """Stop a switch whose mirrors differ, or are not proved equal, as the pair's rule has it; tell the rest. A kind
+    that findings do not stop is told of all.
 
     :raises StageFailed: the rule does not let it go on.
     """
