@@ -82,6 +82,24 @@ class Aligner:
         if is_end and (self.source or self.target):
             yield from self._unequal(len(self.source), len(self.target))
 
+    def settle(self) -> Iterator[Finding]:
+        """Say what differs in all that the target holds, and yield it: both sides were read up to their ends, of which
+        the source's was read last. What the source has more may only be late.
+        """
+        while self.target:
+            yield from self._equal(_common(self.source.prints, self.target.prints))
+            if not self.target:
+                return
+            place = _agreeing(self.source.prints, self.target.prints, is_end=False, target_ends=True)
+            yield from self._unequal(*(place or (self._replaced(), len(self.target))))
+
+    def _replaced(self) -> int:
+        """How many records of the source those of the target stand for, where neither is found on the other side:
+        altered ones have the same times; otherwise the source's are late, and the target's too much.
+        """
+        pairs = list(zip(self.source.prints, self.target.prints, strict=False))
+        return len(pairs) if pairs and all(ours.time == theirs.time for ours, theirs in pairs) else 0
+
     def _is_full(self) -> bool:
         return len(self.source) >= SEARCHED and len(self.target) >= SEARCHED
 
@@ -154,9 +172,13 @@ def _common(ours: Sequence[Print], theirs: Sequence[Print]) -> int:
     return least
 
 
-def _agreeing(ours: Sequence[Print], theirs: Sequence[Print], *, is_end: bool) -> tuple[int, int] | None:
+def _agreeing(
+    ours: Sequence[Print], theirs: Sequence[Print], *, is_end: bool, target_ends: bool = False
+) -> tuple[int, int] | None:
     """The nearest place at which both sides agree again, as the number of records before it on each side; ``None`` when
     there is none in what was read.
+
+    :param target_ends: nothing follows on the target: there as many records as it has left are enough.
     """
     places: dict[Print, list[int]] = {}
     for there, each in enumerate(islice(theirs, SEARCHED)):
@@ -168,7 +190,9 @@ def _agreeing(ours: Sequence[Print], theirs: Sequence[Print], *, is_end: bool) -
         for there in places.get(each, ()):
             if best is not None and here + there >= sum(best):
                 break
-            if _agree(ours[here : here + AGREE], theirs[there : there + AGREE], is_end=is_end):
+            left = theirs[there : there + AGREE]
+            count = len(left) if target_ends else AGREE
+            if _agree(ours[here : here + count], left, is_end=is_end or target_ends):
                 best = here, there
                 break
     return best

@@ -16,7 +16,7 @@ WINDOW_SECONDS = 600
 
 #: Windows that are kept of a side: records come in the order of their offsets, and only roughly in that of their time.
 #: Older windows are final by then.
-KEPT = 1_000
+KEPT = 24
 
 
 @dataclass(slots=True)

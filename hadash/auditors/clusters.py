@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from hadash.auditors.places import Held
 from hadash.auditors.settings import AuditorSettings
 from hadash.auditors.side_reader import SideReader
 from hadash.inventory.models import Cluster, Pair
@@ -31,21 +32,42 @@ class PairClusters:
             for key, cluster in self._clusters.items()
         }
 
-    def held(self, partitions: Iterable[Partition]) -> dict[int, dict[Partition, tuple[int, int]]]:
-        """Return the first and the next offset of these partitions, by cluster; without those that a cluster does not
-        have, or that have no leader there.
+    def have_changed(self) -> bool:
+        """Whether a cluster has another address or password than the readers know; they are known from now on."""
+        now = {each.pk: each for each in Cluster.objects.filter(pk__in=self._clusters)}
+        changed = {key: each.access for key, each in now.items()} != {
+            key: each.access for key, each in self._clusters.items()
+        }
+        if changed and now.keys() == self._clusters.keys():
+            self._clusters = now
+        return changed
 
+    def held(self, partitions: Mapping[Partition, int]) -> dict[Partition, Held]:
+        """Return what both sides hold of these partitions, the target's end read before the source's; without those
+        that a cluster does not have, or that have no leader there.
+
+        :param partitions: with the key of the cluster that is the source.
         :raises KafkaError: a cluster does not answer.
         """
-        wanted = set(partitions)
+        there = {key: self._existing(cluster, partitions) for key, cluster in self._clusters.items()}
+        both = set.intersection(*there.values())
+        starts = {key: cluster_client(each).start_offsets(both) for key, each in self._clusters.items()}
+        targets = {key: {p for p in both if partitions[p] != key} for key in self._clusters}
+        ends = {key: cluster_client(each).end_offsets(targets[key]) for key, each in self._clusters.items()}
+        later = {
+            key: cluster_client(each).end_offsets(both - targets[key]) for key, each in self._clusters.items()
+        }
         found = {}
-        for key, cluster in self._clusters.items():
-            client = cluster_client(cluster)
-            known = client.topics({p.topic for p in wanted})
-            there = {p for p in wanted if _has_leader(known.get(p.topic), p.partition)}
-            starts, ends = client.start_offsets(there), client.end_offsets(there)
-            found[key] = {p: (starts[p], ends[p]) for p in there}
+        for p in both:
+            source = partitions[p]
+            (target,) = self._clusters.keys() - {source}
+            found[p] = Held(starts[source][p], later[source][p], starts[target][p], ends[target][p])
         return found
+
+    def _existing(self, cluster: Cluster, partitions: Iterable[Partition]) -> set[Partition]:
+        wanted = set(partitions)
+        known = cluster_client(cluster).topics({p.topic for p in wanted})
+        return {p for p in wanted if _has_leader(known.get(p.topic), p.partition)}
 
     def compacted(self, topics: Iterable[str]) -> set[str]:
         """Return those of the Topics that are compacted on one of the clusters.

@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from hadash.auditing.findings import Finding
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.auditors.partition_auditor import WINDOWS_TOLD
-from hadash.auditors.places import Held, Place, first_place, next_place
+from hadash.auditors.places import Held, Place
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror, MirrorOffsetSync
@@ -40,12 +41,22 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """The next offsets of a comparison that was begun, by the direction of now."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
-    """A partition that this auditor has. ``number``: what it writes counts only while the row has this number."""
+    """A partition that this auditor has. ``number``: what it writes counts only while the row has this number.
+    ``known``: how far it was compared; ``None`` if it never was.
+    """
 
     row: int
     number: int
-    place: Place
+    known: Known | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,45 +115,81 @@ class Ledger:
     # -- claiming --------------------------------------------------------------------------------------------------
 
     @transaction.atomic
-    def claim(self, partition: Partition, source: int, sync: OffsetSync, held: Held) -> Claim:
-        """Take a partition, and say where its comparison begins or goes on.
+    def claim(self, partition: Partition, source: int) -> Claim:
+        """Take a partition: from now on, what another auditor still writes of it is refused. :meth:`begin` follows.
 
         :param source: the key of the cluster from which it is copied now.
         """
-        row = (
+        row = self._row(partition)
+        known: Known | None = None
+        if row is None:
+            row = AuditedPartition(
+                pair=self.pair, topic=partition.topic, partition=partition.partition, source_id=source,
+                source_begin=0, target_begin=0, source_next=0, target_next=0,
+            )  # fmt: skip
+        elif row.begun:
+            known = Known(row.source_next, row.target_next)
+            if row.source_id != source:
+                known = Known(known.target, known.source)
+        row.auditor, row.claim, row.updated_at = self._auditor, row.claim + 1, timezone.now()
+        row.save()
+        return Claim(row.pk, row.claim, known)
+
+    @transaction.atomic
+    def begin(self, claim: Claim, source: int, place: Place, *, was_made_again: bool) -> bool:
+        """Note where the comparison of a claimed partition begins or goes on; whether it is still claimed.
+
+        :param was_made_again: one side is another one than before: what was found is not there any more.
+        """
+        row = AuditedPartition.objects.select_for_update().filter(pk=claim.row, claim=claim.number).first()
+        if row is None:
+            return False
+        if row.source_id != source:
+            row.source_begin, row.target_begin = row.target_begin, row.source_begin
+        row.source_id, row.begun = source, True
+        row.source_next, row.target_next = place.source, place.target
+        if place.is_begin:
+            row.source_begin, row.target_begin, row.equal = place.source, place.target, 0
+            row.windows, row.compared_at, row.record_at = [], None, None
+        if was_made_again:
+            row.differences.all().delete()
+            row.different = 0
+        row.waiting_since, row.fault, row.updated_at = None, NOTHING, timezone.now()
+        row.save()
+        return True
+
+    def _row(self, partition: Partition) -> AuditedPartition | None:
+        return (
             AuditedPartition.objects.select_for_update()
             .filter(pair=self.pair, topic=partition.topic, partition=partition.partition)
             .first()
         )
+
+    @transaction.atomic
+    def prune(self, claim: Claim, held: Held) -> None:
+        """Forget differences of records that neither side holds any more."""
+        row = AuditedPartition.objects.select_for_update().filter(pk=claim.row, claim=claim.number).first()
         if row is None:
-            place = first_place(sync, held)
-            row = AuditedPartition(pair=self.pair, topic=partition.topic, partition=partition.partition)
-        else:
-            if row.source_id != source:
-                row.source_next, row.target_next = row.target_next, row.source_next
-                row.source_begin, row.target_begin = row.target_begin, row.source_begin
-            was_made_again = row.source_next > held.source_end or row.target_next > held.target_end
-            place = next_place(row.source_next, row.target_next, sync, held)
-            if was_made_again:
-                row.differences.all().delete()
-        row.source_id = source
-        row.source_next, row.target_next = place.source, place.target
-        if place.is_begin:
-            row.source_begin, row.target_begin = place.source, place.target
-            row.equal = row.different = 0
-            row.windows, row.compared_at, row.record_at = [], None, None
-        row.auditor, row.claim, row.updated_at = self._auditor, row.claim + 1, timezone.now()
-        row.waiting_since, row.fault = None, NOTHING
-        row.save()
-        return Claim(row.pk, row.claim, place)
+            return
+        gone = Q(
+            source_id=row.source_id, source_offset__lt=held.source_start, target_offset__lt=held.target_start
+        )
+        gone |= ~Q(source_id=row.source_id) & Q(
+            source_offset__lt=held.target_start, target_offset__lt=held.source_start
+        )
+        count, _ = row.differences.filter(gone).delete()
+        if count:
+            row.different = max(row.different - count, row.differences.count())
+            row.save(update_fields=["different"])
 
     # -- noting ----------------------------------------------------------------------------------------------------
 
     @transaction.atomic
-    def note(self, progress: Sequence[Progress]) -> set[int]:
+    def note(self, progress: Sequence[Progress]) -> dict[int, bool]:
         """Note how far partitions are, with what differs in them.
 
-        :return: the rows that another auditor has claimed meanwhile: nothing was written of them.
+        :return: of rows of which nothing was written, whether another auditor has claimed them meanwhile (otherwise
+            somebody has removed them, and the comparison begins again).
         """
         numbers = [each.claim.row for each in progress]
         rows = {row.pk: row for row in AuditedPartition.objects.select_for_update().filter(pk__in=numbers)}
@@ -161,7 +208,8 @@ class Ledger:
         AuditedPartition.objects.bulk_update(
             [rows[each.claim.row] for each in mine], _NOTED, batch_size=AT_ONCE
         )
-        return set(numbers) - {each.claim.row for each in mine}
+        written = {each.claim.row for each in mine}
+        return {number: number in rows for number in numbers if number not in written}
 
     def say(self, partition: Partition, source: int, fault: Sentence) -> None:
         """Note why a partition is not compared now."""
@@ -181,10 +229,6 @@ class Ledger:
                 "target_next": 0,
             },
         )
-
-    def forget(self, topics: Iterable[str]) -> None:
-        """Remove what is known of partitions of Topics that are not mirrored any more."""
-        AuditedPartition.objects.filter(pair=self.pair).exclude(topic__in=set(topics)).delete()
 
 
 _NOTED = [

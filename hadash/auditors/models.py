@@ -21,6 +21,8 @@ class AuditedPartition(models.Model):
     topic = models.CharField(max_length=249)
     partition = models.PositiveIntegerField()
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    #: Whether a comparison has begun; until then the offsets mean nothing.
+    begun = models.BooleanField(default=False)
     #: Where the comparison began. From there to the next offsets nothing was left out.
     source_begin = models.BigIntegerField()
     target_begin = models.BigIntegerField()

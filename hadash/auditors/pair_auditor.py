@@ -20,7 +20,7 @@ from django.db import close_old_connections, connections
 
 from hadash.auditors.ledger import Claim, Direction, Progress
 from hadash.auditors.partition_auditor import PartitionAuditor, Which
-from hadash.auditors.places import Held
+from hadash.auditors.places import Held, Place, first_place, next_place
 from hadash.auditors.settings import AuditorSettings
 from hadash.auditors.side_reader import SideReader, Taken
 from hadash.coordinator.member.topic_reader import Reading
@@ -39,6 +39,10 @@ AGAIN_SECONDS = 0.5
 
 #: Seconds over which the bytes that are read are measured.
 RATE_SECONDS = 1.0
+
+#: Seconds between two looks for differences of records that are not there any more; and before a partition that could
+#: not be read is tried again.
+PRUNE_SECONDS, REST_SECONDS = 60.0, 10.0
 
 #: Records of a side that are read ahead in any case: fewer would be a request for each few records.
 LEAST_AHEAD = 64
@@ -63,8 +67,14 @@ class Clusters(Protocol):
         """A new reader of each cluster."""
         ...
 
-    def held(self, partitions: Iterable[Partition]) -> Mapping[int, Mapping[Partition, tuple[int, int]]]:
-        """The first and the next offset of partitions, by cluster. :raises KafkaError: one does not answer."""
+    def held(self, partitions: Mapping[Partition, int]) -> Mapping[Partition, Held]:
+        """What both sides hold of partitions (with their source), the target's end read before the source's; without
+        those that one side does not have. :raises KafkaError: a cluster does not answer.
+        """
+        ...
+
+    def have_changed(self) -> bool:
+        """Whether readers have to be made again: a cluster has another address or password now."""
         ...
 
     def compacted(self, topics: Iterable[str]) -> set[str]:
@@ -81,9 +91,13 @@ class Books(Protocol):
         self, partitions: Iterable[Partition], directions: Mapping[str, Direction]
     ) -> Mapping[Partition, OffsetSync]: ...
 
-    def claim(self, partition: Partition, source: int, sync: OffsetSync, held: Held) -> Claim: ...
+    def claim(self, partition: Partition, source: int) -> Claim: ...
 
-    def note(self, progress: list[Progress]) -> set[int]: ...
+    def begin(self, claim: Claim, source: int, place: Place, *, was_made_again: bool) -> bool: ...
+
+    def prune(self, claim: Claim, held: Held) -> None: ...
+
+    def note(self, progress: list[Progress]) -> Mapping[int, bool]: ...
 
     def say(self, partition: Partition, source: int, fault: Sentence) -> None: ...
 
@@ -106,15 +120,18 @@ class Audit:
     noted_at: float = 0.0
     is_new: bool = True
     bytes: int = 0
+    #: Since when the target has held records that differ at its end, and when old differences were last looked for.
+    surplus_since: float | None = None
+    pruned_at: float = 0.0
+
+    def has_read(self, held: Held) -> bool:
+        """Whether all that both sides held then was read."""
+        fetched = self.auditor.fetched
+        return fetched[Which.SOURCE] >= held.source_end and fetched[Which.TARGET] >= held.target_end
 
     def has_compared(self, held: Held) -> bool:
-        """Whether all that both sides held then was read and compared, but for what the target did not have yet."""
-        fetched = self.auditor.fetched
-        return (
-            fetched[Which.SOURCE] >= held.source_end
-            and fetched[Which.TARGET] >= held.target_end
-            and not self.auditor.is_searching
-        )
+        """Whether it was compared, too, but for what the target did not have yet."""
+        return self.has_read(held) and not self.auditor.has_surplus
 
     def which(self, cluster: int) -> Which:
         return Which.SOURCE if cluster == self.source else Which.TARGET
@@ -156,6 +173,8 @@ class PairAuditor:
         #: Partitions that another auditor has claimed, with the assignment by which this one had them: with the same it
         #: does not take them back.
         self._lost: dict[Partition, int] = {}
+        #: Partitions that could not be read, until when they are left alone.
+        self._rests: dict[Partition, float] = {}
         self._directions: Mapping[str, Direction] = {}
         self._sides: Mapping[int, SideReader] = {}
         self._looked_at = self._noted_at = -1e9
@@ -184,8 +203,9 @@ class PairAuditor:
 
     def assign(self, topic: str, token: int, partitions: frozenset[int]) -> None:
         with self._lock:
-            wanted = self._topics[topic]
-            wanted.token, wanted.partitions = token, partitions
+            # (A Topic that was removed and is there again keeps its auditor, also when that was about to end.)
+            wanted = self._topics.setdefault(topic, Wanted())
+            wanted.token, wanted.partitions, wanted.is_ending = token, partitions, False
 
     def end(self, topic: str) -> None:
         with self._lock:
@@ -307,6 +327,11 @@ class PairAuditor:
         """Look at the mirrors and at what both sides hold; begin partitions, and those again whose mirror has been
         turned round or whose records are gone.
         """
+        if self._clusters.have_changed():
+            log.info("a cluster has another address or password: connecting again")
+            self._note(self._audits)
+            self._start_over()
+            self._sides = self._clusters.readers()
         self._directions = self._books.directions()
         for partition, audit in list(self._audits.items()):
             direction = self._directions.get(partition.topic)
@@ -319,18 +344,39 @@ class PairAuditor:
         """Read the first and next offsets of what is audited."""
         if not self._audits:
             return
-        held = self._clusters.held(self._audits)
+        held = self._clusters.held({p: audit.source for p, audit in self._audits.items()})
         now = datetime.fromtimestamp(self._clock(), UTC)
         for partition, audit in list(self._audits.items()):
-            source, target = held[audit.source].get(partition), held[audit.target].get(partition)
-            if source is None or target is None:
+            if partition not in held:
                 self._put_off(partition)
                 continue
-            audit.held = Held(*source, *target)
+            audit.held = held[partition]
+            self._settle(audit)
+            self._prune(audit)
             if audit.awaited is not None and audit.has_compared(audit.awaited[0]):
                 audit.compared_at, audit.awaited = audit.awaited[1], None
             if audit.awaited is None:
                 audit.awaited = audit.held, now
+
+    def _settle(self, audit: Audit) -> None:
+        """Say what differs at the target's end: whatever it holds there the source held before, whose end was read
+        later. It is told as soon as that has been so for a while: more records often show better what has happened.
+        """
+        auditor, now = audit.auditor, time.monotonic()
+        is_read = audit.awaited is not None and audit.has_read(audit.awaited[0])
+        if not (auditor.has_surplus and is_read):
+            audit.surplus_since = None
+        elif audit.surplus_since is None:
+            audit.surplus_since = now
+        elif now - audit.surplus_since >= self._settings.settle_seconds:
+            auditor.settle()
+            audit.surplus_since, audit.is_new = None, True
+
+    def _prune(self, audit: Audit) -> None:
+        now = time.monotonic()
+        if now - audit.pruned_at >= PRUNE_SECONDS:
+            audit.pruned_at = now
+            self._books.prune(audit.claim, audit.held)
 
     def _put_off(self, partition: Partition) -> None:
         """Note how far a partition is and stop reading it, until a look finds that it can be audited again."""
@@ -341,8 +387,38 @@ class PairAuditor:
     def _begin(self) -> None:
         """Begin the partitions that are wanted and can be audited; note of the others why they cannot."""
         before = dict(self._faults)
+        ready = self._ready()
+        syncs = self._books.syncs(ready, self._directions)
+        for partition in ready.keys() - self._clusters.held(ready).keys() if ready else ():
+            self._faults[partition] = NOT_THERE
+        claims = {
+            p: self._books.claim(p, source) for p, source in ready.items() if self._faults[p] is not NOT_THERE
+        }
+        # (Read once more: the auditor before may have come further than was known before the claim.)
+        held = self._clusters.held({p: ready[p] for p in claims}) if claims else {}
+        begun: dict[Partition, Audit] = {}
+        for p, claim in claims.items():
+            if p not in held:
+                self._faults[p] = NOT_THERE
+                continue
+            place, was_made_again = _place(claim, syncs.get(p), held[p])
+            if place is None:
+                self._faults[p] = NO_POINT
+                self._rests[p] = time.monotonic() + REST_SECONDS
+            elif self._books.begin(claim, ready[p], place, was_made_again=was_made_again):
+                (target,) = self._sides.keys() - {ready[p]}
+                begun[p] = Audit(ready[p], target, claim, PartitionAuditor(place), held[p])
+        self._read_too(begun)
+        for p, fault in self._faults.items():
+            direction = self._directions.get(p.topic)
+            if direction is not None and fault and fault != before[p]:
+                self._books.say(p, direction.source, fault)
+
+    def _ready(self) -> dict[Partition, int]:
+        """The partitions that can be audited, as far as the database tells, with their sources."""
         ready: dict[Partition, int] = {}
         compacted = self._clusters.compacted({p.topic for p in self._faults if p.topic in self._directions})
+        now = time.monotonic()
         for partition in self._faults:
             direction = self._directions.get(partition.topic)
             if partition in self._lost:
@@ -353,42 +429,23 @@ class PairAuditor:
                 self._faults[partition] = TURNING
             elif partition.topic in compacted:
                 self._faults[partition] = COMPACTED
-            else:
-                ready[partition] = direction.source
-        syncs = self._books.syncs(ready, self._directions)
-        held = self._clusters.held(ready) if ready else {}
-        begun: dict[Partition, Audit] = {}
-        for partition, source in ready.items():
-            (target,) = self._sides.keys() - {source}
-            here, there = held[source].get(partition), held[target].get(partition)
-            if here is None or there is None:
-                self._faults[partition] = NOT_THERE
-                continue
-            if partition not in syncs:
-                self._faults[partition] = NO_POINT
-                continue
-            both = Held(*here, *there)
-            claim = self._books.claim(partition, source, syncs[partition], both)
-            if claim.place.source > both.source_end or claim.place.target > both.target_end:
+            elif self._rests.get(partition, 0.0) <= now:
+                self._rests.pop(partition, None)
                 self._faults[partition] = (
-                    NO_POINT  # (one side was made again, and nobody has looked at it since)
+                    NOTHING if self._faults[partition] is NOT_THERE else self._faults[partition]
                 )
-                continue
-            begun[partition] = Audit(source, target, claim, PartitionAuditor(claim.place), both)
+                ready[partition] = direction.source
+        return ready
+
+    def _read_too(self, begun: Mapping[Partition, Audit]) -> None:
+        """Let both sides read these partitions, too."""
         for cluster, side in self._sides.items():
-            offsets = {
-                p: audit.claim.place.source if audit.source == cluster else audit.claim.place.target
-                for p, audit in begun.items()
-            }
+            offsets = {p: audit.auditor.fetched[audit.which(cluster)] for p, audit in begun.items()}
             if offsets:
                 side.begin(offsets)
         self._audits |= begun
         for partition in begun:
             del self._faults[partition]
-        for partition, fault in self._faults.items():
-            direction = self._directions.get(partition.topic)
-            if direction is not None and fault and fault != before[partition]:
-                self._books.say(partition, direction.source, fault)
 
     # -- reading and comparing -------------------------------------------------------------------------------------
 
@@ -428,10 +485,15 @@ class PairAuditor:
             if partition in self._audits:
                 audit = self._audits[partition]
                 audit.auditor.reached(audit.which(cluster), offset)
-        for partition in taken.gone:
-            # (Its next records were deleted on one side: it begins again with what both sides hold.)
-            if partition in self._audits:
-                self._put_off(partition)
+        for partition, reason in taken.gone.items():
+            if partition not in self._audits:
+                continue
+            self._put_off(partition)
+            if reason:
+                self._rests[partition] = time.monotonic() + REST_SECONDS
+                self._faults[partition] = say("It cannot be read: %(reason)s.", reason=reason)
+                self._books.say(partition, self._directions[partition.topic].source, self._faults[partition])
+            else:  # its next records were deleted on one side: it begins again with what both sides hold
                 self._looked_at = -1e9
         return set(taken.batches)
 
@@ -445,7 +507,12 @@ class PairAuditor:
                 {
                     p
                     for p, audit in self._audits.items()
-                    if audit.auditor.wants(audit.which(cluster), ahead, may_search=p in may_search)
+                    if audit.auditor.wants(
+                        audit.which(cluster),
+                        # (What waits is fetched once more: it does so until there is room for a good many.)
+                        ahead // 2 if side.is_waiting(p) else ahead,
+                        may_search=p in may_search,
+                    )
                 }
             )
 
@@ -476,8 +543,11 @@ class PairAuditor:
             audit.equal, audit.different = audit.auditor.equal, audit.auditor.different
             audit.noted_at, audit.is_new = now, False
             if audit.claim.row in lost and p in self._audits:
-                log.warning("%s: another auditor has taken it", p)
                 self._drop(p)
+                if not lost[audit.claim.row]:
+                    self._faults[p] = NOTHING  # somebody has removed what was known: it begins again
+                    continue
+                log.warning("%s: another auditor has taken it", p)
                 self._faults[p] = TAKEN_OVER
                 with self._lock:
                     wanted = self._topics.get(p.topic)
@@ -516,6 +586,18 @@ def ahead_of(partitions: int, settings: AuditorSettings) -> int:
     """
     share = settings.held_records // (2 * max(1, partitions))
     return max(LEAST_AHEAD, min(settings.ahead_records, share))
+
+
+def _place(claim: Claim, sync: OffsetSync | None, held: Held) -> tuple[Place | None, bool]:
+    """Where a claimed partition begins or goes on, and whether one side is another one than before; ``None``: nobody
+    knows where both sides correspond.
+    """
+    if sync is None:
+        return None, False
+    known = claim.known
+    was_made_again = known is not None and (known.source > held.source_end or known.target > held.target_end)
+    place = first_place(sync, held) if known is None else next_place(known.source, known.target, sync, held)
+    return (place if place.is_within(held) else None), was_made_again
 
 
 def _progress(audit: Audit) -> Progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from hadash.auditing.aligning import SEARCHED, Aligner
@@ -105,9 +105,23 @@ class PartitionAuditor:
         """Compare as far as can be told."""
         if self.is_searching and not self._is_worth_a_search():
             return
+        self._take(self._aligner.compare())
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether records of the target are not compared yet: the source has had them before, so that more has to be
+        read of it, or they differ.
+        """
+        return bool(self._sides[Which.TARGET])
+
+    def settle(self) -> None:
+        """Compare all that the target holds: both sides were read up to their ends, the source's read last."""
+        self._take(self._aligner.settle())
+
+    def _take(self, findings: Iterator[Finding]) -> None:
         source = self._sides[Which.SOURCE]
         before = list(source.prints)
-        found = list(self._aligner.compare())
+        found = list(findings)
         self._found += found
         self.different += len(found)
         if compared := len(before) - len(source):

@@ -25,6 +25,10 @@ class Place:
     target: int
     is_begin: bool
 
+    def is_within(self, held: Held) -> bool:
+        """Whether both sides are known to hold what comes before it."""
+        return self.source <= held.source_end and self.target <= held.target_end
+
 
 def first_place(sync: OffsetSync, held: Held) -> Place:
     """Return where the comparison of a partition begins that was never compared.

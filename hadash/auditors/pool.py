@@ -11,7 +11,7 @@ from hadash.coordinator.store import PoolError, PoolStore
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import cluster_client, partitions_of
+from hadash.mirroring.services import cluster_client
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +56,12 @@ def keep(client: KazooClient, pair: Pair) -> tuple[int, int]:
     if not come:
         return 0, len(gone)
     consumer = {"bootstrap.servers": pair.default.bootstrap_servers, "group.id": GROUP}
-    by_topic: dict[str, list[int]] = {}
-    for partition in partitions_of(cluster_client(pair.default), come):
-        by_topic.setdefault(partition.topic, []).append(partition.partition)
+    there = cluster_client(pair.default).topics(come)
+    if missing := set(come) - there.keys():
+        log.warning(
+            "Topics that %s does not have are not audited: %s", pair.default, ", ".join(sorted(missing))
+        )
+    by_topic = {topic: range(len(info.leaders)) for topic, info in there.items()}
     for topic, partitions in by_topic.items():
         try:
             store.register(topic, consumer, partitions)

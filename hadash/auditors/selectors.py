@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, F, QuerySet, Sum
 from django.utils import timezone
 
+from hadash.auditing.findings import Kind
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.auditors.standing import Standing, standing_of
 from hadash.kafka.values import Partition
@@ -20,7 +21,25 @@ def audited(mirror: Mirror) -> QuerySet[AuditedPartition]:
 def standing(mirror: Mirror) -> Standing:
     """Return what the audit of a mirror says. One query."""
     expected = {Partition(topic, number) for topic, number, _ in mirror.known_ends}
-    return standing_of(list(audited(mirror)), expected, timezone.now(), settings.AUDIT_STALE_SECONDS)
+    return standing_of(
+        list(audited(mirror).defer("windows")), expected, timezone.now(), settings.AUDIT_STALE_SECONDS
+    )
+
+
+def stops_switches(mirror: Mirror) -> bool:
+    """Whether what was found stops a switch: records that are missing, altered or in another order; and more records
+    too many than a Connect worker that died is known to have copied again, which a switch allows for. (Drain and
+    translate check by themselves what offsets that have shifted alone would do.)
+    """
+    counts = dict(
+        AuditDifference.objects.filter(audited__in=audited(mirror))
+        .values_list("kind")
+        .annotate(Count("pk"))
+        .order_by()
+    )
+    known = mirror.syncs.aggregate(known=Sum(F("source_repeated") + F("target_repeated")))["known"] or 0
+    harmless = {Kind.EXTRA.value, Kind.OFFSETS.value}
+    return bool(counts.keys() - harmless) or counts.get(Kind.EXTRA.value, 0) > known
 
 
 def differences_by_pair() -> dict[int, int]:

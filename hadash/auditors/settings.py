@@ -32,6 +32,9 @@ class AuditorSettings(ProcessSettings):
     searching: int = 8
     #: Seconds between two looks at mirrors and at the first and next offsets of partitions.
     look_seconds: float = 2.0
+    #: Seconds for which the target's last records differ before that is told: a few later records often show better
+    #: what has happened.
+    settle_seconds: float = 5.0
     #: Seconds between two notes of how far partitions are. An auditor that dies compares again what it has not noted.
     note_seconds: float = 2.0
     #: Seconds that a cluster may take to answer.

@@ -31,14 +31,14 @@ class Taken:
     """What was taken at once.
 
     :param size: bytes of keys, values and headers. :param ends: partitions that have nothing more at the moment, with
-        their next offsets. :param gone: partitions that cannot be read on: their next records, or their Topic, are not
-        there any more.
+        their next offsets. :param gone: partitions that cannot be read on, with the reason; an empty one: their next
+        records are not there any more.
     """
 
     batches: dict[Partition, Batch] = field(default_factory=dict)
     size: int = 0
     ends: dict[Partition, int] = field(default_factory=dict)
-    gone: set[Partition] = field(default_factory=set)
+    gone: dict[Partition, str] = field(default_factory=dict)
     error: str = ""
 
 
@@ -80,10 +80,17 @@ class SideReader:
     def end(self, partitions: Iterable[Partition]) -> None:
         """Do not read these partitions any more."""
         known = self._read.intersection(partitions)
+        if waiting := known & self._paused:
+            # (The client would remember that it is paused, also when it is assigned again.)
+            self._consumer.resume([TopicPartition(p.topic, p.partition) for p in waiting])
         if known:
             self._consumer.incremental_unassign([TopicPartition(p.topic, p.partition) for p in known])
         self._read -= known
         self._paused -= known
+
+    def is_waiting(self, partition: Partition) -> bool:
+        """Whether a partition waits until more of it is wanted."""
+        return partition in self._paused
 
     def read_only(self, wanted: set[Partition]) -> None:
         """Go on with the wanted ones of the partitions that it reads; let the others wait."""
@@ -128,9 +135,9 @@ def _note(taken: Taken, message: Any, fault: KafkaError) -> None:
     if code == KafkaError._PARTITION_EOF:
         taken.ends[Partition(message.topic(), message.partition())] = message.offset()
     elif code == KafkaError._AUTO_OFFSET_RESET:
-        taken.gone.add(Partition(message.topic(), message.partition()))
+        taken.gone[Partition(message.topic(), message.partition())] = ""
     elif message.topic() is not None and message.partition() is not None and message.partition() >= 0:
         # Such as a Topic that was deleted on this side: the others are read all the same.
-        taken.gone.add(Partition(message.topic(), message.partition()))
+        taken.gone[Partition(message.topic(), message.partition())] = fault.str()
     elif not fault.retriable():
         taken.error = fault.str()

@@ -117,6 +117,10 @@ class Standing:
         for each in self.partitions:
             if each.proof is Proof.UNKNOWN and each.row.fault:
                 return joined(say("%(partition)s:", partition=each.row), each.row.fault)
+            if each.proof is Proof.UNKNOWN and each.is_waiting:
+                return say(
+                    "%(partition)s: the target lacks records that the source holds.", partition=each.row
+                )
         late = max((each.age for each in self.partitions if each.age is not None), default=None)
         if late is not None:
             return say(
@@ -156,6 +160,8 @@ def _proof(row: AuditedPartition, now: datetime, stale_seconds: float) -> Proof:
     stale = timedelta(seconds=stale_seconds)
     if row.fault or row.updated_at is None or now - row.updated_at > stale:
         return Proof.UNKNOWN
+    if row.waiting_since is not None and now - row.waiting_since > stale:
+        return Proof.UNKNOWN  # what the target lacks for so long may never come
     if row.compared_at is None:
         return Proof.UNDER_WAY
     return Proof.EQUAL if now - row.compared_at <= stale else Proof.UNDER_WAY

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from crc32c import crc32c
 from django.conf import settings
+from django.utils.crypto import salted_hmac
 
 from hadash.auditing.findings import Kind
 from hadash.auditors.models import AuditDifference
@@ -58,8 +58,11 @@ class Version:
         return self.key is not None
 
 
-def part_of(content: bytes | None, *, may_see: bool) -> Part:
+def part_of(content: bytes | None, *, may_see: bool, difference: int = 0) -> Part:
     """Return a part as it is shown: as text, or what is no text in hexadecimal.
+
+    :param difference: its key: its mark is the same for the same content, here and nowhere else, so that nobody finds
+        out a short content by trying.
 
     >>> part_of("购物".encode(), may_see=True).text, part_of(b"\\xff\\x00", may_see=True).text
     ('购物', 'ff 00')
@@ -68,7 +71,9 @@ def part_of(content: bytes | None, *, may_see: bool) -> Part:
     """
     if content is None:
         return Part(None, "", "" if may_see else None)
-    checksum = f"{crc32c(content):08x}"
+    checksum = salted_hmac(f"hadash.auditors.versions {difference}", content, algorithm="sha256").hexdigest()[
+        :8
+    ]
     if not may_see:
         return Part(len(content), checksum, None)
     shown = content[:SHOWN_BYTES]
@@ -92,12 +97,12 @@ def versions_of(difference: AuditDifference, *, may_see: bool) -> list[Version]:
     )
     partition = Partition(difference.audited.topic, difference.audited.partition)
     with ThreadPoolExecutor(max_workers=2) as both:
-        reading = [both.submit(_version, *side, partition, may_see) for side in sides]
+        reading = [both.submit(_version, *side, partition, may_see, difference.pk) for side in sides]
         return [each.result() for each in reading]
 
 
 def _version(
-    cluster: Cluster, offset: int, is_expected: bool, partition: Partition, may_see: bool
+    cluster: Cluster, offset: int, is_expected: bool, partition: Partition, may_see: bool, difference: int
 ) -> Version:
     if not is_expected:
         return Version(cluster.name, offset, is_expected)
@@ -107,16 +112,16 @@ def _version(
         return Version(cluster.name, offset, is_expected, fault=error.sentence)
     if found is None:
         return Version(cluster.name, offset, is_expected)
-    return _shown(cluster.name, found, may_see)
+    return _shown(cluster.name, found, may_see, difference)
 
 
-def _shown(cluster: str, found: Content, may_see: bool) -> Version:
+def _shown(cluster: str, found: Content, may_see: bool, difference: int) -> Version:
     return Version(
         cluster,
         found.offset,
         True,
-        part_of(found.key, may_see=may_see),
-        part_of(found.value, may_see=may_see),
-        [(name, part_of(value, may_see=may_see)) for name, value in found.headers],
+        part_of(found.key, may_see=may_see, difference=difference),
+        part_of(found.value, may_see=may_see, difference=difference),
+        [(name, part_of(value, may_see=may_see, difference=difference)) for name, value in found.headers],
         found.time / 1000 if found.time >= 0 else None,
     )

@@ -37,6 +37,7 @@ from hadash.mirroring.services import (
     start,
     status_of,
 )
+from hadash.mirroring.signals import standby_renewed
 from hadash.mirroring.standby import deny_writes
 from hadash.mirroring.standby_topics import make_active, make_standby, needs
 from hadash.sentences import joined, say
@@ -218,6 +219,7 @@ def _rebuild(
             ]
         )
         save_offset_syncs(mirror, {p: OffsetSync(starts[p], 0) for p in partitions})
+        standby_renewed.send(Mirror, mirror=mirror)
     start(mirror, source, None, fence)
     _await_running(mirror)
     if mirror.rebuilding:

@@ -166,15 +166,19 @@ def _audits() -> Families:
     known = {
         row["pair__name"]: row
         for row in AuditedPartition.objects.values("pair__name").annotate(
-            found=Sum("different"), oldest=Min("compared_at")
+            found=Sum("different"), oldest=Min("compared_at"), never=Count("pk", filter=Q(compared_at=None))
         )
     }
     pairs = Pair.objects.filter(first__generated=False).order_by("name").values_list("name", flat=True)
-    nothing: dict[str, Any] = {"found": 0, "oldest": None}
+    nothing: dict[str, Any] = {"found": 0, "oldest": None, "never": 0}
     rows = [(name, known.get(name, nothing)) for name in pairs]
     yield _gauge(
         "hadash_audit_differences", "Differences between both sides of a pair's mirrors that auditors have found.",
         ((name, row["found"]) for name, row in rows), "pair",
+    )  # fmt: skip
+    yield _gauge(
+        "hadash_audit_never_compared", "Partitions of a pair's mirrors of which not all was ever compared.",
+        ((name, row["never"]) for name, row in rows), "pair",
     )  # fmt: skip
     yield _gauge(
         "hadash_audit_age_seconds",

@@ -240,3 +240,41 @@ def test_a_print_tells_every_part_apart() -> None:
     assert print_of(b"k", b"v", [("b", b"2"), ("a", b"1")], 5) != print_of(
         b"k", b"v", [("a", b"1"), ("b", b"2")], 5
     )
+
+
+class TestTheTargetsEnd:
+    """What both sides hold at the end of the target, when the source's end was read later."""
+
+    def settled(self, source: list[Print], target: list[Print]) -> tuple[list[Finding], Aligner]:
+        aligner = Aligner(0, SHIFT)
+        aligner.feed(aligner.source, list(range(len(source))), source)
+        aligner.feed(aligner.target, list(range(SHIFT, SHIFT + len(target))), target)
+        return [*aligner.compare(), *aligner.settle()], aligner
+
+    def test_what_the_source_has_more_may_come(self) -> None:
+        said, aligner = self.settled(log(20), log(15))
+        assert said == [] and aligner.source_next == 15
+
+    def test_what_the_target_has_more_is_too_much(self) -> None:
+        said, aligner = self.settled(log(10), log(12))
+        assert said == [Finding(Kind.EXTRA, 10, 10 + SHIFT), Finding(Kind.EXTRA, 10, 11 + SHIFT)]
+        assert (aligner.source_next, aligner.target_next) == (10, 12 + SHIFT)
+
+    def test_a_last_record_that_was_altered(self) -> None:
+        records = log(12)
+        altered = [*records[:9], records[9]._replace(value=7)]
+        said, aligner = self.settled(records, altered)
+        assert said == [Finding(Kind.DIFFERENT, 9, 9 + SHIFT, ("value",))]
+        assert aligner.source_next == 10, "the two that may come are still awaited"
+
+    def test_one_that_is_missing_before_the_last_ones(self) -> None:
+        records = log(12)
+        said, aligner = self.settled(records, records[:8] + records[9:11])
+        assert said == [Finding(Kind.MISSING, 8, 8 + SHIFT)] and aligner.source_next == 11
+
+    def test_a_record_of_somebody_else_while_others_may_come(self) -> None:
+        stranger = Print(9, 9, 9, 9)
+        said, aligner = self.settled(log(12), [*log(9), stranger])
+        assert said == [Finding(Kind.EXTRA, 9, 9 + SHIFT)] and aligner.source_next == 9
+        aligner.feed(aligner.target, [SHIFT + n for n in range(10, 13)], log(12)[9:])
+        assert list(aligner.compare()) == [] and aligner.equal == 12

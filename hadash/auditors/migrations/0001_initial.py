@@ -20,6 +20,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('topic', models.CharField(max_length=249)),
                 ('partition', models.PositiveIntegerField()),
+                ('begun', models.BooleanField(default=False)),
                 ('source_begin', models.BigIntegerField()),
                 ('target_begin', models.BigIntegerField()),
                 ('source_next', models.BigIntegerField()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
@@ -63,6 +63,10 @@ DIFFERENCES_SHOWN = 25
 
 #: Seconds between two looks for a viewer.
 POLL_SECONDS = 1.0
+
+#: The time between two looks at what auditors say, which note it every few seconds: a mirror may have thousands of
+#: partitions.
+AUDIT_EVERY = timedelta(seconds=5)
 
 
 def _mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
@@ -174,7 +178,11 @@ def _audit(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
         "audit_order": order,
         "audited": part_of(request, "audit", partitions, PARTITIONS_SHOWN, address),
         "differences": part_of(
-            request, "differences", selectors.differences(mirror), DIFFERENCES_SHOWN, address
+            request,
+            "differences",
+            selectors.differences(mirror) if standing.differences else (),
+            DIFFERENCES_SHOWN,
+            address,
         ),
     }
 
@@ -194,6 +202,7 @@ class Feed(streaming.Feed):
         super().__init__(request)
         self._pair, self._name = pair, name
         self._after = 0
+        self._audit_due = timezone.now()
         #: The end of the partitions' history that the viewer has; the page itself has loaded the first.
         self._shown_until: datetime | None = None
 
@@ -214,11 +223,13 @@ class Feed(streaming.Feed):
             shapes = shapes_of(shown.incidents, shown.span, shown.rpo, shown.switched)
             ends = [milliseconds(each) for each in shown.span]
             events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
-        context = {
-            **_parts(self.request, found, shown, partitions_of(found)),
-            **_audit(self.request, found),
-        }
-        for part in ("state", "tasks", "audit", "topics", "incidents"):
+        context = _parts(self.request, found, shown, partitions_of(found))
+        parts = ["state", "tasks", "topics", "incidents"]
+        if self._audit_due <= now:
+            self._audit_due = now + AUDIT_EVERY
+            context |= _audit(self.request, found)
+            parts.append("audit")
+        for part in parts:
             html = render_to_string(f"mirrors/{part}.html", context, self.request)
             events += self.if_new(part, html)
         until = last_whole(step_of(window), now)

@@ -60,7 +60,7 @@ def audit(configs: Mapping[int, Config], topic: str, partitions: int) -> dict[st
     # (These have models, which need Django to be set up.)
     from hadash.auditors.ledger import Claim, Direction, Progress
     from hadash.auditors.pair_auditor import PairAuditor
-    from hadash.auditors.places import Held, first_place
+    from hadash.auditors.places import Held, Place
     from hadash.auditors.settings import AuditorSettings
     from hadash.auditors.side_reader import SideReader
     from hadash.kafka.values import Partition
@@ -75,8 +75,11 @@ def audit(configs: Mapping[int, Config], topic: str, partitions: int) -> dict[st
         def readers(self) -> dict[int, SideReader]:
             return {side: SideReader(config, settings) for side, config in configs.items()}
 
-        def held(self, wanted: Iterable[Partition]) -> dict[int, dict[Partition, tuple[int, int]]]:
-            return {side: {p: (0, ends[side][p.partition]) for p in wanted} for side in configs}
+        def held(self, wanted: Mapping[Partition, int]) -> dict[Partition, Held]:
+            return {p: Held(0, ends[SOURCE][p.partition], 0, ends[TARGET][p.partition]) for p in wanted}
+
+        def have_changed(self) -> bool:
+            return False
 
         def compacted(self, topics: Iterable[str]) -> set[str]:
             return set()
@@ -88,15 +91,21 @@ def audit(configs: Mapping[int, Config], topic: str, partitions: int) -> dict[st
         def syncs(self, wanted: Iterable[Partition], _: object) -> dict[Partition, OffsetSync]:
             return dict.fromkeys(wanted, OffsetSync(0, 0))
 
-        def claim(self, partition: Partition, source: int, sync: OffsetSync, held: Held) -> Claim:
-            return Claim(partition.partition, 1, first_place(sync, held))
+        def claim(self, partition: Partition, source: int) -> Claim:
+            return Claim(partition.partition, 1)
 
-        def note(self, progress: list[Progress]) -> set[int]:
+        def begin(self, claim: Claim, source: int, place: Place, *, was_made_again: bool) -> bool:
+            return True
+
+        def prune(self, claim: Claim, held: Held) -> None:
+            pass
+
+        def note(self, progress: list[Progress]) -> dict[int, bool]:
             for each in progress:
                 compared[each.claim.row] = each.source_next, each.target_next
                 counts["equal"] += each.equal
                 counts["different"] += each.different
-            return set()
+            return {}
 
         def say(self, partition: Partition, source: int, fault: object) -> None:
             print(f"{partition}: {fault}", file=sys.stderr)

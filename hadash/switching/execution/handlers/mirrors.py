@@ -89,7 +89,7 @@ def check_audits(hand: HandlerContext, command: do.CheckAudits) -> list[AuditFou
     found = []
     for mirror in hand.mirrors():
         audit = selectors.standing(mirror)
-        differs = audit.proof is Proof.DIFFERENT
+        differs = audit.proof is Proof.DIFFERENT and selectors.stops_switches(mirror)
         found.append(AuditFound(mirror.name, audit.proof is Proof.EQUAL, differs, audit.sentence))
     return found
 
