@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -11,6 +12,7 @@ from support.kafka import Clusters
 from support.waiting import SLOWER, eventually
 
 from hadash.auditing.findings import Kind
+from hadash.auditors import pair_auditor
 from hadash.auditors.clusters import PairClusters
 from hadash.auditors.ledger import Ledger
 from hadash.auditors.models import AuditDifference, AuditedPartition
@@ -18,14 +20,15 @@ from hadash.auditors.pair_auditor import PairAuditor, TopicAuditor
 from hadash.auditors.settings import AuditorSettings
 from hadash.auditors.side_reader import SideReader, Taken
 from hadash.auditors.versions import versions_of
-from hadash.inventory.models import Pair
+from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror, MirrorOffsetSync
+from hadash.mirroring.signals import standby_renewed
 
 from .board import NOW_MS, Board, rows
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
-SETTINGS = AuditorSettings(pair="main", look_seconds=0.3, note_seconds=0.2)
+SETTINGS = AuditorSettings(pair="main", look_seconds=0.3, note_seconds=0.2, settle_seconds=0.5)
 
 Start = Callable[..., tuple[PairAuditor, TopicAuditor]]
 
@@ -36,10 +39,10 @@ def start(board: Board) -> Iterator[Start]:
     running: list[PairAuditor] = []
 
     def begin(
-        name: str = "auditor-1", partitions: Sequence[int] = (0, 1)
+        name: str = "auditor-1", partitions: Sequence[int] = (0, 1), settings: AuditorSettings = SETTINGS
     ) -> tuple[PairAuditor, TopicAuditor]:
         pair = Pair.objects.select_related("first", "second").get(pk=board.pair.pk)
-        auditor = PairAuditor(Ledger(pair, name), PairClusters(pair, SETTINGS), SETTINGS)
+        auditor = PairAuditor(Ledger(pair, name), PairClusters(pair, settings), settings)
         topic = auditor.topic(board.topic)
         topic.assign(1, frozenset(partitions))
         auditor.start()
@@ -113,6 +116,83 @@ def test_both_versions_can_be_read_again(board: Board, start: Start) -> None:
     assert hidden.value and (hidden.value.text, hidden.value.size) == (None, 8)
     difference.source_offset = 10**6
     assert not versions_of(difference, may_see=True)[0].is_there
+
+
+def test_what_differs_at_the_end_of_an_idle_topic_is_told(board: Board, start: Start) -> None:
+    """Nothing follows that could show it."""
+    board.write_both(rows(0, 50))
+    board.write_both(rows(0, 30), partition=1)
+    board.write("west", [(b"too much", [], NOW_MS)])
+    board.write("east", rows(30, 31), partition=1)
+    board.write("west", [(b"altered", [("number", b"30")], NOW_MS + 30)], partition=1)
+    start()
+    eventually(lambda: board.found() == {(Kind.EXTRA, 50, 50), (Kind.DIFFERENT, 30, 30)}, "both differences")
+    assert board.compared_up_to(50, 51) and board.compared_up_to(31, 31, 1)
+
+
+def test_a_partition_goes_on_after_it_had_waited_for_the_other_side(board: Board, start: Start) -> None:
+    """What waits is told to the client, which remembers it for partitions that are not read any more."""
+    board.write("east", rows(0, 500))
+    _, topic = start(settings=replace(SETTINGS, ahead_records=20))
+    eventually(lambda: board.compared_up_to(0, 0) and board.row().waiting_since, "that it waits")
+    topic.assign(2, frozenset())
+    eventually(lambda: topic.reading().token == 2 and not topic.reading().running, "that it is given up")
+    topic.assign(3, frozenset({0, 1}))
+    board.write("west", rows(0, 500))
+    eventually(lambda: board.compared_up_to(500, 500), "all records")
+
+
+def test_a_partition_that_was_seen_before_it_could_be_compared_begins_at_its_point(
+    board: Board, start: Start
+) -> None:
+    """Such as that of a mirror that is being rebuilt when auditors first see it."""
+    Mirror.objects.update(turning=True)
+    board.write("east", rows(0, 120))
+    board.write("west", rows(100, 120))
+    start()
+    eventually(lambda: AuditedPartition.objects.filter(topic=board.topic, partition=0).exists(), "the reason")
+    MirrorOffsetSync.objects.filter(partition=0).update(source_offset=100, target_offset=0)
+    Mirror.objects.update(turning=False)
+    eventually(lambda: board.compared_up_to(120, 20), "what was copied")
+    assert board.found() == set() and (board.row().source_begin, board.row().equal) == (100, 20)
+
+
+def test_a_standby_that_was_renewed_is_compared_from_the_start(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 50))
+    board.write("west", [(b"too much", [], NOW_MS)])
+    start()
+    eventually(lambda: len(board.found()) == 1, "the difference")
+    before = board.row().pk
+    standby_renewed.send(Mirror, mirror=board.mirror)
+    board.write_both(rows(50, 60))
+    eventually(lambda: board.compared_up_to(60, 61) and len(board.found()) == 1, "that it is found again")
+    assert board.row().pk != before and board.row().equal == 60
+
+
+def test_differences_of_records_that_are_gone_are_forgotten(
+    board: Board, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_auditor, "PRUNE_SECONDS", 0.2)
+    board.write_both(rows(0, 50))
+    board.write("west", [(b"too much", [], NOW_MS)])
+    board.write_both(rows(50, 100))
+    start()
+    eventually(lambda: len(board.found()) == 1 and board.row().different == 1, "the difference")
+    board.delete_before("east", 60)
+    board.delete_before("west", 70)
+    eventually(lambda: board.found() == set() and board.row().different == 0, "that it is forgotten")
+    assert board.row().equal == 100, "nothing is compared again for that"
+
+
+def test_a_cluster_with_another_address_is_connected_to_again(board: Board, start: Start) -> None:
+    board.write_both(rows(0, 50))
+    start()
+    eventually(lambda: board.compared_up_to(50, 50), "the begin")
+    west = board.pair.second
+    Cluster.objects.filter(pk=west.pk).update(bootstrap_servers=f"{west.bootstrap_servers},127.0.0.1:1")
+    board.write_both(rows(50, 90))
+    eventually(lambda: board.compared_up_to(90, 90), "what was written since")
+    assert board.row().equal == 90
 
 
 def test_a_mirror_that_stands_still_is_told(board: Board, start: Start) -> None:

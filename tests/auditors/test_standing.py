@@ -78,6 +78,12 @@ def test_one_whose_comparison_is_behind_is_under_way(compared_at: datetime | Non
     assert standing(row(compared_at=compared_at)).proof is Proof.UNDER_WAY
 
 
+def test_what_the_target_lacks_for_long_is_no_proof() -> None:
+    found = standing(row(waiting_since=NOW - timedelta(seconds=90)))
+    assert found.proof is Proof.UNKNOWN
+    assert "orders-0: the target lacks records that the source holds." in str(found.sentence)
+
+
 @pytest.mark.parametrize(("seconds", "is_waiting"), [(2, False), (30, True)])
 def test_a_target_that_lacks_records_for_long_is_told(seconds: int, is_waiting: bool) -> None:
     found = standing(row(waiting_since=NOW - timedelta(seconds=seconds)))
