@@ -149,6 +149,8 @@ def things(
 ) -> dict[str, Any]:
     """What the places of the addresses stand for, and bodies that are as described."""
     from hadash.api.views import gateways as gateways_api
+    from hadash.auditors import versions
+    from hadash.auditors.models import AuditDifference, AuditedPartition
     from hadash.dashboard.views import clusters, groups
     from hadash.switching.recovery import gateways
 
@@ -181,7 +183,16 @@ def things(
         last_run=1,
     )
     edition, delivery = sent()
+    audited = AuditedPartition.objects.create(
+        pair=fleet.pair, topic="carts", partition=0, source=fleet.east, source_begin=0, target_begin=0,
+        source_next=9, target_next=9, different=1,
+    )  # fmt: skip
+    monkeypatch.setattr(versions, "read_one", lambda *_: None)
+    difference = AuditDifference.objects.create(
+        audited=audited, kind="headers", source=fleet.east, source_offset=3, target_offset=3, found_at=now
+    )
     return {
+        "difference": difference.pk,
         "channel": channel().pk,
         "schedule": edition.issue.schedule_id,
         "issue": edition.issue_id,

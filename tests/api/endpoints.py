@@ -245,6 +245,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "mirrors/"): EVERYBODY,
     ("GET", "mirrors/{pair}/{mirror}/"): EVERYBODY,
     ("GET", "mirrors/{pair}/{mirror}/over-time/"): EVERYBODY,
+    ("GET", "mirrors/{pair}/{mirror}/differences/{difference}/"): EVERYBODY,
     ("GET", "search/"): EVERYBODY,
     ("GET", "graph/"): EVERYBODY,
     ("GET", "graph/focus/"): EVERYBODY,

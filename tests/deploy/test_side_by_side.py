@@ -21,6 +21,7 @@ RELEASED = {
     "accounts": "0001",
     "api": "0001",
     "audit": "0001",
+    "auditors": "0001",
     "governance": "0001",
     "inventory": "0001",
     "mirroring": "0001",
