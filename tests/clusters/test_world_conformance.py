@@ -33,12 +33,14 @@ from hadash.mirroring import creating
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.radius.scope import Scope
+from hadash.sentences import say
 from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.execution.handlers import bindings
 from hadash.switching.machines.switches import WAY, Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.answers import AuditFound
 from hadash.switching.stages.asking import Command
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits
@@ -302,6 +304,8 @@ def fleet(
 def same_world() -> World:
     """The world with one Gateway, and with what its clients have done of late."""
     world = World(traffic=False)
+    unproved = say("No auditor has compared this mirror.")
+    world.audits = [AuditFound("shop", is_equal=False, differs=False, says=unproved)]
     gone, kept = world.gateways.pop("gw-2"), world.gateways["gw-1"]
     for client in world.clients.values():
         client.gateway = kept if client.gateway is gone else client.gateway
