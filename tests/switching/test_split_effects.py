@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from hadash.auditors.models import AuditedPartition
+from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching.execution.command_handler import CommandHandler
@@ -91,6 +91,15 @@ def test_what_auditors_say_of_the_mirrors(pair: Pair) -> None:
     assert found() == {"shop": (True, False), "people": (False, False)}
     row.different = 1
     row.save()
+    again = AuditDifference.objects.create(
+        audited=row, kind="extra", source=pair.first, source_offset=3, target_offset=3, found_at=now
+    )
+    assert found()["shop"] == (False, True), "a record that is too much"
+    shop = Mirror.objects.get(name="shop")
+    shop.syncs.create(topic="orders", partition=0, source_offset=9, target_offset=10, target_repeated=1)
+    assert found()["shop"] == (False, False), "one that a Connect worker is known to have copied again"
+    again.kind = "missing"
+    again.save()
     assert found()["shop"] == (False, True)
 
 
