@@ -51,15 +51,3 @@ class Windows:
     def _trim(self) -> None:
         if len(self.windows) > KEPT:
             del self.windows[min(self.windows)]
-
-
-def unlike(source: Windows, target: Windows) -> list[int]:
-    """Return the windows in which both sides differ, as far as both have them.
-
-    >>> ours, theirs = Windows(), Windows()
-    >>> ours.add([Print(1, 1, 0, 0), Print(1, 1, 0, 700_000)]); theirs.add([Print(1, 1, 0, 0), Print(1, 2, 0, 700_000)])
-    >>> unlike(ours, theirs)
-    [600]
-    """
-    both = source.windows.keys() & target.windows.keys()
-    return sorted(begin for begin in both if source.windows[begin] != target.windows[begin])

@@ -165,6 +165,8 @@ class PairAuditor:
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
+        #: Told when a Topic has ended.
+        self._ended = threading.Condition(self._lock)
         self._topics: dict[str, Wanted] = {}
         self._stop = threading.Event()
         self._audits: dict[Partition, Audit] = {}
@@ -217,9 +219,10 @@ class PairAuditor:
             wanted = self._topics.get(topic)
             return wanted.reading if wanted is not None else Reading()
 
-    def has_ended(self, topic: str) -> bool:
-        with self._lock:
-            return topic not in self._topics
+    def await_end(self, topic: str, seconds: float) -> bool:
+        """Whether nothing of a Topic is read any more; waits for it at most so long."""
+        with self._ended:
+            return self._ended.wait_for(lambda: topic not in self._topics, seconds)
 
     # -- the thread ------------------------------------------------------------------------------------------------
 
@@ -570,6 +573,7 @@ class PairAuditor:
                 if is_ending:
                     if name in self._topics and not running[name]:
                         del self._topics[name]
+                        self._ended.notify_all()
                     continue
                 self._topics[name].reading = Reading(
                     token, running[name], rates[name], lags[name], self._error
@@ -634,9 +638,4 @@ class TopicAuditor:
         self._pair.end(self.topic)
 
     def is_closed(self, seconds: float = 0.0) -> bool:
-        deadline = time.monotonic() + seconds
-        while not self._pair.has_ended(self.topic):
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(READ_SECONDS)
-        return True
+        return self._pair.await_end(self.topic, seconds)

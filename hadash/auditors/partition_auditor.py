@@ -31,7 +31,6 @@ class PartitionAuditor:
     """The comparison of a partition, from a place on."""
 
     def __init__(self, place: Place) -> None:
-        self.begin = place
         self._aligner = Aligner(place.source, place.target)
         self._sides = {Which.SOURCE: self._aligner.source, Which.TARGET: self._aligner.target}
         #: The next offset to be read from each side.

@@ -49,7 +49,7 @@ def first_place(sync: OffsetSync, held: Held) -> Place:
 def next_place(source: int, target: int, sync: OffsetSync, held: Held) -> Place:
     """Return where the comparison goes on that had come to ``source`` and ``target``.
 
-    It begins anew where it cannot go on: one side has deleted records that were not compared yet, or holds fewer than
+    It begins again where it cannot go on: one side has deleted records that were not compared yet, or holds fewer than
     were compared (its Topic was made again).
 
     >>> sync = OffsetSync(0, 0)
