@@ -28,9 +28,20 @@ READERS = {
     "os.environ.get": "a text",
 }
 
-#: Modules with settings, in the order of the page, with the title of their first section.
+#: Modules with settings, in the order of the page, with the title of their section.
 MODULES = {
-    "hadash/settings.py": "Django",
+    "hadash/settings/web.py": "The web server and its pages",
+    "hadash/settings/monitoring.py": "Monitoring",
+    "hadash/settings/api.py": "The API",
+    "hadash/settings/accounts.py": "Signing in",
+    "hadash/settings/servers.py": "Servers",
+    "hadash/settings/switching.py": "Switching",
+    "hadash/settings/watching.py": "Watching mirrors, clusters and Gateways",
+    "hadash/settings/audit.py": "The audit log",
+    "hadash/settings/pipeline.py": "The pipeline",
+    "hadash/settings/outbox.py": "Mail",
+    "hadash/settings/notices.py": "Notices",
+    "hadash/settings/reports.py": "Reports",
     "hadash/bindings/client.py": "ZooKeeper",
     "hadash/kafka/connect.py": "Kafka Connect",
     "hadash/kafka/group_admin.py": "Kafka's groups",
@@ -81,7 +92,6 @@ IN_FUNCTIONS = {
 #: Fields that hold a secret.
 SECRETS = {("Access", "password"), ("Access", "old_password")}
 
-_SECTION = re.compile(r"# -- (.+?) -+$")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$")
 
 
@@ -135,26 +145,19 @@ def sections() -> Iterator[tuple[str, list[Entry]]]:
 
 def _all_sections() -> Iterator[tuple[str, list[Entry]]]:
     for module, title in MODULES.items():
-        yield from _module((ROOT / module).read_text(encoding="utf-8"), title)
+        yield title, _module((ROOT / module).read_text(encoding="utf-8"))
     for module, name, title, prefix in CLASSES:
         yield title, list(_fields((ROOT / module).read_text(encoding="utf-8"), name, prefix))
     for title, variables in IN_FUNCTIONS.items():
         yield title, [Entry([Setting(name, "")], text) for name, text in variables.items()]
 
 
-def _module(source: str, title: str) -> Iterator[tuple[str, list[Entry]]]:
-    """Yield the sections of a module; a comment ``# -- title ---`` begins a new one."""
-    lines = source.splitlines()
+def _module(source: str) -> list[Entry]:
+    """The settings of a module."""
     entries: list[Entry] = []
-    begins = {number: found[1] for number, line in enumerate(lines, 1) if (found := _SECTION.match(line))}
-    for statement, text in _explained(ast.parse(source).body, lines):
-        for number in [each for each in begins if each < statement.lineno]:
-            if entries:
-                yield _capital(title), entries
-            title, entries = begins.pop(number), []
+    for statement, text in _explained(ast.parse(source).body, source.splitlines()):
         _add(entries, list(_read(statement)), text)
-    if entries:
-        yield _capital(title), entries
+    return entries
 
 
 def _fields(source: str, name: str, prefix: str) -> Iterator[Entry]:
@@ -251,10 +254,6 @@ def _bullet(entry: Entry) -> list[str]:
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Audits the partitions of a pair that an auditor has: one thread reads both clusters, compares, and notes.
 
-Each Topic of the pool has a :class:`TopicAuditor`, which the pool's member tells what to read; all of them share the
-thread and its two consumers.
+All Topics of the pool share the thread and its two consumers; ``assignments.py`` has what the pool's member tells it to
+read of each.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
 
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
 
-from hadash.auditors.ledger import Claim, Direction, Progress
-from hadash.auditors.partition_auditor import PartitionAuditor, Which
-from hadash.auditors.places import Held, Place, first_place, next_place
+from hadash.auditors.assignments import Asked, Assignments, token_of
+from hadash.auditors.interfaces import Books, Clusters
+from hadash.auditors.ledger import Direction
+from hadash.auditors.one_audit import Audit, place_of, progress_of
+from hadash.auditors.partition_auditor import PartitionAuditor
 from hadash.auditors.settings import AuditorSettings
 from hadash.auditors.side_reader import SideReader, Taken
 from hadash.coordinator.member.topic_reader import Reading
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import NOTHING, Sentence, say
 
 log = logging.getLogger(__name__)
@@ -60,93 +59,6 @@ NO_POINT = say("It is not known yet where both sides correspond.")
 TAKEN_OVER = say("Another auditor has taken this partition.")
 
 
-class Clusters(Protocol):
-    """Both clusters of a pair, by their keys."""
-
-    def readers(self) -> Mapping[int, SideReader]:
-        """A new reader of each cluster."""
-        ...
-
-    def held(self, partitions: Mapping[Partition, int]) -> Mapping[Partition, Held]:
-        """What both sides hold of partitions (with their source), the target's end read before the source's; without
-        those that one side does not have. :raises KafkaError: a cluster does not answer.
-        """
-        ...
-
-    def have_changed(self) -> bool:
-        """Whether readers have to be made again: a cluster has another address or password now."""
-        ...
-
-    def compacted(self, topics: Iterable[str]) -> set[str]:
-        """Those of the Topics that are compacted. :raises KafkaError: a cluster does not answer."""
-        ...
-
-
-class Books(Protocol):
-    """What :class:`hadash.auditors.ledger.Ledger` does."""
-
-    def directions(self) -> Mapping[str, Direction]: ...
-
-    def syncs(
-        self, partitions: Iterable[Partition], directions: Mapping[str, Direction]
-    ) -> Mapping[Partition, OffsetSync]: ...
-
-    def claim(self, partition: Partition, source: int) -> Claim: ...
-
-    def begin(self, claim: Claim, source: int, place: Place, *, was_made_again: bool) -> bool: ...
-
-    def prune(self, claim: Claim, held: Held) -> None: ...
-
-    def note(self, progress: list[Progress]) -> Mapping[int, bool]: ...
-
-    def say(self, partition: Partition, source: int, fault: Sentence) -> None: ...
-
-
-@dataclass(slots=True)
-class Audit:
-    """A partition that is being audited."""
-
-    source: int
-    target: int
-    claim: Claim
-    auditor: PartitionAuditor
-    held: Held
-    #: When all that both sides held was compared; and a look at what they hold, with its time, that waits for that.
-    compared_at: datetime | None = None
-    awaited: tuple[Held, datetime] | None = None
-    #: What was noted of it: counts, and when.
-    equal: int = 0
-    different: int = 0
-    noted_at: float = 0.0
-    is_new: bool = True
-    bytes: int = 0
-    #: Since when the target has held records that differ at its end, and when old differences were last looked for.
-    surplus_since: float | None = None
-    pruned_at: float = 0.0
-
-    def has_read(self, held: Held) -> bool:
-        """Whether all that both sides held then was read."""
-        fetched = self.auditor.fetched
-        return fetched[Which.SOURCE] >= held.source_end and fetched[Which.TARGET] >= held.target_end
-
-    def has_compared(self, held: Held) -> bool:
-        """Whether it was compared, too, but for what the target did not have yet."""
-        return self.has_read(held) and not self.auditor.has_surplus
-
-    def which(self, cluster: int) -> Which:
-        return Which.SOURCE if cluster == self.source else Which.TARGET
-
-
-@dataclass(slots=True)
-class Wanted:
-    """What a Topic's auditor is to read."""
-
-    token: int = -1
-    partitions: frozenset[int] = frozenset()
-    is_ending: bool = False
-    reading: Reading = field(default_factory=Reading)
-
-
 class PairAuditor:
     """Audits what it is told to, until it is stopped.
 
@@ -164,10 +76,8 @@ class PairAuditor:
         self._clusters = clusters
         self._settings = settings
         self._clock = clock
-        self._lock = threading.Lock()
-        #: Told when a Topic has ended.
-        self._ended = threading.Condition(self._lock)
-        self._topics: dict[str, Wanted] = {}
+        #: What the pool's member tells it to read.
+        self.assignments = Assignments()
         self._stop = threading.Event()
         self._audits: dict[Partition, Audit] = {}
         #: Why partitions that are wanted are not audited.
@@ -194,35 +104,6 @@ class PairAuditor:
         """Let it note how far it is, and end; wait for it at most so long."""
         self._stop.set()
         self._thread.join(seconds)
-
-    def topic(self, name: str) -> TopicAuditor:
-        """What the pool's member tells what to read of a Topic."""
-        with self._lock:
-            self._topics[name] = Wanted()
-        return TopicAuditor(name, self)
-
-    # -- what Topics' auditors ask ---------------------------------------------------------------------------------
-
-    def assign(self, topic: str, token: int, partitions: frozenset[int]) -> None:
-        with self._lock:
-            # (A Topic that was removed and is there again keeps its auditor, also when that was about to end.)
-            wanted = self._topics.setdefault(topic, Wanted())
-            wanted.token, wanted.partitions, wanted.is_ending = token, partitions, False
-
-    def end(self, topic: str) -> None:
-        with self._lock:
-            if topic in self._topics:
-                self._topics[topic].is_ending = True
-
-    def reading(self, topic: str) -> Reading:
-        with self._lock:
-            wanted = self._topics.get(topic)
-            return wanted.reading if wanted is not None else Reading()
-
-    def await_end(self, topic: str, seconds: float) -> bool:
-        """Whether nothing of a Topic is read any more; waits for it at most so long."""
-        with self._ended:
-            return self._ended.wait_for(lambda: topic not in self._topics, seconds)
 
     # -- the thread ------------------------------------------------------------------------------------------------
 
@@ -287,29 +168,22 @@ class PairAuditor:
 
     def _follow(self) -> None:
         """Put the assignments into effect: stop what is another's now, then say so; begin what is new."""
-        with self._lock:
-            asked = {name: (w.token, w.partitions, w.is_ending) for name, w in self._topics.items()}
+        asked = self.assignments.asked()
         wanted = {
             Partition(name, number)
-            for name, (_, partitions, is_ending) in asked.items()
-            if not is_ending
-            for number in partitions
+            for name, each in asked.items()
+            if not each.is_ending
+            for number in each.partitions
         }
         self._leave(self._audits.keys() - wanted)
         for partition in self._faults.keys() - wanted:
             del self._faults[partition]
-        for partition in [p for p, token in self._lost.items() if self._token(asked, p) != token]:
+        for partition in [p for p, token in self._lost.items() if token_of(asked, p) != token]:
             del self._lost[partition]
         if new := wanted - self._audits.keys() - self._faults.keys():
             self._faults |= dict.fromkeys(new, NOTHING)
             self._looked_at = -1e9  # they begin with the next look
         self._tell(asked)
-
-    @staticmethod
-    def _token(asked: Mapping[str, tuple[int, frozenset[int], bool]], partition: Partition) -> int | None:
-        """The assignment by which a partition is this auditor's; ``None`` if it is not."""
-        token, partitions, is_ending = asked.get(partition.topic, (-1, frozenset(), True))
-        return token if partition.partition in partitions and not is_ending else None
 
     def _leave(self, partitions: Iterable[Partition]) -> None:
         """Note how far partitions are, and stop reading them."""
@@ -404,7 +278,7 @@ class PairAuditor:
             if p not in held:
                 self._faults[p] = NOT_THERE
                 continue
-            place, was_made_again = _place(claim, syncs.get(p), held[p])
+            place, was_made_again = place_of(claim, syncs.get(p), held[p])
             if place is None:
                 self._faults[p] = NO_POINT
                 self._rests[p] = time.monotonic() + REST_SECONDS
@@ -539,7 +413,7 @@ class PairAuditor:
         ]
         if not due:
             return
-        progress = [_progress(audit) for _, audit in due]
+        progress = [progress_of(audit) for _, audit in due]
         lost = self._books.note(progress)
         for (p, audit), each in zip(due, progress, strict=True):
             audit.auditor.forget_found(len(each.found))
@@ -552,11 +426,10 @@ class PairAuditor:
                     continue
                 log.warning("%s: another auditor has taken it", p)
                 self._faults[p] = TAKEN_OVER
-                with self._lock:
-                    wanted = self._topics.get(p.topic)
-                    self._lost[p] = wanted.token if wanted is not None else -1
+                token = token_of(self.assignments.asked(), p)
+                self._lost[p] = token if token is not None else -1
 
-    def _tell(self, asked: Mapping[str, tuple[int, frozenset[int], bool]]) -> None:
+    def _tell(self, asked: Mapping[str, Asked]) -> None:
         """Say what is read now, and by which assignment."""
         running: dict[str, dict[int, int]] = defaultdict(dict)
         lags: dict[str, dict[int, int]] = defaultdict(dict)
@@ -568,16 +441,13 @@ class PairAuditor:
         for p in self._faults:
             # (It has the partition, and reads it as soon as it can: nobody has to wait for that.)
             running[p.topic].setdefault(p.partition, -1)
-        with self._lock:
-            for name, (token, _, is_ending) in asked.items():
-                if is_ending:
-                    if name in self._topics and not running[name]:
-                        del self._topics[name]
-                        self._ended.notify_all()
-                    continue
-                self._topics[name].reading = Reading(
-                    token, running[name], rates[name], lags[name], self._error
-                )
+        self.assignments.say(
+            asked,
+            {
+                name: Reading(each.token, running[name], rates[name], lags[name], self._error)
+                for name, each in asked.items()
+            },
+        )
 
 
 def ahead_of(partitions: int, settings: AuditorSettings) -> int:
@@ -590,52 +460,3 @@ def ahead_of(partitions: int, settings: AuditorSettings) -> int:
     """
     share = settings.held_records // (2 * max(1, partitions))
     return max(LEAST_AHEAD, min(settings.ahead_records, share))
-
-
-def _place(claim: Claim, sync: OffsetSync | None, held: Held) -> tuple[Place | None, bool]:
-    """Where a claimed partition begins or goes on, and whether one side is another one than before; ``None``: nobody
-    knows where both sides correspond.
-    """
-    if sync is None:
-        return None, False
-    known = claim.known
-    was_made_again = known is not None and (known.source > held.source_end or known.target > held.target_end)
-    place = first_place(sync, held) if known is None else next_place(known.source, known.target, sync, held)
-    return (place if place.is_within(held) else None), was_made_again
-
-
-def _progress(audit: Audit) -> Progress:
-    auditor = audit.auditor
-    return Progress(
-        audit.claim,
-        auditor.source_next,
-        auditor.target_next,
-        audit.held,
-        auditor.equal - audit.equal,
-        auditor.different - audit.different,
-        audit.compared_at,
-        auditor.record_ms,
-        auditor.waiting_since,
-        auditor.newest_windows(),
-        auditor.found,
-    )
-
-
-class TopicAuditor:
-    """The partitions of one Topic, for the pool's member: a :class:`hadash.coordinator.member.topic_reader.Reader`."""
-
-    def __init__(self, topic: str, pair: PairAuditor) -> None:
-        self.topic = topic
-        self._pair = pair
-
-    def assign(self, token: int, partitions: frozenset[int]) -> None:
-        self._pair.assign(self.topic, token, partitions)
-
-    def reading(self) -> Reading:
-        return self._pair.reading(self.topic)
-
-    def stop(self) -> None:
-        self._pair.end(self.topic)
-
-    def is_closed(self, seconds: float = 0.0) -> bool:
-        return self._pair.await_end(self.topic, seconds)

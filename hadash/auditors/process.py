@@ -56,7 +56,7 @@ class Auditor:
         self.member = PoolMember(client, replace(member, pool=pool_of(pair.name)), token, self._reader)
 
     def _reader(self, topic: str, _consumer: Mapping[str, Any]) -> Reader:
-        return self.reads.topic(topic)
+        return self.reads.assignments.topic(topic)
 
     def stop(self) -> None:
         self._stop.set()

@@ -20,7 +20,7 @@ from hadash.accounts.checks import (
     secret_key_is_set,
 )
 from hadash.accounts.servers import servers_elsewhere
-from hadash.settings import mapping
+from hadash.settings.environment import mapping
 from hadash.starting import WrongSettings, check_settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,10 +13,11 @@ from support.waiting import SLOWER, eventually
 
 from hadash.auditing.findings import Kind
 from hadash.auditors import pair_auditor
+from hadash.auditors.assignments import TopicAuditor
 from hadash.auditors.clusters import PairClusters
 from hadash.auditors.ledger import Ledger
 from hadash.auditors.models import AuditDifference, AuditedPartition
-from hadash.auditors.pair_auditor import PairAuditor, TopicAuditor
+from hadash.auditors.pair_auditor import PairAuditor
 from hadash.auditors.settings import AuditorSettings
 from hadash.auditors.side_reader import SideReader, Taken
 from hadash.auditors.versions import versions_of
@@ -43,7 +44,7 @@ def start(board: Board) -> Iterator[Start]:
     ) -> tuple[PairAuditor, TopicAuditor]:
         pair = Pair.objects.select_related("first", "second").get(pk=board.pair.pk)
         auditor = PairAuditor(Ledger(pair, name), PairClusters(pair, settings), settings)
-        topic = auditor.topic(board.topic)
+        topic = auditor.assignments.topic(board.topic)
         topic.assign(1, frozenset(partitions))
         auditor.start()
         running.append(auditor)
@@ -253,7 +254,7 @@ def test_a_topic_that_one_side_has_lost_holds_up_no_other(
 ) -> None:
     other = Board(kafka, board.pair)
     auditor, topic = start()
-    another = auditor.topic(other.topic)
+    another = auditor.assignments.topic(other.topic)
     another.assign(1, frozenset({0}))
     board.write_both(rows(0, 50))
     other.write_both(rows(0, 50))

@@ -152,18 +152,28 @@ def asked_in(form: RequestForm) -> dict[str, Any]:
     }
 
 
+def chosen_in(form: RequestForm) -> dict[str, Any]:
+    """Return :func:`asked_in`, with the clusters that it is about: ``source`` and ``target`` stay ``None`` when that
+    cannot be said.
+    """
+    shown = asked_in(form)
+    scope, look = shown["scope"], shown["engines"]
+    if scope is None or look.fault:
+        return shown
+    target = _target(form, scope, look)
+    if target is not None:
+        shown["source"], shown["target"] = form.pair.other(target), target
+    return shown
+
+
 def proposal(form: RequestForm) -> dict[str, Any]:
     """Return the context for the plan to move to the other cluster, with the reasons against it that need no checks;
     :func:`checks` asks the servers.
     """
-    shown = asked_in(form)
-    pair, scope, look = form.pair, shown["scope"], shown["engines"]
-    if scope is None or look.fault:
-        return shown
-    target = _target(form, scope, look)
+    shown = chosen_in(form)
+    pair, scope, target, look = form.pair, shown["scope"], shown["target"], shown["engines"]
     if target is None:
         return shown
-    shown["source"], shown["target"] = pair.other(target), target
     try:
         draft = proposal_for(pair, scope, target, form.the_kind())
     except EnginesAway as away:

@@ -28,6 +28,7 @@ from hadash.dashboard.views.common import (
 )
 from hadash.dashboard.views.request_previews import (
     asked_in,
+    chosen_in,
     gone_back_from,
     number_of,
     proposal,
@@ -137,14 +138,15 @@ def _choose(request: HttpRequest, pairs: QuerySet[Pair]) -> HttpResponse:
 def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestDraft | None) -> HttpResponse:
     form = RequestForm(request.POST, pair=pair, appid=appid)
     valid = form.is_valid()
-    wanted = proposal(form)
+    # (The plan is made when it is submitted, and here only for the page that says why that was refused.)
+    wanted = chosen_in(form)
     scope, target = wanted["scope"], wanted["target"]
     if not valid or scope is None:
-        return _page(request, form, wanted, status=409, draft=draft)
+        return _page(request, form, proposal(form), status=409, draft=draft)
     try:
         if wanted["fault"]:
             raise Refused(zookeeper_is_away(wanted["fault"]))
-        _refuse_unseen(form, wanted)
+        _refuse_unseen(form)
         switch = _asked_for(request, form, scope, target)
     except PermissionDenied as error:
         return denied(request, error, f"switching.{form.the_kind().spec.permission}", pair)
@@ -153,7 +155,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
         how = radius.changes(form.cleaned_data["shown"], now["plan"]) if now["plan"] else []
         return _page(request, form, now, [*refusal.reasons, *how], status=409, draft=draft)
     except Refused as refusal:
-        return _page(request, form, wanted, refusal.reasons, status=409, draft=draft)
+        return _page(request, form, proposal(form), refusal.reasons, status=409, draft=draft)
     if (
         draft is not None and not switch.the_kind.spec.changes_nothing
     ):  # (a draft may be rehearsed before it is requested, so a rehearsal keeps it)
@@ -162,13 +164,14 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
     return redirect("switch", key=switch.key)
 
 
-def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
+def _refuse_unseen(form: RequestForm) -> None:
     """Refuse a request without a digest if its kind requires that the requester has seen the plan.
 
     :raises Refused: the plan was not seen, and the switch runs without another person's approval, or loses records.
     """
     if not form.the_kind().spec.seen_first or form.cleaned_data["digest"]:
         return
+    wanted = proposal(form)
     if wanted["plan"] is None and wanted["reasons"]:
         raise Refused(*wanted["reasons"])
     raise Refused(say("Look at what would move: it is shown now. Then send it again."))

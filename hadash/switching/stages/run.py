@@ -37,7 +37,7 @@ class StageFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long stages wait, in seconds, and how much lag they accept; see ``hadash/settings.py``."""
+    """How long stages wait, in seconds, and how much lag they accept; see ``hadash/settings/switching.py``."""
 
     hold_heartbeats: float = 3.0
     quiesce: float = 45.0

@@ -119,7 +119,7 @@ def audit(configs: Mapping[int, Config], topic: str, partitions: int) -> dict[st
             print(f"{partition}: {fault}", file=sys.stderr)
 
     auditor = PairAuditor(Memory(), Both(), settings)
-    auditor.topic(topic).assign(1, frozenset(range(partitions)))
+    auditor.assignments.topic(topic).assign(1, frozenset(range(partitions)))
     auditor.start()
     done.wait(LIMIT_SECONDS)
     auditor.stop(SECONDS)
