@@ -21,6 +21,7 @@ from hadash.coordinator.states import MACHINE as ASSIGNMENT  # noqa: E402
 from hadash.gateway.session.states import CLIENT, LINE, SERVICE  # noqa: E402
 from hadash.machines import Machine  # noqa: E402
 from hadash.outbox.states import MACHINE as DELIVERY  # noqa: E402
+from hadash.pools import machine as pool_change  # noqa: E402
 from hadash.switching.machines import batches  # noqa: E402
 from hadash.switching.machines import binding_changes as by_hand  # noqa: E402
 from hadash.switching.machines.retirements import MOVES as RETIREMENT_MOVES  # noqa: E402
@@ -85,6 +86,12 @@ def page() -> str:
             "Drawn from `hadash/switching/machines/binding_changes.py`; see [bindings.md](bindings.md).",
             "",
             *_mermaid(_life(by_hand.MACHINE)),
+            "",
+            "## A change of a pool of consumers",
+            "",
+            "Drawn from `hadash/pools/machine.py`; see [coordinator.md](coordinator.md).",
+            "",
+            *_mermaid(_life(pool_change.MACHINE)),
             "",
             "# The states of a batch",
             "",

@@ -37,6 +37,7 @@ MODULES = {
     "hadash/settings/servers.py": "Servers",
     "hadash/settings/switching.py": "Switching",
     "hadash/settings/watching.py": "Watching mirrors, clusters and Gateways",
+    "hadash/settings/pools.py": "Pools of consumers",
     "hadash/settings/audit.py": "The audit log",
     "hadash/settings/pipeline.py": "The pipeline",
     "hadash/settings/outbox.py": "Mail",

@@ -32,6 +32,7 @@ app.autodiscover_tasks(["tasks"], related_name="batches")
 app.autodiscover_tasks(["tasks"], related_name="pipeline")
 app.autodiscover_tasks(["tasks"], related_name="notices")
 app.autodiscover_tasks(["tasks"], related_name="outbox")
+app.autodiscover_tasks(["tasks"], related_name="pools")
 app.autodiscover_tasks(["tasks"], related_name="reports")
 
 
@@ -49,7 +50,18 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     """Set the periodic tasks of beat. A task that still runs is not started again: see ``tasks/single.py``."""
     from django.conf import settings
 
-    from tasks import batches, binding, notices, outbox, pipeline, reports, retirement, switching, watching
+    from tasks import (
+        batches,
+        binding,
+        notices,
+        outbox,
+        pipeline,
+        pools,
+        reports,
+        retirement,
+        switching,
+        watching,
+    )
 
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
@@ -68,6 +80,9 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)
     every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)
     every(settings.GATEWAY_SAMPLE_SECONDS, watching.sample_gateways.s(), name="sample gateways", expires=15)
+    pool = settings.POOL_LOOK_SECONDS
+    every(pool, pools.look.s(), name="look at pools", expires=pool)
+    every(60.0, pools.expire_changes.s(), name="expire changes of pools", expires=60)
     every(settings.PIPELINE_LOOK_SECONDS, pipeline.look.s(), name="look at jobs", expires=5)
     look = settings.OUTBOX_LOOK_SECONDS
     every(look, outbox.send.s(), name="send mail", expires=look)

@@ -20,6 +20,7 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.lake.store import Store
 from hadash.mirroring import looking, positions, samples
+from hadash.pools import history
 from hadash.switching.handovers import counting as handovers
 from hadash.switching.planning import overlaps
 from hadash.switching.recovery.old_journals import remove_old_departures, remove_old_journals
@@ -118,6 +119,7 @@ def trim() -> None:
     workers.trim()
     positions.trim_positions()
     handovers.trim()
+    history.trim()
     try:
         remove_old_journals()
         remove_old_departures()

@@ -17,6 +17,7 @@ from hadash.api.views import (
     pairs,
     people,
     pipeline,
+    pools,
     switches,
 )
 from hadash.api.views.common import NoSuchAddress
@@ -70,6 +71,16 @@ urlpatterns = [
     *(
         path(f"binding-changes/<slug:key>/{name}/", view.as_view(), name=f"{name}-change")
         for name, view in bindings.ACTS.items()
+    ),
+    path("pools/", pools.Pools.as_view(), name="pools"),
+    path("pools/<str:pool>/", pools.OnePool.as_view(), name="pool"),
+    path("pools/<str:pool>/steps/", pools.PoolSteps.as_view(), name="pool-steps"),
+    path("pools/<str:pool>/changes/", pools.ChangePool.as_view(), name="change-pool"),
+    path("pool-changes/", pools.PoolChanges.as_view(), name="pool-changes"),
+    path("pool-changes/<slug:key>/", pools.OnePoolChange.as_view(), name="pool-change"),
+    *(
+        path(f"pool-changes/<slug:key>/{name}/", view.as_view(), name=f"{name}-pool-change")
+        for name, view in pools.ACTS.items()
     ),
     path("batch-plans/", batches.BatchPlans.as_view(), name="batch-plans"),
     path("batches/", batches.Batches.as_view(), name="batches"),

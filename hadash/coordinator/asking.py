@@ -30,11 +30,15 @@ class Status:
 
     :param topics: Topic → what it reads of it.
     :param rates: (Topic, partition) → bytes a second that it reads.
+    :param lags: (Topic, partition) → records that it has still to read, where that is known.
+    :param errors: Topic → why something of it does not go on.
     :param at: when it answered, in seconds of the monotonic clock.
     """
 
     topics: Mapping[str, Report]
     rates: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    lags: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
     at: float = 0.0
 
     @classmethod
@@ -49,7 +53,15 @@ class Status:
             for topic, said in answer["topics"].items()
             for partition, rate in said.get("bytes_per_second", {}).items()
         }
-        return cls(topics, rates, at)
+        lags = {
+            (str(topic), int(partition)): int(lag)
+            for topic, said in answer["topics"].items()
+            for partition, lag in said.get("lags", {}).items()
+        }
+        errors = {
+            str(topic): str(said["error"]) for topic, said in answer["topics"].items() if said.get("error")
+        }
+        return cls(topics, rates, lags, errors, at)
 
 
 class Asking:

@@ -34,19 +34,10 @@ def status(coordinator: Coordinator, name: str) -> dict[str, Any]:
 
 
 def _pool(pool: PoolCoordinator) -> dict[str, Any]:
-    view, now = pool.view, time.monotonic()
     return {
         "discovery_error": pool.discovery_error.to_json(),
         "members": {
-            member: {
-                "url": url,
-                "isolated": view is not None and member in view.isolated,
-                "answered_seconds_ago": (
-                    round(now - pool.asking.answers[member].at, 1) if member in pool.asking.answers else None
-                ),
-                "error": pool.asking.errors.get(member, ""),
-            }
-            for member, url in sorted((pool.listed or {}).items())
+            member: _member(pool, member, url) for member, url in sorted((pool.listed or {}).items())
         },
         "topics": {topic: _topic(found) for topic, found in sorted(pool.topics.items())},
         "history": [
@@ -59,6 +50,24 @@ def _pool(pool: PoolCoordinator) -> dict[str, Any]:
             }
             for taken in list(pool.history)
         ],
+    }
+
+
+def _member(pool: PoolCoordinator, member: str, url: str) -> dict[str, Any]:
+    said = pool.asking.answers.get(member)
+    return {
+        "url": url,
+        "isolated": pool.view is not None and member in pool.view.isolated,
+        "answered_seconds_ago": round(time.monotonic() - said.at, 1) if said is not None else None,
+        "error": pool.asking.errors.get(member, ""),
+        "reads": (
+            {topic: sorted(report.running) for topic, report in sorted(said.topics.items())}
+            if said is not None
+            else None
+        ),
+        "bytes_per_second": sum(said.rates.values()) if said is not None else None,
+        "lag": sum(said.lags.values()) if said is not None else None,
+        "errors": dict(said.errors) if said is not None else {},
     }
 
 

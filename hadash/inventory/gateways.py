@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -66,8 +66,13 @@ def live_gateways() -> list[GatewayMember]:
 
 
 def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
-    """Send a GET request to a Gateway and return its JSON. Redirects are not followed; time and size are
-    limited.
+    """Send a GET request to a Gateway: see :func:`ask_json`."""
+    return ask_json(gateway.admin_url, path, {}, **query)
+
+
+def ask_json(address: str, path: str, headers: Mapping[str, str], **query: Any) -> dict[str, Any]:
+    """Send a GET request to a process of hadash whose address is in ZooKeeper, and return its JSON. Redirects are not
+    followed; time and size are limited.
 
     :raises httpx.HTTPError: it does not answer, answers too slowly or too much, or must not be asked at its
     address.
@@ -76,27 +81,34 @@ def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
     params = {name: value for name, value in query.items() if value is not None}
     deadline = time.monotonic() + settings.GATEWAY_ANSWER_SECONDS
     try:
-        at = where_to_ask(gateway.admin_url, AllowedHosts.of(settings.GATEWAY_ADMIN_HOSTS))
+        at = where_to_ask(address, AllowedHosts.of(settings.GATEWAY_ADMIN_HOSTS))
     except AddressRefused as refused:
         raise httpx.UnsupportedProtocol(str(refused)) from None
     *others, last = at.urls
     for url in others:
         try:
-            return _ask_at(at, url, path, params, deadline)
+            return _ask_at(at, url, path, params, headers, deadline)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             # A host with an IPv4 and an IPv6 address may listen on one only.
             if time.monotonic() > deadline:
                 raise
-    return _ask_at(at, last, path, params, deadline)
+    return _ask_at(at, last, path, params, headers, deadline)
 
 
-def _ask_at(at: AskedAt, url: str, path: str, params: dict[str, Any], deadline: float) -> dict[str, Any]:
+def _ask_at(
+    at: AskedAt,
+    url: str,
+    path: str,
+    params: dict[str, Any],
+    headers: Mapping[str, str],
+    deadline: float,
+) -> dict[str, Any]:
     answer = bytearray()
     with _http().stream(
         "GET",
         f"{url}{path}",
         params=params,
-        headers={"Host": at.host},
+        headers={**headers, "Host": at.host},
         extensions={"sni_hostname": at.name},
     ) as response:
         response.raise_for_status()

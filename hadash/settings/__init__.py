@@ -9,6 +9,7 @@ from hadash.settings.monitoring import *
 from hadash.settings.notices import *
 from hadash.settings.outbox import *
 from hadash.settings.pipeline import *
+from hadash.settings.pools import *
 from hadash.settings.reports import *
 from hadash.settings.servers import *
 from hadash.settings.switching import *

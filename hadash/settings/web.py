@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     "hadash.mirroring",
     "hadash.auditors",
     "hadash.switching",
+    "hadash.pools",
     "hadash.governance",
     "hadash.pipeline",
     "hadash.outbox",

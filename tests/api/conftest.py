@@ -25,6 +25,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 from notices.parts import channel
+from pools.parts import requested, show
 from reports.parts import sent
 from switching.batches.parts import World
 
@@ -35,6 +36,8 @@ from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
+from hadash.pools import applying
+from hadash.pools import decisions as pool_decisions
 from hadash.switching import checking
 from hadash.switching import requests as switch_requests
 from hadash.switching.approvals import decisions
@@ -191,7 +194,16 @@ def things(
     difference = AuditDifference.objects.create(
         audited=audited, kind="headers", source=fleet.east, source_offset=3, target_offset=3, found_at=now
     )
+    pool = show(monkeypatch)
+    monkeypatch.setattr(pool_decisions, "view_of", lambda *_: pool)
+    for module in (pool_decisions, applying):
+        monkeypatch.setattr(module, "zookeeper", lambda: None)
+    monkeypatch.setattr(applying, "write", lambda *_: None)
+    pool_change = requested(somebody, fleet.pair)
     return {
+        "pool": "readers",
+        "pool_change": pool_change.key,
+        "pool_digest": pool_change.digest,
         "difference": difference.pk,
         "channel": channel().pk,
         "schedule": edition.issue.schedule_id,

@@ -66,6 +66,16 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "gateways/"): EVERYBODY,
     ("POST", "gateways/{gateway}/exclude/"): OPERATOR,
     ("POST", "gateways/{gateway}/include/"): OPERATOR,
+    ("GET", "pools/"): EVERYBODY,
+    ("POST", "pools/"): OPERATOR,
+    ("GET", "pools/{pool}/"): EVERYBODY,
+    ("GET", "pools/{pool}/steps/"): EVERYBODY,
+    ("POST", "pools/{pool}/changes/"): OPERATOR,
+    ("GET", "pool-changes/"): EVERYBODY,
+    ("GET", "pool-changes/{pool_change}/"): EVERYBODY,
+    ("POST", "pool-changes/{pool_change}/approve/"): APPROVER,
+    ("POST", "pool-changes/{pool_change}/decline/"): APPROVER,
+    ("POST", "pool-changes/{pool_change}/cancel/"): REQUESTING,
     ("GET", "handovers/"): EVERYBODY,
     ("POST", "plans/"): EVERYBODY,
     ("GET", "switches/"): EVERYBODY,
@@ -229,6 +239,18 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "gateways/{member}/"): EVERYBODY,
     ("GET", "gateways/exclude/"): OPERATOR,
     ("POST", "gateways/exclude/"): OPERATOR,
+    ("GET", "pools/"): EVERYBODY,
+    ("GET", "new-pool/"): OPERATOR,
+    ("POST", "new-pool/"): OPERATOR,
+    ("GET", "pools/{pool}/"): EVERYBODY,
+    ("GET", "pools/{pool}/change/"): OPERATOR,
+    ("POST", "pools/{pool}/change/"): OPERATOR,
+    ("GET", "pools/{pool}/topics/add/"): OPERATOR,
+    ("POST", "pools/{pool}/topics/add/"): OPERATOR,
+    ("GET", "pool-changes/{pool_change}/"): EVERYBODY,
+    ("POST", "pool-changes/{pool_change}/approve/"): APPROVER,
+    ("POST", "pool-changes/{pool_change}/decline/"): APPROVER,
+    ("POST", "pool-changes/{pool_change}/cancel/"): REQUESTING,
     ("GET", "tokens/"): EVERYBODY,
     ("POST", "tokens/"): EVERYBODY,
     ("GET", "people/"): ADMINISTRATOR,
@@ -293,6 +315,8 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
         "binding-changes": {"pair": "main", "appid": "shop", "bind": [{}], "reason": "x"},
         "preview": {"pair": "main", "appid": "shop", "bind": [{}]},
         "generate": {"topics": ["orders"]},
+        "pools": {"name": "new", "reason": "x"},
+        "changes": {"act": "stop", "confirm": "readers", "reason": "x"},
         "batch-plans": {"pair": "main", "target": "west"},
         "batches": {"pair": "main", "target": "west", "reason": "x"},
         "decline": {"reason": "x"},
@@ -327,6 +351,8 @@ def body_of(things: dict[str, Any], path: str) -> Any:
     word = path.rstrip("/").rpartition("/")[2]
     if path.startswith("batches/") and word == "approve":
         return {"digest": things["batch_digest"]}
+    if path.startswith("pool-changes/") and word == "approve":
+        return {"digest": things["pool_digest"]}
     if path.startswith("appids/") and path.count("/") == 2:
         return {"critical": True}
     if path.startswith("drafts/"):

@@ -132,6 +132,8 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         values = forms.get(path.rstrip("/").rpartition("/")[2], {"reason": "x", "text": "x"})
         if path.startswith("/batches/") and path.endswith("approve/"):
             values = {"digest": things["batch_digest"]}
+        if path.startswith("/pool-changes/") and path.endswith("approve/"):
+            values = {"digest": things["pool_digest"]}
         answer = (
             client.generic(method, path)
             if method == "GET" and not path.endswith(("preview/", "checks/"))

@@ -67,6 +67,10 @@ def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("rules", pk=pair.pk)
 
 
+#: The rules that are whole numbers.
+WHOLE = frozenset({"approvals", "pool_approvals", "max_lag"})
+
+
 @require_POST
 def end_blackout(request: HttpRequest, pk: int) -> HttpResponse:
     visible = Blackout.objects.filter(on_pairs(user_of(request)))
@@ -115,7 +119,9 @@ def _page(
             "verify_seconds": limits.verify,
             "verify_hold_seconds": limits.verify_hold,
             "rpo_seconds": policy.rpo_of(pair),
+            "pool_approvals": settings.POOL_APPROVALS,
         },
+        "whole": WHOLE,
         "findings": [
             {"code": code.value, "words": labels.FINDING_WORDS[code], "stops": code.value in stopping}
             for code in RULES

@@ -69,6 +69,13 @@ class Policy(models.Model):
         _("findings that stop a switch"), null=True, blank=True, default=None, validators=[_known_codes]
     )
 
+    #: How many people besides the requester have to approve a change of a pool of consumers; 0: it is made at once.
+    pool_approvals = models.PositiveSmallIntegerField(
+        _("approvals of a change of a consumer pool"),
+        null=True,
+        blank=True,
+        validators=[MaxValueValidator(5)],
+    )
     #: What auditors have to say of its mirrors before a switch; empty: as in the settings.
     audit = models.CharField(_("content audit"), max_length=12, choices=AUDIT_RULES, blank=True, default="")
 
@@ -93,6 +100,7 @@ POLICY_FIELDS = (
     "verify_hold_seconds",
     "rpo_seconds",
     "stopping",
+    "pool_approvals",
     "audit",
 )
 

@@ -1,0 +1,251 @@
+"""What people can do to a pool, as a table: each act with what it needs, what forbids it, and what it writes.
+
+Each act may be carried out twice with the same outcome: whoever applies one may have died right after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from hadash.coordinator.documents import AssignmentDocument, DocumentError
+from hadash.coordinator.pool import PoolSettings
+from hadash.coordinator.store import PoolStore, PoolView
+from hadash.coordinator.strategies import STRATEGIES
+from hadash.sentences import NOTHING, Sentence, say
+
+
+class Act(StrEnum):
+    """What can be done to a pool."""
+
+    #: Take all partitions from a member, also while it does not answer.
+    ISOLATE = "isolate"
+    #: Let an isolated member come back.
+    TAKE_BACK = "take_back"
+    #: Stop all members (the kill switch), and let them read again.
+    STOP = "stop"
+    START = "start"
+    #: Choose the strategy that assigns partitions, and the one that is only compared.
+    STRATEGY = "strategy"
+    SHADOW = "shadow"
+    #: Create the pool; let it read a Topic, and no longer.
+    CREATE = "create"
+    ADD_TOPIC = "add_topic"
+    REMOVE_TOPIC = "remove_topic"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An act with its object.
+
+    :param member: of ISOLATE and TAKE_BACK. :param topic: of ADD_TOPIC and REMOVE_TOPIC.
+    :param strategy: of STRATEGY, SHADOW (empty: none) and CREATE.
+    :param consumer: of ADD_TOPIC: settings of the members' Kafka consumers; ``partitions``: how many there are.
+    """
+
+    pool: str
+    act: Act
+    member: str = ""
+    topic: str = ""
+    strategy: str = ""
+    consumer: Mapping[str, Any] | None = None
+    partitions: int = 0
+
+    @property
+    def confirms(self) -> str:
+        """The name that a person types to confirm it; empty for what can be undone without harm."""
+        return {Act.ISOLATE: self.member, Act.STOP: self.pool, Act.REMOVE_TOPIC: self.topic}.get(self.act, "")
+
+    @property
+    def sentence(self) -> Sentence:
+        """What it does, in words."""
+        return SPECS[self.act].says(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What is to be known of an act.
+
+    :param says: what a change does, in words. :param against: why it makes no sense now; NOTHING when it does.
+    :param write: writes it; it raises what :class:`PoolStore` raises.
+    """
+
+    says: Callable[[Change], Sentence]
+    against: Callable[[Change, PoolView], Sentence]
+    write: Callable[[Change, PoolStore, str, str], object]
+
+
+def against(change: Change, view: PoolView | None) -> Sentence:
+    """Why a change makes no sense now; NOTHING when it does.
+
+    :param view: the pool as it is; ``None``: there is none of this name.
+    """
+    if change.act is Act.CREATE:
+        if view is not None:
+            return say("There is a pool %(pool)s already.", pool=change.pool)
+        return _unknown_strategy(change)
+    if view is None:
+        return say("There is no pool %(pool)s.", pool=change.pool)
+    return SPECS[change.act].against(change, view)
+
+
+def write(change: Change, store: PoolStore, by: str, reason: str) -> None:
+    """Write a change to ZooKeeper. :raises PoolError, DocumentError, StoreUnavailable: as :class:`PoolStore` does."""
+    SPECS[change.act].write(change, store, by, reason)
+
+
+def _nothing(change: Change, view: PoolView) -> Sentence:
+    return NOTHING
+
+
+def _unknown_strategy(change: Change) -> Sentence:
+    if change.strategy in STRATEGIES or (change.act is Act.SHADOW and not change.strategy):
+        return NOTHING
+    return say(
+        "There is no strategy %(name)s. There are %(names)s.", name=change.strategy, names=sorted(STRATEGIES)
+    )
+
+
+# -- members -------------------------------------------------------------------------------------------------------
+
+
+def _cannot_isolate(change: Change, view: PoolView) -> Sentence:
+    isolation = view.isolated.get(change.member)
+    if isolation is not None and not isolation.is_ending:
+        return say("%(member)s is isolated already.", member=change.member)
+    return NOTHING
+
+
+def _cannot_take_back(change: Change, view: PoolView) -> Sentence:
+    isolation = view.isolated.get(change.member)
+    if isolation is None:
+        return say("%(member)s is not isolated.", member=change.member)
+    if isolation.is_ending:
+        return say("%(member)s may come back already: it does when it reads nothing.", member=change.member)
+    return NOTHING
+
+
+def _take_back(change: Change, store: PoolStore, by: str, reason: str) -> None:
+    if change.member in store.read().isolated:  # (otherwise it has come back meanwhile)
+        store.take_back(change.member)
+
+
+# -- the pool ------------------------------------------------------------------------------------------------------
+
+
+def _cannot_stop(change: Change, view: PoolView) -> Sentence:
+    if view.settings.is_stopped:
+        return say("All members of the pool are stopped already.")
+    return NOTHING
+
+
+def _cannot_start(change: Change, view: PoolView) -> Sentence:
+    return NOTHING if view.settings.is_stopped else say("The members of the pool are not stopped.")
+
+
+def _same_strategy(change: Change, view: PoolView) -> Sentence:
+    if change.strategy == view.settings.strategy:
+        return say("That is the pool's strategy already.")
+    return _unknown_strategy(change)
+
+
+def _same_shadow(change: Change, view: PoolView) -> Sentence:
+    if change.strategy == view.settings.shadow:
+        return say("That is the pool's shadow strategy already.")
+    return _unknown_strategy(change)
+
+
+def _settings(
+    changed: Callable[[PoolSettings, Change, str, str], PoolSettings],
+) -> Callable[[Change, PoolStore, str, str], object]:
+    """The writer of an act that changes a pool's settings."""
+
+    def act(change: Change, store: PoolStore, by: str, reason: str) -> PoolSettings:
+        return store.change_settings(lambda settings: changed(settings, change, by, reason))
+
+    return act
+
+
+# -- Topics --------------------------------------------------------------------------------------------------------
+
+
+def _cannot_add(change: Change, view: PoolView) -> Sentence:
+    if change.topic in view.topics or change.topic in view.unreadable:
+        return say("The pool %(pool)s reads Topic %(topic)s already.", pool=change.pool, topic=change.topic)
+    try:
+        AssignmentDocument.parse(change.topic, AssignmentDocument(change.consumer or {}).to_bytes())
+    except DocumentError as error:
+        return error.sentence
+    return NOTHING
+
+
+def _add(change: Change, store: PoolStore, by: str, reason: str) -> None:
+    known = store.read().topics.get(change.topic)
+    if known is None or known.document.consumer != change.consumer:
+        store.register(change.topic, change.consumer or {}, range(change.partitions))
+
+
+def _cannot_remove(change: Change, view: PoolView) -> Sentence:
+    if change.topic not in view.topics and change.topic not in view.unreadable:
+        return say("The pool %(pool)s does not read Topic %(topic)s.", pool=change.pool, topic=change.topic)
+    return NOTHING
+
+
+def _remove(change: Change, store: PoolStore, by: str, reason: str) -> None:
+    if change.topic in store.topics():
+        store.remove(change.topic)
+
+
+SPECS: Mapping[Act, Spec] = {
+    Act.ISOLATE: Spec(
+        lambda c: say("Isolate %(member)s: its partitions go to others.", member=c.member),
+        _cannot_isolate,
+        lambda c, store, by, reason: store.isolate(c.member, by, reason),
+    ),
+    Act.TAKE_BACK: Spec(
+        lambda c: say("Take %(member)s back: it gets partitions again.", member=c.member),
+        _cannot_take_back,
+        _take_back,
+    ),
+    Act.STOP: Spec(
+        lambda c: say("Stop all members of the pool."),
+        _cannot_stop,
+        _settings(lambda s, c, by, reason: replace(s, is_stopped=True, by=by, reason=reason)),
+    ),
+    Act.START: Spec(
+        lambda c: say("Let the members of the pool read again."),
+        _cannot_start,
+        _settings(lambda s, c, by, reason: replace(s, is_stopped=False, by="", reason="")),
+    ),
+    Act.STRATEGY: Spec(
+        lambda c: say("Assign partitions by the strategy %(name)s.", name=c.strategy),
+        _same_strategy,
+        _settings(lambda s, c, by, reason: replace(s, strategy=c.strategy)),
+    ),
+    Act.SHADOW: Spec(
+        lambda c: (
+            say("Compare what is with the strategy %(name)s.", name=c.strategy)
+            if c.strategy
+            else say("Compare no other strategy any more.")
+        ),
+        _same_shadow,
+        _settings(lambda s, c, by, reason: replace(s, shadow=c.strategy)),
+    ),
+    Act.CREATE: Spec(
+        lambda c: say("Create the pool %(pool)s.", pool=c.pool),
+        _nothing,
+        lambda c, store, by, reason: store.create(PoolSettings(c.strategy)),
+    ),
+    Act.ADD_TOPIC: Spec(
+        lambda c: say("Read Topic %(topic)s (%(count)s partitions).", topic=c.topic, count=c.partitions),
+        _cannot_add,
+        _add,
+    ),
+    Act.REMOVE_TOPIC: Spec(
+        lambda c: say("Read Topic %(topic)s no longer.", topic=c.topic),
+        _cannot_remove,
+        _remove,
+    ),
+}

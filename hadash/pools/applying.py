@@ -1,0 +1,64 @@
+"""Write an approved change of a pool to ZooKeeper. It may be killed anywhere and called again: acts are idempotent."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.bindings.errors import StoreUnavailable
+from hadash.coordinator.store import PoolStore
+from hadash.inventory.gateways import zookeeper
+from hadash.pools.acts import write
+from hadash.pools.machine import Event, Status
+from hadash.pools.models import PoolChange
+from hadash.sentences import Explained, Sentence, say
+
+log = logging.getLogger(__name__)
+
+#: Seconds that a change may take to be written by the process in which it was decided, before another one does it.
+WRITE_SECONDS = 5.0
+
+
+def apply(change: PoolChange) -> None:
+    """Write a change, if it is approved and nobody has; while ZooKeeper is away it stays approved.
+
+    The row is locked meanwhile: two processes do not write it beside each other.
+    """
+    with transaction.atomic():
+        held = change.locked()
+        if held.current is not Status.APPROVED:
+            return
+        by = held.requested_by.get_username()
+        try:
+            write(held.change, PoolStore(zookeeper(), held.pool), by, held.reason)
+        except StoreUnavailable as error:
+            log.warning("change of pool %s is tried again: %s", held.pool, error)
+            held.conclude(say("%(error)s It is tried again.", error=error))
+            held.save(update_fields=["outcome"])
+            return
+        except Explained as error:
+            _end(held, Event.FAIL, error.sentence, "pool not changed")
+            return
+        _end(held, Event.APPLY, say("Written to ZooKeeper."), "pool changed")
+
+
+def _end(held: PoolChange, event: Event, outcome: Sentence, verb: str) -> None:
+    held.move(event)
+    held.ended_at = timezone.now()
+    held.conclude(outcome)
+    held.save()
+    record(None, verb, held.subject, outcome=str(outcome), **held.values())
+
+
+def apply_waiting() -> int:
+    """Write the changes whose process was lost before it did, or that ZooKeeper did not take; return how many."""
+    late = timezone.now() - timedelta(seconds=WRITE_SECONDS)
+    approved = PoolChange.objects.filter(status=Status.APPROVED.value)
+    waiting = [row for row in approved if (row.decided_at or row.requested_at) < late]
+    for row in waiting:
+        apply(row)
+    return len(waiting)

@@ -1,0 +1,43 @@
+"""Which clusters and which pair a pool reads, as far as its documents tell. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hadash.coordinator.store import PoolView
+from hadash.inventory.models import Cluster, Pair
+
+
+def addresses(bootstrap_servers: str) -> frozenset[str]:
+    """The addresses in a list of servers.
+
+    >>> sorted(addresses("B:9092, a:9092,"))
+    ['a:9092', 'b:9092']
+    """
+    return frozenset(each.strip().lower() for each in bootstrap_servers.split(",") if each.strip())
+
+
+def cluster_of(bootstrap_servers: str, clusters: Iterable[Cluster]) -> Cluster | None:
+    """The cluster that a list of servers leads to; ``None``: it is not known here, or a Gateway's address."""
+    named = addresses(bootstrap_servers)
+    return next((each for each in clusters if named & addresses(each.bootstrap_servers)), None)
+
+
+def clusters_of(view: PoolView, clusters: Iterable[Cluster]) -> Mapping[str, Cluster | None]:
+    """Topic → the cluster that a pool reads it from; ``None``: not known here."""
+    known = list(clusters)
+    return {
+        topic: cluster_of(str(assigned.document.consumer["bootstrap.servers"]), known)
+        for topic, assigned in view.topics.items()
+    }
+
+
+def pair_of(read: Iterable[Cluster | None], pairs: Iterable[Pair]) -> Pair | None:
+    """The pair of all clusters that a pool reads; ``None``: they are of several pairs or of none, or it reads nothing.
+
+    :param pairs: with both clusters.
+    """
+    found = {cluster.pk if cluster is not None else None for cluster in read}
+    if not found or None in found:
+        return None
+    return next((pair for pair in pairs if found <= {pair.first_id, pair.second_id}), None)

@@ -1,0 +1,105 @@
+"""Requests for changes of pools: what speaks against one, and the row that is carried out, or that others decide on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import OPERATE, may
+from hadash.audit import reasons
+from hadash.audit.models import record
+from hadash.coordinator.store import PoolView
+from hadash.inventory.models import Pair
+from hadash.pools.acts import Act, Change, against
+from hadash.pools.machine import Status
+from hadash.pools.models import PoolChange, digest_of
+from hadash.refusals import Refused
+from hadash.sentences import say
+from hadash.switching.policy import policy_of
+from hadash.switching.refusals import Busy
+
+#: Called after the commit with a change that is to be written.
+Start = Callable[[PoolChange], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """A request for a change of a pool: the person, the change, the reason, and the person's address.
+
+    :param pair: of the pool's clusters (:func:`hadash.pools.belonging.pair_of`).
+    :param view: the pool as it is; ``None``: there is none of this name.
+    :param members: those that are known: listed, isolated, or with partitions.
+    :param confirmed: the name that was typed to confirm it.
+    """
+
+    user: User
+    pair: Pair | None
+    change: Change
+    reason: str
+    view: PoolView | None
+    members: Collection[str] = ()
+    confirmed: str = ""
+    address: str | None = None
+    #: The browser of the request: nobody can approve it there. Empty for a program.
+    browser: str = ""
+
+
+def approvals_of(pair: Pair | None) -> int:
+    """How many people besides the requester have to approve a change of a pool; 0: it is made at once."""
+    own = policy_of(pair).pool_approvals if pair is not None else None
+    return int(settings.POOL_APPROVALS if own is None else own)
+
+
+def request(asked: ChangeRequest, start: Start) -> PoolChange:
+    """Request a change. It is written at once, unless the rules want others to approve it.
+
+    :raises PermissionDenied: the user may not. :raises Busy: the same is asked for already.
+    :raises Refused: it makes no sense now, is not confirmed, or has no reason.
+    """
+    change = asked.change
+    if not may(asked.user, OPERATE, asked.pair):
+        raise PermissionDenied("You may not change pools of consumers.")
+    reason = reasons.given(asked.reason, say("Say why: others read it later."))
+    if why := against(change, asked.view):
+        raise Refused(why)
+    if change.act is Act.ISOLATE and change.member not in asked.members:
+        raise Refused(
+            say("%(member)s is no member of the pool %(pool)s.", member=change.member, pool=change.pool)
+        )
+    if change.confirms and asked.confirmed.strip() != change.confirms:
+        raise Refused(say("Type %(name)s to confirm it.", name=change.confirms))
+    needed = approvals_of(asked.pair)
+    with transaction.atomic():
+        digest = digest_of(change)
+        waiting = [Status.AWAITING_APPROVAL.value, Status.APPROVED.value]
+        same = PoolChange.objects.filter(digest=digest, status__in=waiting).first()
+        if same is not None:
+            raise Busy(say("%(user)s has asked for the same already.", user=same.requested_by.get_username()))
+        held = PoolChange.objects.create(
+            pair=asked.pair,
+            pool=change.pool,
+            act=change.act.value,
+            member=change.member,
+            topic=change.topic,
+            strategy=change.strategy,
+            consumer=change.consumer,
+            partitions=change.partitions,
+            digest=digest,
+            status=PoolChange.MACHINE.begin(Status.AWAITING_APPROVAL if needed else Status.APPROVED),
+            reason=reason,
+            requested_by=asked.user,
+            requested_in=asked.browser,
+            approvals_needed=needed,
+            expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+        )
+        record(asked.user, "request", held.subject, asked.address, reason=reason, **held.values())
+        if not needed:
+            transaction.on_commit(lambda: start(held))
+    return held

@@ -1,0 +1,126 @@
+"""What people can do to a pool, against a real ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from kazoo.client import KazooClient
+
+from hadash.coordinator.pool import Isolation, PoolSettings
+from hadash.coordinator.store import PoolStore
+from hadash.pools.acts import SPECS, Act, Change, against, write
+from hadash.pools.looking import view_of
+
+from .parts import view
+
+CONSUMER = {"bootstrap.servers": "k:9092", "group.id": "readers"}
+
+
+@pytest.fixture
+def store(connect_client: Callable[..., KazooClient]) -> PoolStore:
+    made = PoolStore(connect_client(), "readers")
+    made.create()
+    made.register("orders", CONSUMER, range(4))
+    return made
+
+
+def change(act: Act, **values: object) -> Change:
+    return Change("readers", act, **values)  # type: ignore[arg-type]
+
+
+def test_every_act_says_what_it_does() -> None:
+    assert SPECS.keys() == set(Act)
+    assert all(change(act, member="m", topic="t", strategy="range").sentence for act in Act)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "why"),
+    [
+        (change(Act.ISOLATE, member="m"), view(isolated={"m": Isolation()}), "m is isolated already."),
+        (change(Act.TAKE_BACK, member="m"), view(), "m is not isolated."),
+        (
+            change(Act.TAKE_BACK, member="m"),
+            view(isolated={"m": Isolation(is_ending=True)}),
+            "m may come back already: it does when it reads nothing.",
+        ),
+        (
+            change(Act.STOP),
+            view(PoolSettings(is_stopped=True)),
+            "All members of the pool are stopped already.",
+        ),
+        (change(Act.START), view(), "The members of the pool are not stopped."),
+        (change(Act.STRATEGY, strategy="sticky"), view(), "That is the pool's strategy already."),
+        (
+            change(Act.STRATEGY, strategy="fair"),
+            view(),
+            "There is no strategy fair. There are range, roundrobin, sticky, weighted.",
+        ),
+        (change(Act.SHADOW), view(), "That is the pool's shadow strategy already."),
+        (
+            change(Act.ADD_TOPIC, topic="orders", consumer=CONSUMER),
+            view(),
+            "The pool readers reads Topic orders already.",
+        ),
+        (change(Act.REMOVE_TOPIC, topic="carts"), view(), "The pool readers does not read Topic carts."),
+        (change(Act.CREATE, strategy="range"), view(), "There is a pool readers already."),
+        (change(Act.STOP), None, "There is no pool readers."),
+    ],
+    ids=lambda value: value.act.value if isinstance(value, Change) else "",
+)
+def test_what_makes_no_sense_is_said(asked: Change, found: object, why: str) -> None:
+    assert str(against(asked, found)) == why  # type: ignore[arg-type]
+
+
+def test_an_isolation_that_is_ending_may_begin_again() -> None:
+    assert not against(change(Act.ISOLATE, member="m"), view(isolated={"m": Isolation(is_ending=True)}))
+
+
+def test_isolating_and_taking_back(store: PoolStore) -> None:
+    isolate = change(Act.ISOLATE, member="reader-1")
+    for _ in range(2):  # (whoever applies it may have died right after it)
+        write(isolate, store, "olga", "It hangs.")
+    assert store.read().isolated == {"reader-1": Isolation("olga", "It hangs.")}
+    for _ in range(2):
+        write(change(Act.TAKE_BACK, member="reader-1"), store, "olga", "It is back.")
+    assert store.read().isolated["reader-1"].is_ending
+
+
+def test_taking_back_one_that_has_come_back_is_no_error(store: PoolStore) -> None:
+    write(change(Act.TAKE_BACK, member="reader-1"), store, "olga", "It is back.")
+    assert store.read().isolated == {}
+
+
+def test_stopping_and_starting(store: PoolStore) -> None:
+    write(change(Act.STOP), store, "olga", "Wrong prices.")
+    assert store.read().settings == PoolSettings(is_stopped=True, by="olga", reason="Wrong prices.")
+    write(change(Act.START), store, "olga", "Mended.")
+    assert store.read().settings == PoolSettings()
+
+
+def test_strategies(store: PoolStore) -> None:
+    write(change(Act.SHADOW, strategy="weighted"), store, "olga", "")
+    write(change(Act.STRATEGY, strategy="range"), store, "olga", "")
+    assert store.read().settings == PoolSettings("range", "weighted")
+    write(change(Act.SHADOW), store, "olga", "")
+    assert store.read().settings == PoolSettings("range")
+
+
+def test_topics_come_and_go(store: PoolStore) -> None:
+    carts = change(Act.ADD_TOPIC, topic="carts", consumer=CONSUMER, partitions=3)
+    for _ in range(2):
+        write(carts, store, "olga", "")
+    assert store.read().topics["carts"].document.members == {0: "", 1: "", 2: ""}
+    for _ in range(2):
+        write(change(Act.REMOVE_TOPIC, topic="carts"), store, "olga", "")
+    assert store.read().topics.keys() == {"orders"}
+
+
+def test_creating(store: PoolStore, connect_client: Callable[..., KazooClient]) -> None:
+    client = connect_client()
+    assert view_of(client, "新消费池") is None
+    new = Change("新消费池", Act.CREATE, strategy="weighted")
+    for _ in range(2):
+        write(new, PoolStore(client, "新消费池"), "olga", "")
+    found = view_of(client, "新消费池")
+    assert found is not None and found.settings == PoolSettings("weighted")
