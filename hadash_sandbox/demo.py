@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from hadash_sandbox import environment, ports
-from hadash_sandbox.auditing import Auditing
+from hadash_sandbox.auditing import TOKEN, Auditing
 from hadash_sandbox.downloads import tool_jars
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.java import find_java
@@ -191,6 +191,7 @@ class Demo:
             "HADASH_GATEWAY_WORKERS": str(self.gateways),
             "HADASH_GATEWAY_STATE": str(self.data_dir / "gateway"),
             "HADASH_GATEWAY_LAKE": str(self.data_dir / "lake"),
+            "HADASH_COORDINATOR_TOKEN": TOKEN,
         }
 
     def gateway_environment(self) -> dict[str, str]:

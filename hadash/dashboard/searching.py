@@ -27,6 +27,7 @@ from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
 from hadash.notices.models import Channel
 from hadash.pipeline.jobs import offered
+from hadash.presentation import pools
 from hadash.presentation.paging import first_of
 from hadash.presentation.published_tables import runs_for
 from hadash.radius.nodes import GROUP, TOPIC
@@ -240,6 +241,22 @@ def _binding_changes(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     ]
 
 
+def _pools(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    if not pairs:
+        return []
+    return [
+        Hit(row.name, reverse("pool", args=[row.name]), row.pair.name if row.pair is not None else "")
+        for row in pools.look(user).pools
+        if text.casefold() in row.name.casefold()
+    ]
+
+
+def _pool_changes(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    wanted = Q(key__istartswith=text) | Q(pool__icontains=text) | Q(reason__icontains=text)
+    rows = pools.changes(user).filter(wanted).order_by("-pk")
+    return [Hit(row.key, row.get_absolute_url(), f"{row.pool} · {row.reason}") for row in rows[:READ]]
+
+
 def _runs(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     """Return the run of this number, which people write with or without "#"."""
     number = text.removeprefix("#")
@@ -315,6 +332,7 @@ _KINDS: tuple[
     (_("InstanceIDs"), "appids", _instances, None),
     (_("Topics"), "graph", _of_graph(TOPIC), None),
     (_("Consumer groups"), "groups", _of_graph(GROUP), _listed("groups")),
+    (_("Consumer pools"), "pools", _pools, None),
     (_("Owners"), "appids", _owners, None),
     (_("Pairs"), "clusters", _pairs, None),
     (_("Mirrors"), "mirrors", _mirrors, _listed("mirrors")),
@@ -323,6 +341,7 @@ _KINDS: tuple[
     (_("Switches"), "switches", _switches, _listed("switches")),
     (_("Batches"), "batches", _batches, None),
     (_("Changes of bindings"), "switches", _binding_changes, None),
+    (_("Changes of consumer pools"), "pools", _pool_changes, None),
     (_("Findings"), "risks", _findings, _listed("findings")),
     (_("Rules"), "risks", _rules, None),
     (_("Jobs"), "pipeline", _jobs, None),

@@ -32,6 +32,7 @@ from hadash.monitoring.servers import redis_client
 from hadash.notices.models import Incident
 from hadash.outbox.models import Delivery, Transport
 from hadash.outbox.states import State
+from hadash.pools.models import PoolChange
 from hadash.switching.approvals.four_eyes import AWAITING
 from hadash.switching.machines.switches import OPEN, Status
 from hadash.switching.models.batches import Batch
@@ -92,7 +93,12 @@ def _switches() -> Families:
 
 
 #: The models of requests that other people approve, by the value of the label ``what``.
-_ASKED: dict[str, Any] = {"switch": Switch, "batch": Batch, "binding change": BindingChange}
+_ASKED: dict[str, Any] = {
+    "switch": Switch,
+    "batch": Batch,
+    "binding change": BindingChange,
+    "pool change": PoolChange,
+}
 
 
 def _approvals() -> Families:

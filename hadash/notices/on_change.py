@@ -1,4 +1,4 @@
-"""Announces saved switches, batches, changes of bindings and approvals, in the same transaction."""
+"""Announces saved switches, batches, changes of bindings and of pools, and approvals, in the same transaction."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models.signals import post_save
-from django.urls import reverse
 
 from hadash.accounts.roles import DECIDE, people_who
 from hadash.notices.announcing import announce
 from hadash.notices.kinds import NoticeKind
+from hadash.pools.machine import Status as PoolStatus
+from hadash.pools.models import PoolApproval, PoolChange
 from hadash.sentences import Sentence, say
 from hadash.switching.machines.batches import Status as BatchStatus
 from hadash.switching.machines.binding_changes import Status as ChangeStatus
@@ -166,12 +167,45 @@ _OF_CHANGE: dict[Any, Made] = {
 }
 
 
-def _path_of(held: Any) -> str:
-    return (
-        reverse("binding-change", args=[held.key])
-        if isinstance(held, BindingChange)
-        else held.get_absolute_url()
-    )
+#: (A change that needs nobody's approval is written before its page is answered: only its failure is told.)
+_OF_POOL_CHANGE: dict[Any, Made] = {
+    PoolStatus.AWAITING_APPROVAL: (
+        NoticeKind.APPROVAL_ASKED,
+        lambda change: say(
+            "%(person)s asks for a change of pool %(pool)s: %(what)s %(reason)s",
+            **_of_pool_change(change),
+            person=str(change.requested_by),
+            reason=change.reason,
+        ),
+    ),
+    PoolStatus.DECLINED: (
+        NoticeKind.APPROVAL_DECLINED,
+        lambda change: say(
+            "%(person)s has declined the change of pool %(pool)s: %(note)s",
+            pool=change.pool,
+            person=str(change.decided_by),
+            note=change.decision_note,
+        ),
+    ),
+    PoolStatus.EXPIRED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda change: say(
+            "The change of pool %(pool)s has expired, nobody approved it: %(what)s", **_of_pool_change(change)
+        ),
+    ),
+    PoolStatus.CANCELLED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda change: say("The change of pool %(pool)s was cancelled: %(what)s", **_of_pool_change(change)),
+    ),
+    PoolStatus.FAILED: (
+        NoticeKind.SWITCH_NEEDS_SOMEBODY,
+        lambda change: say("The change of pool %(pool)s has failed: %(what)s", **_of_pool_change(change)),
+    ),
+}
+
+
+def _of_pool_change(change: PoolChange) -> dict[str, Any]:
+    return {"pool": change.pool, "what": change.sentence}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +234,7 @@ class _Announced:
             kind,
             f"{instance.key}:{instance.status}{self.times(instance)}",
             sentence(instance),
-            _path_of(instance),
+            instance.get_absolute_url(),
             instance.pair,
             _involved(instance),
             actor,
@@ -237,6 +271,7 @@ _ANNOUNCED: dict[Any, _Announced] = {
     ),
     Batch: _Announced(_OF_A_BATCH, times=lambda batch: f":{batch.looked_at or ''}"),
     BindingChange: _Announced(_OF_CHANGE),
+    PoolChange: _Announced(_OF_POOL_CHANGE),
 }
 
 
@@ -252,7 +287,15 @@ def _approved(field: str, sentence: Callable[[Any, str], Sentence]) -> Callable[
         held, user = getattr(instance, field), instance.user
         key = f"{held.key}:{instance.user_id}"
         told = sentence(held, str(user))
-        announce(NoticeKind.APPROVAL_GIVEN, key, told, _path_of(held), held.pair, [held.requested_by], user)
+        announce(
+            NoticeKind.APPROVAL_GIVEN,
+            key,
+            told,
+            held.get_absolute_url(),
+            held.pair,
+            [held.requested_by],
+            user,
+        )
 
     return receive
 
@@ -274,6 +317,14 @@ _APPROVED: dict[Any, Callable[..., None]] = {
         "change",
         lambda change, person: say(
             "%(person)s has approved the change of bindings of %(appid)s.", person=person, appid=change.appid
+        ),
+    ),
+    PoolApproval: _approved(
+        "change",
+        lambda change, person: say(
+            "%(person)s has approved the change of pool %(pool)s: %(what)s",
+            **_of_pool_change(change),
+            person=person,
         ),
     ),
 }

@@ -24,6 +24,7 @@ from hadash.mirroring.models import Mirror
 from hadash.notices.announcing import announce
 from hadash.notices.kinds import NoticeKind
 from hadash.notices.models import Incident
+from hadash.pools.models import PoolChange
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.four_eyes import AWAITING
 from hadash.switching.execution.usual import took_before, usual_of
@@ -271,7 +272,7 @@ def _expiring(now: datetime) -> int:
     soon = now + timedelta(minutes=settings.NOTICE_EXPIRY_MINUTES)
     waiting: list[Any] = [
         each
-        for model in (Switch, Batch, BindingChange)
+        for model in (Switch, Batch, BindingChange, PoolChange)
         for each in model.objects.filter(
             status=AWAITING, expires_at__gt=now, expires_at__lte=soon
         ).select_related("pair", "requested_by")
@@ -279,11 +280,7 @@ def _expiring(now: datetime) -> int:
     announced = 0
     for held in waiting:
         what = str(held.scope) if isinstance(held, Switch) else held.key
-        path = (
-            reverse("binding-change", args=[held.key])
-            if isinstance(held, BindingChange)
-            else held.get_absolute_url()
-        )
+        path = held.get_absolute_url()
         sentence = say(
             "What %(person)s has asked for expires in %(minutes)s minutes, and is not approved: %(what)s",
             person=str(held.requested_by),

@@ -7,6 +7,7 @@ import json
 from typing import Any, ClassVar
 
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from hadash.identity.names import MAX_NAME_LENGTH
@@ -74,6 +75,9 @@ class PoolChange(Approvable):
 
     def __str__(self) -> str:
         return f"{self.act} {self.pool}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("pool-change", args=[self.key])
 
     @property
     def subject(self) -> str:

@@ -13,23 +13,25 @@ from django.db import connection
 from django.db.models import CharField, F, Q, QuerySet, Value
 
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, VIEW, on_pairs
-from hadash.presentation import batches, changes, selectors
+from hadash.presentation import batches, changes, pools, selectors
 
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """Primary keys of the switches, batches and changes of bindings that run, or wait for one person."""
+    """Primary keys of the switches, batches, and changes of bindings and pools that run, or wait for one person."""
 
     running_switches: Sequence[int] = ()
     running_batches: Sequence[int] = ()
     waiting_switches: Sequence[int] = ()
     waiting_batches: Sequence[int] = ()
     waiting_changes: Sequence[int] = ()
+    waiting_pool_changes: Sequence[int] = ()
 
     @property
     def waiting(self) -> int:
         """The number of all that wait for the person."""
-        return len(self.waiting_switches) + len(self.waiting_batches) + len(self.waiting_changes)
+        every = (self.waiting_switches, self.waiting_batches, self.waiting_changes, self.waiting_pool_changes)
+        return sum(map(len, every))
 
 
 #: Compiled queries that are kept, each for one person with one set of rights.
@@ -80,6 +82,7 @@ def _compiled(user: Any) -> _Query:
         "waiting_switches": selectors.waiting_for(user),
         "waiting_batches": batches.waiting_for(user),
         "waiting_changes": changes.waiting_for(user),
+        "waiting_pool_changes": pools.waiting_for(user),
     }
     first, *others = (
         rows.order_by()

@@ -4,7 +4,7 @@ changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -158,20 +158,31 @@ class PoolsLook:
     fault: str = ""
 
 
-def _look() -> tuple[Pools, Said]:
+def _read() -> Pools:
     client = zookeeper()
     if not client.connected:
         raise engines.Unanswered(say("the connection is lost"))
-    return looking.read_all(client), looking.ask_leader(client)
+    return looking.read_all(client)
 
 
-_shared = engines.SharedLook(_look)
+#: What ZooKeeper holds, and what the coordinator says: one that hangs does not hold up the other.
+_in_zookeeper = engines.SharedLook(_read)
+_of_leader = engines.SharedLook(lambda: looking.ask_leader(zookeeper()))
+
+
+def _said() -> Said:
+    try:
+        return _of_leader.get()
+    except TimeoutError:
+        seconds = f"{engines.PATIENCE_SECONDS:g}"
+        return Said(fault=say("The coordinator has not answered within %(seconds)s s.", seconds=seconds))
 
 
 def look(user: Any) -> PoolsLook:
     """Return the pools that ``user`` may see, by name. Two queries."""
     try:
-        found, said = _shared.get()
+        found = _in_zookeeper.get()
+        said = _said()
     except TimeoutError:
         return PoolsLook(
             fault=_("no answer within %(seconds)s s") % {"seconds": f"{engines.PATIENCE_SECONDS:g}"}
@@ -338,6 +349,19 @@ def waiting_for(user: Any) -> QuerySet[PoolChange]:
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=PoolApproval.objects.filter(user=user).values("change"))
     return changes(user).filter(undecided, on_pairs(user, DECIDE))
+
+
+def with_keys(user: Any, keys: Collection[int]) -> QuerySet[PoolChange]:
+    """Return the changes with these keys that ``user`` may see; no query without keys."""
+    return changes(user).filter(pk__in=keys) if keys else PoolChange.objects.none()
+
+
+def in_inbox(user: Any, inbox: str) -> QuerySet[PoolChange]:
+    """Return the changes of an inbox: ``all``, ``waiting`` (for ``user``) or ``mine``."""
+    if inbox == "waiting":
+        return waiting_for(user)
+    found = changes(user)
+    return found.filter(requested_by=user) if inbox == "mine" else found
 
 
 def the_change(user: Any, key: str) -> PoolChange:

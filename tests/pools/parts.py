@@ -82,10 +82,10 @@ def said(members: Mapping[str, Mapping[str, Any]] | None = None, **of_topics: An
 
 
 class _Fixed:
-    def __init__(self, found: Pools, told: Said) -> None:
-        self._found = found, told
+    def __init__(self, found: Any) -> None:
+        self._found = found
 
-    def get(self) -> tuple[Pools, Said]:
+    def get(self) -> Any:
         return self._found
 
 
@@ -99,7 +99,8 @@ def show(
     """Let pages and the API see one pool."""
     seen = found or view()
     every = Pools({name: seen}, registered={name: registered})
-    monkeypatch.setattr(pools, "_shared", _Fixed(every, told or said()))
+    monkeypatch.setattr(pools, "_in_zookeeper", _Fixed(every))
+    monkeypatch.setattr(pools, "_of_leader", _Fixed(told or said()))
     return seen
 
 

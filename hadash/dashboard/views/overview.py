@@ -15,7 +15,7 @@ from hadash.dashboard.views.common import user_of
 from hadash.inventory import workers
 from hadash.inventory.selectors import without_access
 from hadash.pipeline import schedules
-from hadash.presentation import badges, batches, changes, engines, posture, selectors
+from hadash.presentation import badges, batches, changes, engines, pools, posture, selectors
 from hadash.presentation.inbox import inbox_of
 from hadash.presentation.pair_verdicts import pair_views
 from hadash.presentation.published_tables import jobs_for
@@ -90,6 +90,10 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "waiting_changes": [
             (change, badges.of_row(change))
             for change in changes.with_keys(user, inbox.waiting_changes)[:CHANGES_SHOWN]
+        ],
+        "waiting_pool_changes": [
+            (change, badges.of_row(change))
+            for change in pools.with_keys(user, inbox.waiting_pool_changes)[:CHANGES_SHOWN]
         ],
         "recent": _with_state(selectors.recent(user)),
     }

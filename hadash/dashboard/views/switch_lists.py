@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
-from hadash.presentation import badges, batches, changes, selectors
+from hadash.presentation import badges, batches, changes, pools, selectors
 from hadash.presentation.lookups import the_appid
 from hadash.switching.drafts.services import drafts_of
 from hadash.switching.machines import batches as batch_machine
@@ -87,12 +87,17 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     change_order = part_order(request, "changes", CHANGE_FIELDS)
     changed = change_order.query(changes.in_inbox(user, inbox), CHANGE_FIELDS)
     part = part_of(request, "changes", [] if filtered else changed, SHOWN_CHANGES)
+    of_pools = part_of(
+        request, "pool-changes", [] if filtered else pools.in_inbox(user, inbox), SHOWN_CHANGES
+    )
     context = {
         "page": page,
         "order": order,
         "changes": [(change, badges.of_row(change)) for change in part.page.object_list],
         "changes_part": part,
         "change_order": change_order,
+        "pool_changes": [(change, badges.of_row(change)) for change in of_pools.page.object_list],
+        "pool_changes_part": of_pools,
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
@@ -106,6 +111,7 @@ def switches(request: HttpRequest) -> HttpResponseBase:
         .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
         .count()
         + changes.in_inbox(user, "mine").filter(status=Status.AWAITING_APPROVAL.value).count()
+        + pools.in_inbox(user, "mine").filter(status=Status.AWAITING_APPROVAL.value).count()
         + batches.batches(user)
         .filter(requested_by=user, status=batch_machine.Status.AWAITING_APPROVAL.value)
         .count(),

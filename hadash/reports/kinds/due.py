@@ -18,6 +18,8 @@ from hadash.governance.models.runs import Run
 from hadash.inventory.compared import Compared
 from hadash.inventory.differences import State
 from hadash.inventory.models import Pair
+from hadash.pools.machine import Status as PoolStatus
+from hadash.pools.models import PoolChange
 from hadash.presentation.localized import sentence
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
@@ -177,6 +179,9 @@ def _approvals(pairs: Sequence[Pair]) -> Iterator[Due]:
     for change in BindingChange.objects.filter(pair__in=pairs, status=ChangeStatus.AWAITING_APPROVAL.value):
         what = _("change of bindings %(key)s") % {"key": change.key}
         yield Due(change.expires_at, what, change.appid, link("binding-change", change.key))
+    for asked in PoolChange.objects.filter(pair__in=pairs, status=PoolStatus.AWAITING_APPROVAL.value):
+        what = _("change of a consumer pool %(key)s") % {"key": asked.key}
+        yield Due(asked.expires_at, what, asked.pool, link("pool-change", asked.key))
 
 
 def _removals(pairs: Sequence[Pair], now: datetime) -> Iterator[Due]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from hadash.identity.identity import Identity, parse
@@ -66,6 +67,9 @@ class BindingChange(Approvable):
 
     def __str__(self) -> str:
         return f"bindings of {self.appid}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("binding-change", args=[self.key])
 
     @property
     def subject(self) -> str:
