@@ -246,8 +246,7 @@ def _pools(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
         return []
     return [
         Hit(row.name, reverse("pool", args=[row.name]), row.pair.name if row.pair is not None else "")
-        for row in pools.look(user).pools
-        if text.casefold() in row.name.casefold()
+        for row in pools.look(user, text).pools
     ]
 
 

@@ -178,8 +178,11 @@ def _said() -> Said:
         return Said(fault=say("The coordinator has not answered within %(seconds)s s.", seconds=seconds))
 
 
-def look(user: Any) -> PoolsLook:
-    """Return the pools that ``user`` may see, by name. Two queries."""
+def look(user: Any, holding: str = "") -> PoolsLook:
+    """Return the pools that ``user`` may see, by name. Three queries if there are any.
+
+    :param holding: a text that their names contain.
+    """
     try:
         found = _in_zookeeper.get()
         said = _said()
@@ -189,12 +192,15 @@ def look(user: Any) -> PoolsLook:
         )
     except (BindingError, KazooException, engines.Unanswered, OSError) as error:
         return PoolsLook(fault=explained(error))
+    names = [name for name in (*found.views, *found.unreadable) if holding.casefold() in name.casefold()]
+    if not names:
+        return PoolsLook((), said)
     clusters = list(Cluster.objects.filter(generated=False))
     pairs = list(Pair.objects.select_related("first", "second"))
     visible = set(pairs_where(user).values_list("pk", flat=True))
     everywhere = may(user, VIEW)
     rows = []
-    for name in sorted({*found.views, *found.unreadable}):
+    for name in sorted(names):
         row = _pool(name, found, said, clusters, pairs)
         if row.pair.pk in visible if row.pair is not None else everywhere:
             rows.append(row)

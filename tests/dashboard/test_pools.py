@@ -261,3 +261,9 @@ def test_a_pool_of_no_pair_is_seen_by_those_who_see_all(fleet: Any, monkeypatch:
     of_a_pair = signed_in(ensure_user("olaf", PASSWORD, "operator", pair=fleet.pair))
     assert of_a_pair.get("/pools/readers/").status_code == 404
     assert "readers" not in text_of(of_a_pair.get("/pools/"))
+
+
+def test_pools_are_found_by_the_search(olga: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    show(monkeypatch)
+    assert olga.get("/search/?q=readers")["Location"] == "/pools/readers/"  # (the only hit of that name)
+    assert "href=\"/pools/readers/\"" in olga.get("/search/?q=reader").content.decode()

@@ -154,7 +154,7 @@ class TestWhatIsFound:
         for number in range(30):
             AppID.objects.create(name=f"shop-{number}", pair=fleet.pair)
         publish_graph(fleet.pair, FLEET)
-        with django_assert_max_num_queries(20):
+        with django_assert_max_num_queries(21):
             search(people.vera, "shop")
 
 
