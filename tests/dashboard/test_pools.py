@@ -266,4 +266,4 @@ def test_a_pool_of_no_pair_is_seen_by_those_who_see_all(fleet: Any, monkeypatch:
 def test_pools_are_found_by_the_search(olga: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     show(monkeypatch)
     assert olga.get("/search/?q=readers")["Location"] == "/pools/readers/"  # (the only hit of that name)
-    assert "href=\"/pools/readers/\"" in olga.get("/search/?q=reader").content.decode()
+    assert 'href="/pools/readers/"' in olga.get("/search/?q=reader").content.decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from hadash.pools.acts import Act, Change
 from hadash.pools.looking import Pools, Said
 from hadash.pools.models import PoolChange, digest_of
 from hadash.presentation import pools
+from hadash.sentences import say
 
 #: The members of "readers", and who has which partition of "orders".
 MEMBERS = {0: "reader-1", 1: "reader-1", 2: "reader-2", 3: "读者-三"}
@@ -132,3 +134,38 @@ def text_of(answer: Any) -> str:
     main = page.split("<main", 1)[-1].partition(">")[2] if "<main" in page else page
     main = re.sub(r"<(script|svg|style)\b.*?</\1>", " ", main, flags=re.DOTALL)
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", main)))
+
+
+def show_moving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pages see a pool in which much is going on: partitions move, one member hangs, one is isolated, and a Topic
+    is read from servers that nobody knows.
+    """
+    moving = StateDocument(
+        State.CLOSING,
+        to_start={"reader-2": frozenset({1, 5}), "读者-三": frozenset({6})},
+        to_close={"reader-1": frozenset({1, 5})},
+    )
+    members = {0: "reader-1", 1: "", 2: "reader-2", 3: "读者-三", 4: "reader-1", 5: "", 6: "", 7: ""}
+    seen = view(
+        PoolSettings(strategy="sticky", shadow="weighted"),
+        {"reader-4": Isolation("olga", "磁盘已满，请勿恢复")},
+        orders=assigned(members, moving),
+        payments=assigned({0: "reader-2"}, servers="kafka-of-another-team.example:9092"),
+    )
+    told = said(
+        {
+            "reader-1": {},
+            "reader-2": {
+                "error": "timed out after two seconds",
+                "reads": None,
+                "bytes_per_second": None,
+                "lag": None,
+            },
+            "读者-三": {"errors": {"orders": "partition 3: the record at 17 was not handled"}},
+            "reader-4": {"reads": {}, "bytes_per_second": 0.0, "lag": 0},
+        },
+        overdue=True,
+        unstable_since=time.time() - 300,
+        why=say("Waiting for members to stop partitions: %(members)s.", members=["reader-1 (2)"]).to_json(),
+    )
+    show(monkeypatch, seen, told)

@@ -135,7 +135,8 @@ def pool(request: HttpRequest, name: str) -> HttpResponseBase:
         context: dict[str, Any] = {"name": name, "look": look, "row": None}
         part = "pools/now.html" if request.headers.get("HX-Request") else "pools/page.html"
         return render(request, part, context)
-    chart = pool_chart.assignment([each.name for each in row.members], row.topics)
+    reading = [each.name for each in row.members if each.isolation is None]
+    chart = pool_chart.assignment(reading, row.topics)
     if (asked := asked_csv(request, [chart])) is not None:
         return asked
     if request.headers.get("HX-Request") and searched(request, "part") == "charts":

@@ -25,6 +25,7 @@ PLAIN = {
     "gateways": "gateways/",
     "mirrors": "mirrors/",
     "groups": "groups/",
+    "pools": "pools/",
     "search": "search/?q=ledger",
     "risks": "governance/risks/",
     "rules of governance": "governance/rules/",

@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 from playwright.sync_api import Browser
+from pools.parts import show_moving
 from support.browser import Window
 
 from dashboard.graph_parts import FLEET, publish_graph, uses_of
@@ -120,6 +121,7 @@ def published(
     _graph(fleet.pair)
     _groups(monkeypatch, tmp_path)
     _gateways_and_clusters(fleet.east, monkeypatch)
+    show_moving(monkeypatch)
     before = Run.objects.filter(job=Run.Job.TOPOLOGY, rows__has_key="edges").order_by("pk").first()
     return SimpleNamespace(
         pages={appid.name: appid.pk for appid in AppID.objects.all()} | {"before": before and before.pk}

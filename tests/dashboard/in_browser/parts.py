@@ -25,6 +25,7 @@ PAGES = {
     "differences": "graph/?since={before}",
     "groups": "groups/",
     "group": "groups/east/readers/?change=more",
+    "pool": "pools/readers/",
 }
 
 
@@ -50,6 +51,7 @@ CHARTS = {
     "differences": 1,
     "groups": 0,
     "group": 1,
+    "pool": 1,
 }
 
 

@@ -14,6 +14,7 @@ from django.contrib.auth.models import Group
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser
+from pools.parts import requested, show_moving
 from support.browser import Window
 
 from dashboard.in_browser.test_live_pages import STREAM
@@ -93,7 +94,14 @@ def pages(
     )  # fmt: skip
     record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
     appid = fleet.shop.pk
+    show_moving(monkeypatch)
     return {
+        "pools": reverse("pools"),
+        "pool-new": reverse("new-pool"),
+        "pool-topic": reverse("add-pool-topic", args=["readers"]),
+        "pool-isolate": f"{reverse('change-pool', args=['readers'])}?act=isolate&member=reader-2",
+        "pool-strategy": f"{reverse('change-pool', args=['readers'])}?act=strategy",
+        "pool-change": reverse("pool-change", args=[requested(people.arne, fleet.pair).key]),
         "appids": reverse("appids"),
         "bind": reverse("bind", args=[appid]),
         "unregister": reverse("unregister-instance", args=[appid, fleet.shop.instances.first().pk]),
