@@ -7,6 +7,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from hadash.api.views import (
     appids,
+    audits,
     batches,
     bindings,
     declarations,
@@ -34,6 +35,17 @@ urlpatterns = [
     path("people/<str:username>/roles/", people.Roles.as_view(), name="roles"),
     path("pairs/", pairs.Pairs.as_view(), name="pairs"),
     path("pairs/<slug:pair>/mirrors/", pairs.Mirrors.as_view(), name="mirrors"),
+    path("pairs/<slug:pair>/mirrors/<slug:mirror>/audit/", audits.MirrorAudit.as_view(), name="mirror-audit"),
+    path(
+        "pairs/<slug:pair>/mirrors/<slug:mirror>/differences/",
+        audits.Differences.as_view(),
+        name="differences",
+    ),
+    path(
+        "pairs/<slug:pair>/mirrors/<slug:mirror>/differences/accept/",
+        audits.AcceptDifferences.as_view(),
+        name="accept-differences",
+    ),
     path("pairs/<slug:pair>/rules/", pairs.Rules.as_view(), name="rules"),
     path("pairs/<slug:pair>/blackouts/", pairs.Blackouts.as_view(), name="blackouts"),
     path("pairs/<slug:pair>/blackouts/<int:pk>/", pairs.OneBlackout.as_view(), name="blackout"),

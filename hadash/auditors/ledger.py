@@ -153,7 +153,7 @@ class Ledger:
             row.windows, row.compared_at, row.record_at = [], None, None
         if was_made_again:
             row.differences.all().delete()
-            row.different = 0
+            row.different = row.accepted = 0
         row.waiting_since, row.fault, row.updated_at = None, NOTHING, timezone.now()
         row.save()
         return True
@@ -177,10 +177,12 @@ class Ledger:
         gone |= ~Q(source_id=row.source_id) & Q(
             source_offset__lt=held.target_start, target_offset__lt=held.source_start
         )
+        accepted = row.differences.filter(gone, acceptance__isnull=False).count()
         count, _ = row.differences.filter(gone).delete()
         if count:
             row.different = max(row.different - count, row.differences.count())
-            row.save(update_fields=["different"])
+            row.accepted = min(max(0, row.accepted - accepted), row.different)
+            row.save(update_fields=["different", "accepted"])
 
     # -- noting ----------------------------------------------------------------------------------------------------
 

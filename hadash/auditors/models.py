@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -35,6 +36,8 @@ class AuditedPartition(models.Model):
     #: Records that were found equal, and differences that were found, since the comparison began.
     equal = models.PositiveBigIntegerField(default=0)
     different = models.PositiveBigIntegerField(default=0)
+    #: How many of these people have accepted.
+    accepted = models.PositiveBigIntegerField(default=0)
     #: When an auditor last had compared all that both sides held.
     compared_at = models.DateTimeField(null=True)
     #: The time of the last record that was compared.
@@ -68,6 +71,24 @@ class AuditedPartition(models.Model):
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
 
+    @property
+    def open_differences(self) -> int:
+        """Differences that nobody has accepted."""
+        return max(0, self.different - self.accepted)
+
+
+class AuditAcceptance(models.Model):
+    """Somebody has accepted differences: why, and how many of each partition (its key as text)."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    reason = models.TextField()
+    counts = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"{self.by}: {self.reason}"
+
 
 class AuditDifference(models.Model):
     """Something that differs between both sides of a partition."""
@@ -92,6 +113,8 @@ class AuditDifference(models.Model):
     #: The parts that differ: key, value, headers, time.
     parts = models.JSONField(default=list)
     found_at = models.DateTimeField()
+    #: Why it does not count; null: it does.
+    acceptance = models.ForeignKey(AuditAcceptance, models.SET_NULL, null=True, related_name="differences")
 
     class Meta:
         ordering = ("-pk",)

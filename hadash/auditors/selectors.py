@@ -22,7 +22,10 @@ def standing(mirror: Mirror) -> Standing:
     """Return what the audit of a mirror says. One query."""
     expected = {Partition(topic, number) for topic, number, _ in mirror.known_ends}
     return standing_of(
-        list(audited(mirror).defer("windows")), expected, timezone.now(), settings.AUDIT_STALE_SECONDS
+        list(audited(mirror).select_related("source").defer("windows")),
+        expected,
+        timezone.now(),
+        settings.AUDIT_STALE_SECONDS,
     )
 
 
@@ -32,7 +35,7 @@ def stops_switches(mirror: Mirror) -> bool:
     translate check by themselves what offsets that have shifted alone would do.)
     """
     counts = dict(
-        AuditDifference.objects.filter(audited__in=audited(mirror))
+        AuditDifference.objects.filter(audited__in=audited(mirror), acceptance=None)
         .values_list("kind")
         .annotate(Count("pk"))
         .order_by()
@@ -43,13 +46,16 @@ def stops_switches(mirror: Mirror) -> bool:
 
 
 def differences_by_pair() -> dict[int, int]:
-    """Return the number of differences of each pair that has any, by its key. Cheap: every overview asks for it."""
-    found = AuditedPartition.objects.filter(different__gt=0).values_list("pair").annotate(Sum("different"))
+    """Return the number of differences that nobody has accepted, of each pair that has any, by its key. Cheap: every
+    overview asks for it.
+    """
+    differing = AuditedPartition.objects.filter(different__gt=0).filter(different__gt=F("accepted"))
+    found = differing.values_list("pair").annotate(open_ones=Sum(F("different") - F("accepted")))
     return dict(found.order_by())
 
 
 def differences(mirror: Mirror) -> QuerySet[AuditDifference]:
-    """Return the differences of a mirror, the newest first, with their partitions."""
+    """Return the differences of a mirror, the newest first, with their partitions and why they are accepted."""
     return AuditDifference.objects.filter(
         audited__pair=mirror.pair_id, audited__topic__in=mirror.topics
-    ).select_related("audited")
+    ).select_related("audited", "acceptance__by")

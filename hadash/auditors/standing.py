@@ -24,7 +24,7 @@ class Proof(Enum):
     UNDER_WAY = "under way"
     #: Nobody has compared it for so long that it proves nothing any more, or it cannot be compared.
     UNKNOWN = "unknown"
-    #: Both sides differ.
+    #: Both sides differ, in more than people have accepted.
     DIFFERENT = "different"
 
     @property
@@ -65,7 +65,13 @@ class Standing:
 
     @property
     def differences(self) -> int:
-        return sum(each.row.different for each in self.partitions)
+        """Differences that nobody has accepted."""
+        return sum(each.row.open_differences for each in self.partitions)
+
+    @property
+    def accepted(self) -> int:
+        """Differences that people have accepted."""
+        return sum(each.row.accepted for each in self.partitions)
 
     @property
     def share(self) -> float | None:
@@ -90,6 +96,12 @@ class Standing:
     @property
     def sentence(self) -> Sentence:
         """What people read of it."""
+        said = self._said()
+        if not self.accepted:
+            return said
+        return joined(said, say("Accepted differences: %(count)s.", count=self.accepted))
+
+    def _said(self) -> Sentence:
         if not self.partitions:
             return say("No auditor has compared this mirror.")
         if self.proof is Proof.DIFFERENT:
@@ -155,7 +167,7 @@ def partition_standing(row: AuditedPartition, now: datetime, stale_seconds: floa
 
 
 def _proof(row: AuditedPartition, now: datetime, stale_seconds: float) -> Proof:
-    if row.different:
+    if row.open_differences:
         return Proof.DIFFERENT
     stale = timedelta(seconds=stale_seconds)
     if row.fault or row.updated_at is None or now - row.updated_at > stale:

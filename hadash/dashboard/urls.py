@@ -164,6 +164,16 @@ urlpatterns = [
     path(
         "mirrors/<slug:pair>/<slug:name>/differences/<int:pk>/", audits.difference, name="mirror-difference"
     ),
+    path(
+        "mirrors/<slug:pair>/<slug:name>/differences/<int:pk>/accept/",
+        audits.accept,
+        name="accept-difference",
+    ),
+    path(
+        "mirrors/<slug:pair>/<slug:name>/acceptances/<int:pk>/withdraw/",
+        audits.withdraw,
+        name="withdraw-differences",
+    ),
     path("mirrors/<slug:pair>/<slug:name>/stream/", mirrors.stream, name="mirror-stream"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<slug:name>/", clusters.cluster, name="cluster"),

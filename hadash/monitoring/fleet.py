@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, F, Max, Min, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
@@ -172,14 +172,17 @@ def _audits() -> Families:
     known = {
         row["pair__name"]: row
         for row in AuditedPartition.objects.values("pair__name").annotate(
-            found=Sum("different"), oldest=Min("compared_at"), never=Count("pk", filter=Q(compared_at=None))
+            found=Sum(F("different") - F("accepted")),
+            oldest=Min("compared_at"),
+            never=Count("pk", filter=Q(compared_at=None)),
         )
     }
     pairs = Pair.objects.filter(first__generated=False).order_by("name").values_list("name", flat=True)
     nothing: dict[str, Any] = {"found": 0, "oldest": None, "never": 0}
     rows = [(name, known.get(name, nothing)) for name in pairs]
     yield _gauge(
-        "hadash_audit_differences", "Differences between both sides of a pair's mirrors that auditors have found.",
+        "hadash_audit_differences",
+        "Differences between both sides of a pair's mirrors that auditors found, and nobody accepted.",
         ((name, row["found"]) for name, row in rows), "pair",
     )  # fmt: skip
     yield _gauge(

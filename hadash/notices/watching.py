@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.urls import reverse
 
 from hadash.auditors.models import AuditedPartition
@@ -156,8 +156,9 @@ def _mirrors() -> Iterable[Seen]:
 def _audits() -> Iterable[Seen]:
     rows = (
         AuditedPartition.objects.filter(different__gt=0)
+        .filter(different__gt=F("accepted"))
         .values("pair", "topic")
-        .annotate(count=Sum("different"))
+        .annotate(count=Sum(F("different") - F("accepted")))
     )
     counts = {(row["pair"], row["topic"]): row["count"] for row in rows}
     if not counts:

@@ -80,6 +80,8 @@ VERBS: dict[str, Any] = {
     "bindings changed": _("changed the bindings by"),
     "bindings not changed": _("could not carry out"),
     "pool changed": _("changed"),
+    "accept differences": _("accepted differences of"),
+    "withdraw acceptance": _("took back the acceptance of differences of"),
     "pool not changed": _("could not change"),
     "declare": _("declared relations of"),
     "withdraw": _("withdrew the relation"),

@@ -153,7 +153,7 @@ def things(
     """What the places of the addresses stand for, and bodies that are as described."""
     from hadash.api.views import gateways as gateways_api
     from hadash.auditors import versions
-    from hadash.auditors.models import AuditDifference, AuditedPartition
+    from hadash.auditors.models import AuditAcceptance, AuditDifference, AuditedPartition
     from hadash.dashboard.views import clusters, groups
     from hadash.switching.recovery import gateways
 
@@ -200,7 +200,9 @@ def things(
         monkeypatch.setattr(module, "zookeeper", lambda: None)
     monkeypatch.setattr(applying, "write", lambda *_: None)
     pool_change = requested(somebody, fleet.pair)
+    acceptance = AuditAcceptance.objects.create(pair=fleet.pair, by=somebody, reason="known", counts={})
     return {
+        "acceptance": acceptance.pk,
         "pool": "readers",
         "pool_change": pool_change.key,
         "pool_digest": pool_change.digest,

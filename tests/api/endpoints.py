@@ -37,6 +37,9 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("DELETE", "people/{username}/roles/"): ADMINISTRATOR,
     ("GET", "pairs/"): EVERYBODY,
     ("GET", "pairs/{pair}/mirrors/"): EVERYBODY,
+    ("GET", "pairs/{pair}/mirrors/{mirror}/audit/"): EVERYBODY,
+    ("GET", "pairs/{pair}/mirrors/{mirror}/differences/"): EVERYBODY,
+    ("POST", "pairs/{pair}/mirrors/{mirror}/differences/accept/"): GOVERNING,
     ("GET", "pairs/{pair}/rules/"): EVERYBODY,
     ("PATCH", "pairs/{pair}/rules/"): ADMINISTRATOR,
     ("GET", "pairs/{pair}/blackouts/"): EVERYBODY,
@@ -268,6 +271,8 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "mirrors/{pair}/{mirror}/"): EVERYBODY,
     ("GET", "mirrors/{pair}/{mirror}/over-time/"): EVERYBODY,
     ("GET", "mirrors/{pair}/{mirror}/differences/{difference}/"): EVERYBODY,
+    ("POST", "mirrors/{pair}/{mirror}/differences/{difference}/accept/"): GOVERNING,
+    ("POST", "mirrors/{pair}/{mirror}/acceptances/{acceptance}/withdraw/"): GOVERNING,
     ("GET", "search/"): EVERYBODY,
     ("GET", "graph/"): EVERYBODY,
     ("GET", "graph/focus/"): EVERYBODY,
@@ -351,6 +356,8 @@ def body_of(things: dict[str, Any], path: str) -> Any:
     word = path.rstrip("/").rpartition("/")[2]
     if path.startswith("batches/") and word == "approve":
         return {"digest": things["batch_digest"]}
+    if path.endswith("differences/accept/"):
+        return {"reason": "x"}
     if path.startswith("pool-changes/") and word == "approve":
         return {"digest": things["pool_digest"]}
     if path.startswith("appids/") and path.count("/") == 2:

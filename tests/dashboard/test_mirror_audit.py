@@ -69,7 +69,7 @@ def test_what_differs_is_listed(as_vera: Client, fleet: SimpleNamespace) -> None
     assert "headers differ" in text and ">812<" in text and ">815<" in text
     assert part_words(found) == "headers, time"
     assert csv_of(as_vera, "differences")[1].split(",")[1:] == [
-        "headers", "carts", "0", "east", "812", "815", "headers time",
+        "headers", "carts", "0", "east", "812", "815", "headers time", "", "",
     ]  # fmt: skip
 
 
@@ -157,3 +157,48 @@ class TestBothVersions:
     def test_one_that_is_not_there_any_more_is_404(self, as_ada: Client, found: AuditDifference) -> None:
         found.delete()
         assert as_ada.get(reverse("mirror-difference", args=["main", "shop", 1])).status_code == 404
+
+
+def test_a_difference_is_accepted_and_taken_back(fleet: SimpleNamespace, people: SimpleNamespace) -> None:
+    row = audited(fleet, different=2)
+    first, second = (
+        AuditDifference.objects.create(
+            audited=row, kind="headers", source=fleet.east, source_offset=offset, target_offset=offset,
+            found_at=timezone.now(),
+        )
+        for offset in (5, 6)
+    )  # fmt: skip
+    olga = signed_in(ensure_user("olga", PASSWORD, "operator"))
+    address = reverse("mirror-difference", args=["main", "shop", first.pk])
+    text = olga.get(address).content.decode()
+    assert "Accept it" in text and "Accept all 2" in " ".join(text.split())
+    refused = olga.post(f"{address}accept/", {"reason": ""})
+    assert refused.status_code == 409 and "Say why" in refused.content.decode()
+    olga.post(f"{address}accept/", {"reason": "旧镜像丢失了消息头"})
+    assert "旧镜像丢失了消息头" in page(olga, "mirror", "main", "shop")
+    text = olga.get(address).content.decode()
+    assert "Take the acceptance back" in text
+    first.refresh_from_db()
+    assert first.acceptance is not None
+    olga.post(reverse("withdraw-differences", args=["main", "shop", first.acceptance.pk]))
+    olga.post(
+        reverse("accept-difference", args=["main", "shop", second.pk]), {"reason": "Known.", "all": "on"}
+    )
+    row.refresh_from_db()
+    assert row.open_differences == 0
+    assert "Known." in csv_of(olga, "differences")[1]
+
+
+def test_viewers_accept_nothing(as_vera: Client, fleet: SimpleNamespace) -> None:
+    row = audited(fleet, different=1)
+    found = AuditDifference.objects.create(
+        audited=row,
+        kind="headers",
+        source=fleet.east,
+        source_offset=5,
+        target_offset=5,
+        found_at=timezone.now(),
+    )
+    address = reverse("mirror-difference", args=["main", "shop", found.pk])
+    assert "Accept it" not in as_vera.get(address).content.decode()
+    assert as_vera.post(f"{address}accept/", {"reason": "x"}).status_code == 403

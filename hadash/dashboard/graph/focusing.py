@@ -49,8 +49,8 @@ def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
 
     def href(place: flows.Place) -> str:
         if place.key is None:
-            # (The table has what the last run has published.)
-            return "" if wanted.run else f"{reverse('table', args=['edges'])}?{urlencode(among)}"
+            # (The table has what the last run has published; of an older one the chart's CSV has all.)
+            return "#csv" if wanted.run else f"{reverse('table', args=['edges'])}?{urlencode(among)}"
         if place.column == flows.CLUSTER:
             return ""
         if place.column == flows.CLIENT:

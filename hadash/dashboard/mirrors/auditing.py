@@ -22,6 +22,8 @@ DIFFERENCE_COLUMNS = (
     "source_offset",
     "target_offset",
     "parts",
+    "accepted_by",
+    "reason",
 )
 
 
@@ -38,9 +40,11 @@ def partition_rows(mirror: Mirror) -> Iterator[tuple[Any, ...]]:
 
 def difference_rows(mirror: Mirror) -> Iterator[tuple[Any, ...]]:
     """Return a row of :data:`DIFFERENCE_COLUMNS` for each difference."""
-    found = selectors.differences(mirror).select_related("audited", "source")
+    found = selectors.differences(mirror).select_related("audited", "source", "acceptance__by")
     for each in found.iterator(chunk_size=500):
+        by = each.acceptance
         yield (
             each.found_at, each.kind, each.audited.topic, each.audited.partition, each.source.name,
             each.source_offset, each.target_offset, " ".join(each.parts),
+            by.by.get_username() if by is not None else "", by.reason if by is not None else "",
         )  # fmt: skip

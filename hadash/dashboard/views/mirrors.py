@@ -180,7 +180,7 @@ def _audit(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
         "differences": part_of(
             request,
             "differences",
-            selectors.differences(mirror) if standing.differences else (),
+            selectors.differences(mirror) if standing.differences or standing.accepted else (),
             DIFFERENCES_SHOWN,
             address,
         ),
