@@ -145,6 +145,15 @@ def member_names(pool_name: str) -> str:
     return f"{pool(pool_name)}/names"
 
 
+def holds(pool_name: str) -> str:
+    return f"{pool(pool_name)}/holds"
+
+
+def hold(pool_name: str, topic: str) -> str:
+    """A switch has the members of a pool stop reading a Topic, or go on with it elsewhere."""
+    return f"{holds(pool_name)}/{_element(topic)}"
+
+
 def isolations(pool_name: str) -> str:
     return f"{pool(pool_name)}/isolated"
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from hadash.coordinator.documents import NOBODY, AssignmentDocument, Partitions, StateDocument, by_member
+from hadash.coordinator.holding import Hold
 from hadash.coordinator.states import MACHINE, Event, State
 from hadash.sentences import Sentence, say
 
@@ -47,6 +48,7 @@ class View:
     :param reports: the last report of each member that has ever answered: what a member has put into effect stays so
         until it reads another assignment.
     :param is_stopped: somebody has stopped all members: they read nothing, and keep what is theirs.
+    :param hold: a switch moves the Topic to another cluster; ``None``: none does.
     """
 
     document: AssignmentDocument
@@ -56,6 +58,12 @@ class View:
     reports: Mapping[str, Report] = field(default_factory=dict)
     membership: int = 0
     is_stopped: bool = False
+    hold: Hold | None = None
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether no partition has a member."""
+        return not any(self.document.members.values())
 
     def has_closed(self, member: str, partitions: frozenset[int]) -> bool:
         """Whether a member reads none of the partitions, and will not begin to; one that is gone counts as closed."""
@@ -79,11 +87,14 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step to take: both documents are written in one transaction. ``document``: ``None`` when it stays."""
+    """A step to take: both documents are written in one transaction. ``document``: ``None`` when it stays.
+    ``releases``: the switch's hold ends with it.
+    """
 
     event: Event
     standing: StateDocument
     document: AssignmentDocument | None = None
+    releases: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +122,7 @@ def next_step(view: View, strategy: Strategy) -> Step | Waiting:
         case State.STARTING:
             return _started(view, view.members)
         case State.STABLE:
-            return _balanced(view, view.members, strategy)
+            return _held(view) if view.hold is not None else _balanced(view, view.members, strategy)
         case State.CLOSING:
             return _closed(view, view.members)
 
@@ -130,9 +141,13 @@ def _assigned(view: View, members: frozenset[str], strategy: Strategy) -> Step |
             ),
             unknown,
         )
+    # (The state may have been lost while a switch held the Topic.)
+    hold = view.hold if view.is_emptied else None
+    if hold is not None and hold.consumer is None:
+        return _waiting_for_switch(hold)
     kept = _kept(view.document.members, members)
     wanted = strategy(members, kept) if not any(kept.values()) else filled(members, kept)
-    return _start(Event.ASSIGN, view, members, wanted)
+    return _opened(_start(Event.ASSIGN, view, members, wanted), hold)
 
 
 def _started(view: View, members: frozenset[str]) -> Step | Waiting:
@@ -169,6 +184,16 @@ def _balanced(view: View, members: frozenset[str], strategy: Strategy) -> Step |
     return _start(Event.ADD, view, members, wanted)
 
 
+def _held(view: View) -> Step:
+    """Have every partition stopped for a switch. Who had it is to start it again afterwards."""
+    assert view.hold is not None
+    if view.hold.is_open(view.document.consumer):
+        return Step(Event.RELEASE, _standing(view, Event.RELEASE), releases=True)
+    own = by_member(view.document.members, view.document.members)
+    nobody = view.document.assigned(dict.fromkeys(view.document.members, NOBODY))
+    return Step(Event.MOVE, _standing(view, Event.MOVE, own, own), nobody)
+
+
 def _closed(view: View, members: frozenset[str]) -> Step | Waiting:
     to_close = {member: own - view.document.of(member) for member, own in view.standing.to_close.items()}
     waited_for = {member: own for member, own in to_close.items() if own and not view.has_closed(member, own)}
@@ -176,13 +201,31 @@ def _closed(view: View, members: frozenset[str]) -> Step | Waiting:
         return Waiting(
             _awaited("Waiting for members to stop partitions: %(members)s.", waited_for), waited_for
         )
+    # (A hold that came while partitions moved waits until these are started.)
+    hold = view.hold if view.is_emptied else None
+    if hold is not None and hold.consumer is None:
+        if view.standing.to_close:
+            return Step(Event.HOLD, _standing(view, Event.HOLD, view.standing.to_start))
+        return _waiting_for_switch(hold)
     wanted = _kept(view.document.members, members)
     for member, own in view.standing.to_start.items():
         if member in members:
             wanted |= {
                 partition: member for partition in own if partition in wanted and not wanted[partition]
             }
-    return _start(Event.CONFIRM_CLOSE, view, members, filled(members, wanted))
+    return _opened(_start(Event.CONFIRM_CLOSE, view, members, filled(members, wanted)), hold)
+
+
+def _waiting_for_switch(hold: Hold) -> Waiting:
+    return Waiting(say("Nothing is read until switch %(switch)s goes on.", switch=hold.switch))
+
+
+def _opened(found: Step | Waiting, hold: Hold | None) -> Step | Waiting:
+    """Let a step that starts partitions start them where a switch wants them, and end its hold."""
+    if hold is None or isinstance(found, Waiting) or found.document is None:
+        return found
+    consumer = {**found.document.consumer, **(hold.consumer or {})}
+    return replace(found, document=replace(found.document, consumer=consumer), releases=True)
 
 
 def filled(members: Collection[str], kept: Mapping[int, str]) -> dict[int, str]:

@@ -30,7 +30,7 @@ STEPS_AT_ONCE = 4
 REMEMBERED = 500
 
 #: Steps that say what members have confirmed: they do not wait until the members are settled.
-_CONFIRMATIONS = (Event.CONFIRM_START, Event.CONFIRM_CLOSE)
+_CONFIRMATIONS = (Event.CONFIRM_START, Event.CONFIRM_CLOSE, Event.HOLD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,7 @@ class PoolCoordinator:
                 reports,
                 view.membership,
                 view.settings.is_stopped,
+                view.holds[topic][0] if topic in view.holds else None,
             )
             return next_step(known, strategies[topic])
 
@@ -190,7 +191,7 @@ class PoolCoordinator:
                 status.why, status.waiting_for = say("Waiting until no more members come or go."), {}
                 waiting = True
                 continue
-            took = self._write(topic, assigned, view.membership, found, fence) or took
+            took = self._write(topic, assigned, view, found, fence) or took
         self._forget(view)
         self._compare(view, members, now)
         return took, not took and not waiting and is_settled
@@ -228,10 +229,11 @@ class PoolCoordinator:
         weights = self._weights.setdefault(topic, Weights(self._settings.weights_seconds))
         return STRATEGIES[name](weights.at(now))
 
-    def _write(self, topic: str, seen: Assigned, membership: int, step: Step, fence: Fence) -> bool:
+    def _write(self, topic: str, seen: Assigned, view: PoolView, step: Step, fence: Fence) -> bool:
         status = self.topics[topic]
+        hold = view.holds[topic][1] if topic in view.holds else None
         try:
-            written = self.store.write(topic, seen, membership, step, fence)
+            written = self.store.write(topic, seen, view.membership, step, fence, hold)
         except PoolError as error:
             status.error = error.sentence
             return False

@@ -35,6 +35,10 @@ class Event(StrEnum):
     #: As before, but partitions move: their members stop them first.
     MOVE = "move"
     CONFIRM_CLOSE = "confirm close"
+    #: A switch has had all partitions stopped, and they stay so until it goes on.
+    HOLD = "hold"
+    #: A switch is over, for which nothing had to be stopped.
+    RELEASE = "release"
 
 
 #: state × event → state. An event that is not named here is refused, and the state stays.
@@ -43,8 +47,12 @@ MACHINE = Machine[State, Event](
     {
         State.INITIAL: {Event.ASSIGN: State.STARTING},
         State.STARTING: {Event.REASSIGN: State.STARTING, Event.CONFIRM_START: State.STABLE},
-        State.STABLE: {Event.ADD: State.STARTING, Event.MOVE: State.CLOSING},
-        State.CLOSING: {Event.CONFIRM_CLOSE: State.STARTING},
+        State.STABLE: {
+            Event.ADD: State.STARTING,
+            Event.MOVE: State.CLOSING,
+            Event.RELEASE: State.STABLE,
+        },
+        State.CLOSING: {Event.CONFIRM_CLOSE: State.STARTING, Event.HOLD: State.CLOSING},
     },
     starts=(State.INITIAL,),
 )

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kazoo.client import KazooClient, TransactionRequest
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from hadash.bindings import layout
 from hadash.bindings.client import committed, reaching
 from hadash.coordinator.deciding import Step
 from hadash.coordinator.documents import NOBODY, AssignmentDocument, DocumentError, StateDocument
 from hadash.coordinator.election import Fence
+from hadash.coordinator.holding import Hold
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.watched import Node, Watched
 from hadash.identity.names import decode
@@ -56,6 +57,7 @@ class PoolView:
     :param membership: counts how often a member came, or came back.
     :param isolated: member → its isolation.
     :param topics: Topic → what is assigned; ``unreadable`` has those whose documents cannot be read.
+    :param holds: Topic → what a switch does with it, and the version of its node.
     """
 
     settings: PoolSettings
@@ -63,6 +65,7 @@ class PoolView:
     isolated: Mapping[str, Isolation]
     topics: Mapping[str, Assigned]
     unreadable: Mapping[str, DocumentError] = field(default_factory=dict)
+    holds: Mapping[str, tuple[Hold, int]] = field(default_factory=dict)
 
 
 def pools(client: KazooClient) -> list[str]:
@@ -105,9 +108,10 @@ class PoolStore:
                 settings, _ = self._watched.node(path)
                 isolated = self._isolated()
                 topics, unreadable = self._topics()
+                holds = self._holds()
             except NoNodeError:
                 raise self._unknown() from None
-        return PoolView(PoolSettings.parse(path, settings), membership, isolated, topics, unreadable)
+        return PoolView(PoolSettings.parse(path, settings), membership, isolated, topics, unreadable, holds)
 
     def topics(self) -> set[str]:
         """Return the names of the Topics that the pool reads.
@@ -130,6 +134,18 @@ class PoolStore:
         paths = {f"{folder}/{name}": decode(name) for name in self._watched.children(folder)}
         return {
             paths[path]: Isolation.parse(value) for path, (value, _) in self._watched.nodes(paths).items()
+        }
+
+    def _holds(self) -> dict[str, tuple[Hold, int]]:
+        """:raises DocumentError: one cannot be read: whether its Topic may be read is not known then."""
+        try:
+            names = self._watched.children(layout.holds(self.pool))
+        except NoNodeError:
+            return {}  # (a pool from before there were holds)
+        paths = {layout.hold(self.pool, topic): topic for topic in map(decode, names)}
+        return {
+            paths[path]: (Hold.parse(path, value), stat.version)
+            for path, (value, stat) in self._watched.nodes(paths).items()
         }
 
     def _topics(self) -> tuple[dict[str, Assigned], dict[str, DocumentError]]:
@@ -169,9 +185,19 @@ class PoolStore:
 
     # -- what a coordinator changes --------------------------------------------------------------------------------
 
-    def write(self, topic: str, seen: Assigned, membership: int, step: Step, fence: Fence) -> bool:
+    def write(
+        self,
+        topic: str,
+        seen: Assigned,
+        membership: int,
+        step: Step,
+        fence: Fence,
+        hold: int | None = None,
+    ) -> bool:
         """Write a step, in one transaction; false when it was not: somebody has written the documents, a member came,
         or another coordinator decides now.
+
+        :param hold: the version of the Topic's hold, if there is one.
 
         When the reply is lost, the step may have been written: the caller reads again and goes on from there. (A
         transaction that comes late is refused, as its versions are gone by then.)
@@ -185,6 +211,10 @@ class PoolStore:
         transaction.set_data(
             layout.assignment_state(self.pool, topic), step.standing.to_bytes(), seen.standing_version
         )
+        if hold is not None and step.releases:
+            transaction.delete(layout.hold(self.pool, topic), hold)
+        elif hold is not None:
+            transaction.check(layout.hold(self.pool, topic), hold)
         return self._committed(topic, transaction)
 
     def rewrite(self, topic: str, seen: Assigned, document: AssignmentDocument, fence: Fence) -> bool:
@@ -205,6 +235,8 @@ class PoolStore:
             layout.assignment(self.pool, topic),
             layout.assignment_state(self.pool, topic),
             layout.membership(self.pool),
+            layout.hold(self.pool, topic),
+            layout.holds(self.pool),
         )
         with reaching():
             return committed(transaction)
@@ -234,6 +266,7 @@ class PoolStore:
             layout.pool_members(self.pool),
             layout.member_names(self.pool),
             layout.isolations(self.pool),
+            layout.holds(self.pool),
             layout.membership(self.pool),
         ):
             transaction.create(path)
@@ -292,9 +325,7 @@ class PoolStore:
                 if committed(transaction):
                     self._watched.forget(path)  # (what has told of it may come later)
                     return changed
-        raise PoolError(
-            say("Somebody else changes the pool %(pool)s all the time. Try again.", pool=self.pool)
-        )
+        raise self._conflict()
 
     def isolate(self, member: str, by: str, reason: str) -> None:
         """Take all partitions from a member, also while it does not answer. They go to others as soon as these have
@@ -324,6 +355,71 @@ class PoolStore:
             except NoNodeError:
                 raise PoolError(say("%(member)s is not isolated.", member=member)) from None
         self._watched.forget(path)
+
+    # -- what a switch changes -------------------------------------------------------------------------------------
+
+    def hold(self, topic: str, switch: str) -> None:
+        """Have all members stop reading a Topic, and commit, until :meth:`open`. Idempotent.
+
+        :raises PoolError: there is no such pool, or another switch holds the Topic.
+        """
+        path, wanted = layout.hold(self.pool, topic), Hold(switch)
+        for _ in range(MAX_CONFLICTS):
+            with reaching():
+                try:
+                    value, stat = self._client.get(path)
+                    held = Hold.parse(path, value)
+                    if held.switch != switch:
+                        raise PoolError(
+                            say(
+                                "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
+                                topic=topic,
+                                pool=self.pool,
+                                switch=held.switch,
+                            )
+                        )
+                    if held == wanted:
+                        return
+                    self._client.set(path, wanted.to_bytes(), stat.version)
+                except NoNodeError:
+                    if self._client.exists(layout.pool(self.pool)) is None:
+                        raise self._unknown() from None
+                    self._client.ensure_path(layout.holds(self.pool))
+                    try:
+                        self._client.create(path, wanted.to_bytes())
+                    except NodeExistsError:
+                        continue
+                except BadVersionError:
+                    continue
+            self._watched.forget(path, layout.holds(self.pool))
+            return
+        raise self._conflict()
+
+    def open(self, topic: str, switch: str, consumer: Mapping[str, str]) -> None:
+        """Let members read a Topic again, with these settings of their Kafka consumers changed. Idempotent: it does
+        nothing where the switch holds the Topic no more.
+        """
+        path = layout.hold(self.pool, topic)
+        for _ in range(MAX_CONFLICTS):
+            with reaching():
+                try:
+                    value, stat = self._client.get(path)
+                    held = Hold.parse(path, value)
+                    if held.switch != switch or held.consumer == dict(consumer):
+                        return
+                    self._client.set(path, Hold(switch, dict(consumer)).to_bytes(), stat.version)
+                except NoNodeError:
+                    return
+                except BadVersionError:
+                    continue
+            self._watched.forget(path)
+            return
+        raise self._conflict()
+
+    def _conflict(self) -> PoolError:
+        return PoolError(
+            say("Somebody else changes the pool %(pool)s all the time. Try again.", pool=self.pool)
+        )
 
     def _unknown(self) -> PoolError:
         return PoolError(say("There is no pool %(pool)s in ZooKeeper. Create it first.", pool=self.pool))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hadash.coordinator.deciding import Report, Step, View, Waiting, filled, next_step
 from hadash.coordinator.documents import AssignmentDocument, StateDocument
+from hadash.coordinator.holding import Hold
 from hadash.coordinator.states import Event, State
 from hadash.coordinator.strategies import as_in_kafka
 
@@ -200,3 +203,76 @@ def test_without_members_nothing_is_assigned(state: State) -> None:
 
 def test_what_nobody_has_goes_to_who_has_the_fewest() -> None:
     assert filled("ab", {0: "a", 1: "a", 2: "", 3: "", 4: ""}) == {0: "a", 1: "a", 2: "b", 3: "b", 4: "a"}
+
+
+class TestHeldByASwitch:
+    """A switch has a Topic closed, waits, and says with which settings its members go on."""
+
+    HELD = Hold("k7")
+    MOVED = Hold("k7", {"bootstrap.servers": "west:9092"})
+    ALL = parts(a={0, 1}, b={2, 3})
+
+    def held(self, hold: Hold | None, assigned: str, standing: StateDocument, **reports: Any) -> View:
+        return replace(view(assigned, standing, **reports), hold=hold)
+
+    def test_what_is_read_is_stopped_and_is_to_be_started_again_by_who_had_it(self) -> None:
+        found = next_step(self.held(self.HELD, "aabb", StateDocument(State.STABLE)), RANGE)
+        assert done(found) == (Event.MOVE, "----", self.ALL, self.ALL)
+
+    def test_it_waits_until_every_member_has_stopped(self) -> None:
+        closing = StateDocument(State.CLOSING, self.ALL, self.ALL)
+        found = next_step(self.held(self.HELD, "----", closing, a=(NOW, set()), b=(NOW, {3})), RANGE)
+        assert waits(found)[1] == parts(b={2, 3})
+
+    def test_then_it_says_that_all_have_and_starts_nothing(self) -> None:
+        stopped = {"a": (NOW, set[int]()), "b": (NOW, set[int]())}
+        closing = StateDocument(State.CLOSING, self.ALL, self.ALL)
+        found = next_step(self.held(self.HELD, "----", closing, **stopped), RANGE)
+        assert done(found) == (Event.HOLD, "=", self.ALL, {})
+        closed = StateDocument(State.CLOSING, self.ALL)
+        found = next_step(self.held(self.HELD, "----", closed, **stopped), RANGE)
+        assert waits(found) == ("Nothing is read until switch k7 goes on.", {})
+
+    def test_when_the_switch_goes_on_the_settings_change_and_everybody_starts_what_it_had(self) -> None:
+        stopped = {"a": (NOW, set[int]()), "b": (NOW, set[int]())}
+        found = next_step(
+            self.held(self.MOVED, "----", StateDocument(State.CLOSING, self.ALL), **stopped), RANGE
+        )
+        assert done(found) == (Event.CONFIRM_CLOSE, "aabb", self.ALL, {})
+        assert isinstance(found, Step) and found.releases and found.document is not None
+        assert found.document.consumer == {"bootstrap.servers": "west:9092", "group.id": "audit"}
+
+    def test_a_member_that_is_gone_meanwhile_leaves_its_partitions_to_others(self) -> None:
+        closed = StateDocument(State.CLOSING, self.ALL)
+        found = next_step(replace(view("----", closed, members="a", a=(NOW, set())), hold=self.MOVED), RANGE)
+        assert done(found)[:2] == (Event.CONFIRM_CLOSE, "aaaa")
+
+    def test_nothing_is_given_to_a_member_that_may_still_read_the_old_cluster(self) -> None:
+        """One that was gone has come back with what it had."""
+        closed = StateDocument(State.CLOSING, self.ALL)
+        reports = {"a": (NOW, set[int]()), "b": (BEFORE, {2, 3})}
+        found = next_step(self.held(self.MOVED, "----", closed, **reports), RANGE)
+        assert waits(found)[1] == parts(b={0, 1, 2, 3})
+
+    def test_a_hold_that_came_while_partitions_moved_waits_until_these_are_started(self) -> None:
+        moving = StateDocument(State.CLOSING, parts(b={1}), parts(a={1}))
+        found = next_step(self.held(self.HELD, "a-bb", moving, a=(NOW, {0}), b=(NOW, {2, 3})), RANGE)
+        assert done(found)[:2] == (Event.CONFIRM_CLOSE, "abbb")
+        assert isinstance(found, Step) and not found.releases
+
+    def test_a_switch_that_returns_before_anything_was_stopped_stops_nothing(self) -> None:
+        back = Hold("k7", {"bootstrap.servers": "kafka:9092"})
+        found = next_step(self.held(back, "aabb", StateDocument(State.STABLE)), RANGE)
+        assert isinstance(found, Step)
+        assert (found.event, found.document, found.releases) == (Event.RELEASE, None, True)
+        assert found.standing.state is State.STABLE
+
+    def test_one_that_goes_on_elsewhere_although_nothing_was_stopped_has_it_stopped_first(self) -> None:
+        found = next_step(self.held(self.MOVED, "aabb", StateDocument(State.STABLE)), RANGE)
+        assert done(found) == (Event.MOVE, "----", self.ALL, self.ALL)
+
+    def test_members_that_come_meanwhile_get_nothing(self) -> None:
+        closed = StateDocument(State.CLOSING, self.ALL)
+        reports = {name: (NOW, set[int]()) for name in "abc"}
+        found = next_step(replace(view("----", closed, members="abc", **reports), hold=self.HELD), RANGE)
+        assert waits(found) == ("Nothing is read until switch k7 goes on.", {})

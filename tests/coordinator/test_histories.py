@@ -11,6 +11,7 @@ import pytest
 
 from hadash.coordinator.deciding import Report, Step, View, Waiting, next_step
 from hadash.coordinator.documents import NOBODY, AssignmentDocument, StateDocument
+from hadash.coordinator.holding import Hold
 from hadash.coordinator.states import State
 from hadash.coordinator.strategies import STRATEGIES
 
@@ -22,7 +23,7 @@ HAPPENINGS = {
     "reads": 20, "applies": 20, "decides": 20, "dies": 3, "is started": 8, "is lost": 1, "is found": 8,
     "is isolated": 1, "is taken back": 6, "answers no more": 1, "answers": 8, "sees no ZooKeeper": 1,
     "sees ZooKeeper": 8, "ZooKeeper goes": 0.5, "ZooKeeper comes": 6, "the discovery goes": 0.5,
-    "the discovery comes": 6, "grows": 1, "state lost": 0.5,
+    "the discovery comes": 6, "grows": 1, "state lost": 0.5, "a switch holds it": 1, "the switch goes on": 4,
 }  # fmt: skip
 
 
@@ -45,7 +46,9 @@ class Host:
     token: int = -1
     running: frozenset[int] = frozenset()
     #: What it has read and not put into effect yet.
-    read: tuple[int, frozenset[int]] | None = None
+    read: tuple[int, frozenset[int], str] | None = None
+    #: The cluster that it reads.
+    servers: str = ""
 
     @property
     def counts(self) -> bool:
@@ -67,6 +70,8 @@ class Pool:
     #: The version of the list of members, and what each has said last.
     membership: int = 0
     reports: dict[str, Report] = field(default_factory=dict)
+    #: What a switch does with the Topic.
+    hold: Hold | None = None
 
     def view(self) -> View:
         listed = {host.name for host in self.hosts.values() if host.is_listed and not host.is_isolated}
@@ -76,13 +81,27 @@ class Pool:
             if host.is_alive and host.answers
         }
         members = frozenset(listed) if self.discovery else None
-        return View(self.document, self.token, self.standing, members, dict(self.reports), self.membership)
+        return View(
+            self.document,
+            self.token,
+            self.standing,
+            members,
+            dict(self.reports),
+            self.membership,
+            hold=self.hold,
+        )
 
     def write(self, seen: View, step: Step) -> None:
-        """One transaction, which is refused if somebody has written, or a member came, since the view was taken."""
+        """One transaction, which is refused if somebody has written, or a member came, since the view was taken; or if
+        the hold that was seen has changed. (One that was not seen may be new.)
+        """
         now = (self.token, self.standing, self.membership)
+        if seen.hold not in (None, self.hold):
+            return
         if self.zookeeper and (seen.token, seen.standing, seen.membership) == now:
             self.standing = step.standing
+            if step.releases:
+                self.hold = None
             if step.standing.state is State.STABLE:
                 started = seen.standing.to_start.items()
                 assert all(own <= seen.reports[member].running for member, own in started)
@@ -92,15 +111,17 @@ class Pool:
     def read(self, host: Host) -> None:
         """A host reads its assignments."""
         if host.is_alive and host.sees_zookeeper and self.zookeeper:
-            host.read = self.token, frozenset() if host.is_isolated else self.document.of(host.name)
+            own = frozenset() if host.is_isolated else self.document.of(host.name)
+            host.read = self.token, own, str(self.document.consumer["bootstrap.servers"])
 
     def apply(self, host: Host) -> None:
         """A host stops what is not its own, and then starts what is; meanwhile the assignments may have changed."""
         if host.is_alive and host.read is not None:
-            host.token, own = host.read
-            host.running &= own
+            host.token, own, servers = host.read
+            # (What has read another cluster stops first, and commits there.)
+            host.running = host.running & own if host.servers == servers else frozenset()
             self.check()
-            host.running, host.read = own, None
+            host.running, host.read, host.servers = own, None, servers
             self.check()
 
     def follow(self, host: Host) -> None:
@@ -155,6 +176,10 @@ class Pool:
                 self.document, self.token = replace(self.document, members=grown), self.token + 1
             case "state lost":
                 self.standing = StateDocument()
+            case "a switch holds it" if self.zookeeper and self.hold is None:
+                self.hold = Hold("k7")
+            case "the switch goes on" if self.zookeeper and self.hold is not None:
+                self.hold = Hold("k7", {"bootstrap.servers": self.chance.choice(["kafka:9092", "west:9092"])})
         self.check()
 
     def decide(self) -> None:
@@ -184,9 +209,22 @@ class Pool:
                 readers.setdefault(partition, []).append(host.name)
         twice = {partition: who for partition, who in readers.items() if len(who) > 1}
         assert not twice, f"read twice: {twice}"
+        clusters = {host.servers for host in self.hosts.values() if host.counts and host.running}
+        assert len(clusters) < 2, f"one Topic is read from {clusters}"
+        if self.is_closed_for_switch:
+            assert not readers, f"read although all had said that they stopped: {readers}"
+
+    @property
+    def is_closed_for_switch(self) -> bool:
+        """Whether a switch may translate offsets now."""
+        held = self.hold is not None and self.hold.consumer is None
+        closed = self.standing.state is State.CLOSING and not self.standing.to_close
+        return held and closed and not any(self.document.members.values())
 
     def heal(self) -> None:
         self.zookeeper = self.discovery = True
+        if self.hold is not None:
+            self.hold = Hold("k7", {"bootstrap.servers": "west:9092"})
         for host in self.hosts.values():
             host.is_alive = host.answers = host.sees_zookeeper = True
             self.follow(host)

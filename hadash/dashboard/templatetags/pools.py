@@ -21,6 +21,8 @@ EVENT_WORDS = {
     Event.ADD: _("partitions of nobody assigned"),
     Event.MOVE: _("partitions move: their members are to stop"),
     Event.CONFIRM_CLOSE: _("all members have stopped"),
+    Event.HOLD: _("all members have stopped; a switch holds the Topic"),
+    Event.RELEASE: _("the switch is over; nothing had to be stopped"),
 }
 
 
