@@ -276,3 +276,12 @@ class TestHeldByASwitch:
         reports = {name: (NOW, set[int]()) for name in "abc"}
         found = next_step(replace(view("----", closed, members="abc", **reports), hold=self.HELD), RANGE)
         assert waits(found) == ("Nothing is read until switch k7 goes on.", {})
+
+    def test_a_state_that_was_lost_meanwhile_starts_nothing(self) -> None:
+        stopped = {"a": (NOW, set[int]()), "b": (NOW, set[int]())}
+        found = next_step(self.held(self.HELD, "----", StateDocument(), **stopped), RANGE)
+        assert waits(found) == ("Nothing is read until switch k7 goes on.", {})
+        found = next_step(self.held(self.MOVED, "----", StateDocument(), **stopped), RANGE)
+        assert done(found)[:2] == (Event.ASSIGN, "aabb")
+        assert isinstance(found, Step) and found.releases and found.document is not None
+        assert found.document.consumer["bootstrap.servers"] == "west:9092"

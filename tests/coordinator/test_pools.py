@@ -12,6 +12,7 @@ from support.zookeeper import expire_session
 
 from hadash.coordinator.pool import PoolSettings
 from hadash.coordinator.states import State
+from hadash.coordinator.store import PoolError
 
 from .pools import World
 
@@ -227,3 +228,75 @@ def test_settings_that_kafkas_client_refuses_stop_no_other_topic(
     member.stop()
     thread.join(30 * SLOWER)
     assert not thread.is_alive()
+
+
+class TestASwitchMovesTheTopic:
+    """Every member stops, and only then the switch has the offsets; all go on elsewhere, with what they had."""
+
+    WEST = {"bootstrap.servers": "west:9092", "security.protocol": "SASL_SSL"}
+
+    @staticmethod
+    def is_closed(world: World) -> bool:
+        found = world.view().topics[World.TOPIC]
+        return (
+            found.standing.state is State.CLOSING
+            and not found.standing.to_close
+            and not any(found.document.members.values())
+        )
+
+    def test_it_is_closed_and_opened_elsewhere(self, world: World) -> None:
+        world.join("a", "b")
+        world.coordinate()
+        settled(world, a=4, b=4)
+        before = world.view().topics[World.TOPIC].document
+        world.store.hold(World.TOPIC, "k7")
+        world.store.hold(World.TOPIC, "k7")  # (whoever asked may have died right after it)
+        eventually(lambda: self.is_closed(world), "that all have stopped")
+        assert not any(world.board.of(World.TOPIC).values())
+        with pytest.raises(PoolError, match="is held by switch k7"):
+            world.store.hold(World.TOPIC, "k8")
+        world.store.open(World.TOPIC, "k7", self.WEST)
+        settled(world, a=4, b=4)
+        after = world.view()
+        assert after.topics[World.TOPIC].document.members == before.members
+        assert after.topics[World.TOPIC].document.consumer == {**before.consumer, **self.WEST}
+        assert after.holds == {}
+
+    def test_it_is_opened_where_it_was_when_the_switch_returns(self, world: World) -> None:
+        world.join("a", "b")
+        world.coordinate()
+        settled(world, a=4, b=4)
+        before = world.view().topics[World.TOPIC].document
+        back = {"bootstrap.servers": str(before.consumer["bootstrap.servers"])}
+        world.store.hold(World.TOPIC, "k7")
+        eventually(lambda: self.is_closed(world), "that all have stopped")
+        world.store.open(World.TOPIC, "k7", back)
+        settled(world, a=4, b=4)
+        assert world.view().topics[World.TOPIC].document == before
+
+    def test_a_member_that_hangs_keeps_it_from_being_closed(self, world: World) -> None:
+        world.join("a", "b")
+        world.coordinate()
+        settled(world, a=4, b=4)
+        world.members["a"].readers[World.TOPIC].is_held = True
+        world.store.hold(World.TOPIC, "k7")
+        eventually(
+            lambda: not any(p in (4, 5, 6, 7) for p, who in world.board.of(World.TOPIC).items() if who)
+        )
+        assert not self.is_closed(world)
+        world.store.open(World.TOPIC, "k7", {"bootstrap.servers": "kafka:9092"})
+        world.members["a"].readers[World.TOPIC].release()
+        settled(world, a=4, b=4)
+
+    def test_another_coordinator_goes_on_with_it(self, world: World) -> None:
+        world.join("a", "b")
+        first = world.coordinate()
+        settled(world, a=4, b=4)
+        world.store.hold(World.TOPIC, "k7")
+        eventually(lambda: self.is_closed(world), "that all have stopped")
+        world.coordinators.remove(first)
+        first.stop()
+        world.coordinate("second")
+        world.store.open(World.TOPIC, "k7", self.WEST)
+        settled(world, a=4, b=4)
+        assert world.view().topics[World.TOPIC].document.consumer["bootstrap.servers"] == "west:9092"

@@ -41,6 +41,7 @@ HAPPENINGS = {
     "is taken back": 3, "coordinator dies": 1, "coordinator comes": 3, "grows": 1, "ZooKeeper pauses": 1,
     "ZooKeeper is killed": 0.5, "the discovery goes": 1, "the discovery comes": 4, "another strategy": 1,
     "all are stopped": 0.5, "all go on": 3, "the state is lost": 2,
+    "a switch holds it": 1, "the switch goes on": 3,
 }  # fmt: skip
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -166,6 +167,12 @@ class History:
             case "another strategy":
                 chosen = PoolSettings(self.chance.choice([*STRATEGIES]))
                 store.change_settings(lambda now: chosen)
+            case "a switch holds it":
+                store.hold(World.TOPIC, "k7")
+            case "the switch goes on":
+                store.open(
+                    World.TOPIC, "k7", {"bootstrap.servers": self.chance.choice(["kafka:9092", "west:9092"])}
+                )
             case "all are stopped" | "all go on":
                 stopped = what == "all are stopped"
                 store.change_settings(lambda now: PoolSettings(now.strategy, is_stopped=stopped))
@@ -184,6 +191,8 @@ class History:
         self.discovery = True
         store = self.world.store
         eventually(lambda: self.manages(lambda: store.change_settings(lambda _: PoolSettings())))
+        west = {"bootstrap.servers": "west:9092"}
+        eventually(lambda: self.manages(lambda: store.open(World.TOPIC, "k7", west)))
         for member in self.world.members.values():
             self.let_go(member)
         if not self.world.coordinators:
