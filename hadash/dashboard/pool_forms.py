@@ -78,6 +78,6 @@ def change_of(pool: str, act: Act, values: dict[str, Any]) -> Change:
         pool,
         act,
         member=values.get("member", "") if act in (Act.ISOLATE, Act.TAKE_BACK) else "",
-        topic=values.get("topic", "") if act is Act.REMOVE_TOPIC else "",
+        topic=values.get("topic", "") if act in (Act.REMOVE_TOPIC, Act.RELEASE) else "",
         strategy=values.get("strategy", "") if act in (Act.STRATEGY, Act.SHADOW) else "",
     )

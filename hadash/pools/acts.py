@@ -34,13 +34,16 @@ class Act(StrEnum):
     CREATE = "create"
     ADD_TOPIC = "add_topic"
     REMOVE_TOPIC = "remove_topic"
+    #: Let a Topic be read again that a switch holds which is over.
+    RELEASE = "release"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """An act with its object.
 
-    :param member: of ISOLATE and TAKE_BACK. :param topic: of ADD_TOPIC and REMOVE_TOPIC.
+    :param member: of ISOLATE and TAKE_BACK. :param topic: of ADD_TOPIC, REMOVE_TOPIC and
+        RELEASE.
     :param strategy: of STRATEGY, SHADOW (empty: none) and CREATE.
     :param consumer: of ADD_TOPIC: settings of the members' Kafka consumers; ``partitions``: how many there are.
     """
@@ -198,6 +201,20 @@ def _remove(change: Change, store: PoolStore, by: str, reason: str) -> None:
         store.remove(change.topic)
 
 
+def _cannot_release(change: Change, view: PoolView) -> Sentence:
+    if change.topic not in view.holds:
+        return say("No switch holds Topic %(topic)s of pool %(pool)s.", topic=change.topic, pool=change.pool)
+    return NOTHING
+
+
+def _release(change: Change, store: PoolStore, by: str, reason: str) -> None:
+    view = store.read()
+    hold, assigned = view.holds.get(change.topic), view.topics.get(change.topic)
+    if hold is not None and assigned is not None:
+        servers = str(assigned.document.consumer["bootstrap.servers"])
+        store.open(change.topic, hold[0].switch, {"bootstrap.servers": servers})
+
+
 SPECS: Mapping[Act, Spec] = {
     Act.ISOLATE: Spec(
         lambda c: say("Isolate %(member)s: its partitions go to others.", member=c.member),
@@ -247,5 +264,10 @@ SPECS: Mapping[Act, Spec] = {
         lambda c: say("Read Topic %(topic)s no longer.", topic=c.topic),
         _cannot_remove,
         _remove,
+    ),
+    Act.RELEASE: Spec(
+        lambda c: say("Let Topic %(topic)s be read again, where it was.", topic=c.topic),
+        _cannot_release,
+        _release,
     ),
 }

@@ -22,6 +22,7 @@ from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange, digest_of
 from hadash.refusals import Refused
 from hadash.sentences import say
+from hadash.switching.models.switches import Switch
 from hadash.switching.policy import policy_of
 from hadash.switching.refusals import Busy
 
@@ -73,6 +74,14 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
         raise Refused(
             say("%(member)s is no member of the pool %(pool)s.", member=change.member, pool=change.pool)
         )
+    hold = asked.view.holds.get(change.topic) if asked.view is not None else None
+    if change.act is Act.RELEASE and hold is not None and _goes_on(hold[0].switch):
+        raise Refused(
+            say(
+                "Switch %(switch)s is not over: it lets the Topic be read again by itself. Look at it.",
+                switch=hold[0].switch,
+            )
+        )
     if change.confirms and asked.confirmed.strip() != change.confirms:
         raise Refused(say("Type %(name)s to confirm it.", name=change.confirms))
     needed = approvals_of(asked.pair)
@@ -103,3 +112,9 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
         if not needed:
             transaction.on_commit(lambda: start(held))
     return held
+
+
+def _goes_on(switch: str) -> bool:
+    """Whether a switch can still end its own holds."""
+    found = Switch.objects.filter(key=switch).first()
+    return found is not None and found.open

@@ -65,6 +65,7 @@ class TopicRow:
     :param cluster: ``None``: the servers are those of no cluster here.
     :param since: when it was last Stable, if it is not now.
     :param why: what is waited for; ``error``: why nothing can be decided.
+    :param held_by: the key of the switch that moves it now.
     :param shadow: what the shadow strategy would do: ``moves``, ``spread_now``, ``spread_then``.
     """
 
@@ -81,6 +82,7 @@ class TopicRow:
     why: Sentence = NOTHING
     error: Sentence = NOTHING
     count_error: Sentence = NOTHING
+    held_by: str = ""
     shadow: Mapping[str, Any] | None = None
 
     @property
@@ -226,7 +228,12 @@ def _pool(name: str, found: Pools, said: Said, clusters: Iterable[Cluster], pair
     status = said.pool(name)
     read = clusters_of(view, clusters)
     topics = (
-        *(_topic(topic, each, read[topic], status) for topic, each in sorted(view.topics.items())),
+        *(
+            _topic(
+                topic, each, read[topic], status, view.holds[topic][0].switch if topic in view.holds else ""
+            )
+            for topic, each in sorted(view.topics.items())
+        ),
         *(
             TopicRow(topic, badges.of(_UNREADABLE), error=error.sentence)
             for topic, error in sorted(view.unreadable.items())
@@ -263,7 +270,9 @@ def _state(view: PoolView, topics: Iterable[TopicRow], members: Iterable[MemberR
     return badges.of(STANDINGS[Standing.STABLE]) if is_asked else badges.of(UNKNOWN)
 
 
-def _topic(name: str, assigned: Assigned, cluster: Cluster | None, status: Mapping[str, Any]) -> TopicRow:
+def _topic(
+    name: str, assigned: Assigned, cluster: Cluster | None, status: Mapping[str, Any], held_by: str
+) -> TopicRow:
     said: Mapping[str, Any] = status.get("topics", {}).get(name, {})
     standing, document = assigned.standing, assigned.document
     is_stable = standing.state is Standing.STABLE
@@ -284,6 +293,7 @@ def _topic(name: str, assigned: Assigned, cluster: Cluster | None, status: Mappi
         Sentence.from_json(said.get("why")),
         Sentence.from_json(said.get("error")),
         Sentence.from_json(said.get("count_error")),
+        held_by,
         said.get("shadow"),
     )
 

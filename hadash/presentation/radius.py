@@ -160,6 +160,7 @@ def _moved(plan: Plan) -> set[str]:
         *(f"topic:{name}" for name in plan.topics),
         *(f"group:{name}" for name in plan.groups),
         *(f"mirror:{name}" for name in plan.mirrors),
+        *(f"pool:{each}" for each in plan.pools),
     }
 
 

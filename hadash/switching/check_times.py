@@ -22,6 +22,7 @@ ASKED_FOR: Mapping[type[Command[object]], Sentence] = {
     do.ReadGateways: say("the Gateways"),
     do.CheckMirrors: say("the mirrors and Connect"),
     do.CheckAudits: say("what auditors say"),
+    do.ReadPools: say("the consumer pools"),
     do.ReadWritten: say("the mirrors and Connect"),
     do.ReadOffsetSyncs: say("the offset syncs of mirrors"),
     do.CompareTails: say("the comparison of records"),

@@ -18,6 +18,18 @@ from hadash.switching.machines.switches import Kind
 Owner = TypeVar("Owner")
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class PoolTopic:
+    """A Topic that a consumer pool reads in a group: its members move with the Topic."""
+
+    pool: str
+    topic: str
+    group: str
+
+    def __str__(self) -> str:
+        return f"{self.pool} › {self.topic}"
+
+
 @dataclass(frozen=True)
 class Plan:
     """The radius of one switch.
@@ -38,6 +50,8 @@ class Plan:
     members: tuple[Member, ...] = field(default=(), compare=False)
     #: The kind of switch that it was made for. Approvers see it on the row of the switch.
     kind: Kind = field(default=Kind.PLANNED, compare=False)
+    #: What consumer pools read of the Topics on the source.
+    pools: tuple[PoolTopic, ...] = ()
 
     @cached_property
     def by_key(self) -> dict[str, Member]:
@@ -127,6 +141,7 @@ class Plan:
             "topics": list(self.topics),
             "groups": list(self.groups),
             "mirrors": list(self.mirrors),
+            "pools": [[each.pool, each.topic, each.group] for each in self.pools],
         }
 
     @classmethod
@@ -146,6 +161,7 @@ class Plan:
             mirrors=tuple(value["mirrors"]),
             members=tuple(Member(*member) for member in value.get("members", ())),
             kind=Kind(value.get("kind", Kind.PLANNED)),
+            pools=tuple(PoolTopic(*each) for each in value["pools"]),
         )
 
     @cached_property

@@ -118,6 +118,7 @@ def test_what_is_asked_for_is_answered_as_it_says(moving: Moving) -> None:
         do.CheckAssignors(),
         do.CheckMirrors(thorough=True),
         do.CheckAudits(),
+        do.ReadPools(),
         do.ReadWritten(),
         do.CheckSelfAssigned(),
         do.CheckReadingOn(),

@@ -71,6 +71,12 @@ def answer(world: World, command: Command[Any]) -> Any:
             return [_look(world, mirror) for mirror in world.mirrors if source in ("", mirror.source)]
         case do.CheckAudits():
             return list(world.audits)
+        case do.ReadPools():
+            return world.pools.read()
+        case do.ClosePools():
+            return world.pools.close()
+        case do.OpenPools(cluster):
+            world.pools.open(cluster)
         case do.ReadWritten():
             return {topic: mirror.source for mirror in world.mirrors for topic in mirror.topics}
         case do.CheckSelfAssigned():

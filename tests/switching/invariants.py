@@ -36,6 +36,8 @@ def check_forward(world: World) -> None:
             bound = world.resolve(gateway.table, identity.instance_id)
             if not gateway.excluded and bound != (source, BindingState.BLOCK):
                 raise Broken(f"{gateway.id} still lets {identity} through to {bound}.")
+    if world.pools.topics and world.pools.state != "closed":
+        raise Broken(f"The members of pools may still read: they are {world.pools.state}.")
     if world.drained is None:
         raise Broken("The drained point was not recorded.")
     if world.plan.groups and not world.read_back:

@@ -12,6 +12,8 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.offsets import OffsetSync, resume_after
 from hadash.sentences import NOTHING, Sentence
+from hadash.switching.plan import PoolTopic
+from hadash.switching.stages.answers import PoolFound
 
 #: In a log: an offset without a record.
 MARKER = -1
@@ -323,3 +325,44 @@ class Mirror:
         self.reads, self.writes = self.target, self.source
         self.source, self.target, self.turning = self.target, self.source, False
         self.syncs = {p: OffsetSync(point.target, point.source) for p, point in ends.items()}
+
+
+class Pools:
+    """The consumer pools of a plan, and their coordinator: each look finds them a step further.
+
+    :param cluster: where they read.
+    """
+
+    def __init__(self, topics: Sequence[PoolTopic], cluster: str) -> None:
+        self.topics = topics
+        self.cluster = cluster
+        #: "stable", "closing", "closed" or "starting".
+        self.state = "stable"
+        self.fault = NOTHING
+        self.refusal: Sentence | None = None
+        #: The members do not do what they are told.
+        self.hang = False
+
+    def read(self) -> list[PoolFound]:
+        if not self.hang:
+            self.state = {"closing": "closed", "starting": "stable"}.get(self.state, self.state)
+        return [
+            PoolFound(
+                each.pool,
+                each.topic,
+                self.cluster,
+                self.state == "stable",
+                self.state == "closed",
+                self.fault,
+            )
+            for each in self.topics
+        ]
+
+    def close(self) -> Sentence | None:
+        if self.refusal is None and self.state == "stable":
+            self.state = "closing"
+        return self.refusal
+
+    def open(self, cluster: str) -> None:
+        if self.state in ("closing", "closed"):
+            self.state, self.cluster = "starting", cluster

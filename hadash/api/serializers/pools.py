@@ -51,6 +51,7 @@ class PoolTopicSerializer(s.Serializer):
     to_start = s.DictField(child=s.ListField(child=s.IntegerField()), help_text="Member: partitions.")
     to_close = s.DictField(child=s.ListField(child=s.IntegerField()), help_text="Member: partitions.")
     unstable_since = s.DateTimeField(allow_null=True)
+    held_by = Text(allow_null=True, help_text="The switch that has had it stopped; null: none.")
     waits = Text(allow_blank=True, help_text="What is waited for.")
     error = Text(allow_blank=True, help_text="Why nothing can be decided.")
     shadow = ShadowSerializer(allow_null=True)
@@ -115,7 +116,7 @@ class PoolChangeRequest(s.Serializer):
     act = s.ChoiceField([act.value for act in Act if act is not Act.CREATE])
     member = Text(max_length=MAX_NAME_LENGTH, help_text="Of isolate and take_back.", **_OPTIONAL)
     strategy = Text(max_length=40, help_text="Of strategy and shadow; empty: no shadow.", **_OPTIONAL)
-    topic = Text(max_length=MAX_RESOURCE, help_text="Of add_topic and remove_topic.", **_OPTIONAL)
+    topic = Text(max_length=MAX_RESOURCE, help_text="Of add_topic, remove_topic and release.", **_OPTIONAL)
     cluster = Text(max_length=40, help_text="Of add_topic: where it is read.", **_OPTIONAL)
     group = Text(max_length=MAX_RESOURCE, help_text="Of add_topic: where offsets are committed.", **_OPTIONAL)
     settings = s.DictField(
@@ -138,6 +139,7 @@ class PoolChangeRequest(s.Serializer):
             Act.STRATEGY: ("strategy",),
             Act.ADD_TOPIC: ("topic", "cluster", "group"),
             Act.REMOVE_TOPIC: ("topic",),
+            Act.RELEASE: ("topic",),
         }.get(Act(attrs["act"]), ())
         missing = {name: [_("This field is required.")] for name in needed if not attrs[name]}
         if missing:

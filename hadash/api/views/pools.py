@@ -71,6 +71,7 @@ def _topic(row: TopicRow) -> dict[str, Any]:
         "to_start": {member: sorted(own) for member, own in row.to_start.items()},
         "to_close": {member: sorted(own) for member, own in row.to_close.items()},
         "unstable_since": row.since,
+        "held_by": row.held_by or None,
         "waits": sentence(row.why),
         "error": sentence(row.error),
         "shadow": row.shadow,
@@ -198,7 +199,7 @@ def _change(user: Any, pool: str, values: dict[str, Any]) -> Change:
         pool,
         act,
         member=values["member"] if act in (Act.ISOLATE, Act.TAKE_BACK) else "",
-        topic=values["topic"] if act is Act.REMOVE_TOPIC else "",
+        topic=values["topic"] if act in (Act.REMOVE_TOPIC, Act.RELEASE) else "",
         strategy=values["strategy"] if act in (Act.STRATEGY, Act.SHADOW) else "",
     )
 

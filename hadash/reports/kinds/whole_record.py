@@ -105,6 +105,7 @@ def _what_moved(plan: Any) -> Section:
     named = (
         (_("Topics"), plan.topics),
         (_("Groups"), plan.groups),
+        (_("Consumer pools"), [str(each) for each in plan.pools]),
         (_("Bindings"), [str(identity) for identity in plan.identities]),
         (_("Mirrors"), plan.mirrors),
     )

@@ -6,7 +6,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from hadash.switching.execution.handlers import bindings, clusters, mirrors, records  # noqa: F401 (they register)
+from hadash.switching.execution.handlers import (  # noqa: F401 (they register)
+    bindings,
+    clusters,
+    mirrors,
+    pools,
+    records,
+)
 from hadash.switching.execution.handlers.context import HandlerContext
 from hadash.switching.execution.handlers.registry import HANDLERS, handles
 from hadash.switching.stages import commands as do

@@ -23,6 +23,7 @@ from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning import neighbourhood
 from hadash.switching.planning.neighbourhood import TooMany
+from hadash.switching.planning.pools import pools_of, with_pools
 from hadash.switching.planning.radius import GrowingRadius, PlanProposal, build_plan
 from hadash.switching.planning.readers import GrowingReaders, build_readers_plan
 from hadash.switching.planning.risks import findings_of, stops
@@ -82,7 +83,8 @@ def fleet_for(
 
 
 def with_blockers(pair: Pair, drafts: Iterable[PlanProposal], asked: Cluster) -> list[PlanProposal]:
-    """``drafts`` with the further blockers of the pair's binding dialect and of the rules about clients.
+    """``drafts`` with the consumer pools that move with them, and with the further blockers of these, of the pair's
+    binding dialect and of the rules about clients.
 
     :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not
         answer.
@@ -95,6 +97,8 @@ def with_blockers(pair: Pair, drafts: Iterable[PlanProposal], asked: Cluster) ->
         )
         return [replace(d, blockers=(*d.blockers, there_is_nothing)) for d in given]
     try:
+        pools = pools_of(pair)
+        given = [with_pools(draft, pools) for draft in given]
         of_dialect = [dialect.blockers(d.plan.identities, d.plan.source) for d in given]
         found = findings_of([d.plan for d in given], pair, asked)
     except (BindingError, KafkaError) as error:

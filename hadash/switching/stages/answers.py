@@ -29,6 +29,22 @@ class AuditFound(NamedTuple):
     says: Sentence
 
 
+class PoolFound(NamedTuple):
+    """A Topic that a consumer pool reads.
+
+    ``cluster``: where it reads it; ``None``: at servers that are those of no cluster of the pair. ``is_stable``: every
+    partition is read by its member. ``is_closed``: this switch has had all of them stopped, and every member has
+    committed. ``fault``: why it cannot be moved now.
+    """
+
+    pool: str
+    topic: str
+    cluster: str | None
+    is_stable: bool
+    is_closed: bool
+    fault: Sentence = NOTHING
+
+
 @dataclass(frozen=True, slots=True)
 class TailsCompared:
     """The last records of both sides, compared by their checksums.

@@ -23,6 +23,7 @@ from hadash.switching.stages.answers import (
     AuditFound,
     LastKnown,
     MirrorFound,
+    PoolFound,
     QuotaCheck,
     QuotasFound,
     Reader,
@@ -98,6 +99,25 @@ class ComputePlan(Command[Plan | list[Sentence]]):
     """→ the plan of the same scope and target, from what every Gateway observes now; or the sentences that block
     it.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPools(Command[list[PoolFound]]):
+    """→ what consumer pools read of the plan's Topics, as it is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosePools(Command[Sentence | None]):
+    """Have the members of the plan's pools stop reading its Topics, and commit → why a pool does not; ``None``: all are
+    asked to. Idempotent.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPools(Command[None]):
+    """Let the members of the plan's pools read its Topics again, on ``cluster`` → ``None``. Idempotent."""
+
+    cluster: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from hadash.switching.stages.answers import MirrorFound, QuotaCheck, RightsFound
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.audits import check_audits
 from hadash.switching.stages.catch_up import check_mirror, check_mirrors_read_from, check_readers
+from hadash.switching.stages.pools import check_pools
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.quota_checks import check_quotas, copy_quotas
 from hadash.switching.stages.reading_on import check_reading_on
@@ -104,6 +105,7 @@ def _checks(plan: Plan, limits: Limits) -> Step[tuple[dict[str, tuple[int, ...]]
     else:
         _check_mirrors(plan, limits, read.mirrors)
     yield from check_audits(plan, limits)
+    yield from check_pools(plan)
     leaders = yield from _check_topics(plan, read)
     yield from check_assignors(plan, limits)
     yield from _check_groups(plan, limits)

@@ -11,6 +11,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.audits import tell_audits
+from hadash.switching.stages.pools import pools_late
 from hadash.switching.stages.run import Limits, StageRun, drained
 from hadash.switching.stages.waiting import hold_for
 
@@ -92,6 +93,8 @@ def _missing_on_target(
                 count=extra,
             )
     waiting = yield from not_arrived(plan, seen)
+    if waiting is None:
+        waiting = yield from pools_late(plan)
     if waiting is not None:
         return waiting
     grown = {p.topic for p, point in ends.items() if target_ends[p] > point.target}

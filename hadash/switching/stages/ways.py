@@ -18,6 +18,7 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover
 from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.catch_up import catch_up, verify_readers
+from hadash.switching.stages.pools import close_pools, open_pools
 from hadash.switching.stages.positions import note_positions
 from hadash.switching.stages.precheck import check_assignors, precheck, precheck_only
 from hadash.switching.stages.rehearsal import rehearse
@@ -48,6 +49,8 @@ def quiesce(plan: Plan, limits: Limits) -> StageRun:
     if not plan.kind.spec.readers_only:  # readers need no write access, and a mirror stays closed
         yield from ask(do.AllowWrites(plan.target))
         yield from await_brokers_know_acls(plan, limits.quiesce, limits.poll)
+    # (Before consumers are held up: members of pools may take as long as the record that they are handling.)
+    yield from close_pools(plan, limits)
     waiting = yield from _members(plan)
     if waiting:
         yield from _hold_heartbeats(plan, limits, waiting)
@@ -158,6 +161,7 @@ def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target from the moment that every Gateway has this epoch."""
     epoch = yield from ask(do.WriteBindings(plan.target, BindingState.FORWARD))
     yield from in_effect(epoch, limits.forward, limits.fast_poll)
+    yield from open_pools(plan, plan.target)
     return say(
         "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
     )
@@ -186,6 +190,7 @@ def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.FORWARD))
     yield from in_effect(epoch, limits.forward, limits.poll)
+    yield from open_pools(plan, plan.source)
     if not plan.kind.spec.readers_only:  # clients write to the target when readers move back
         yield from ask(do.ResumeMirrors())
         yield from ask(do.DenyWrites(plan.target))
