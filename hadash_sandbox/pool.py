@@ -59,9 +59,10 @@ class PoolProcesses:
         self.coordinators[name] = self._started(name, ["-m", "hadash.coordinator"], more)
         return self.coordinators[name]
 
-    def join(self, name: str, module: str, **settings: str) -> Process:
+    def join(self, name: str, module: str, *arguments: str, **settings: str) -> Process:
         """Start a member. :param module: what is run. :param settings: variables of its environment."""
-        self.members[name] = self._started(name, ["-m", module], {"HADASH_MEMBER_NAME": name, **settings})
+        more = {"HADASH_MEMBER_NAME": name, **settings}
+        self.members[name] = self._started(name, ["-m", module, *arguments], more)
         return self.members[name]
 
     def _started(self, name: str, arguments: list[str], more: Mapping[str, str]) -> Process:

@@ -36,18 +36,21 @@ class PartitionCounter:
         """
         config = connecting(document.consumer, self._secrets)
         key = tuple(sorted(config.items()))
-        client = self._clients.get(key)
-        if client is None:
-            client = self._clients[key] = AdminClient(config)
         try:
+            client = self._clients.get(key)
+            if (
+                client is None
+            ):  # (librdkafka refuses settings that it cannot use, such as a sign-in without a password)
+                client = self._clients[key] = AdminClient(config)
             found = client.list_topics(topic, timeout=self._seconds).topics[topic]
-        except KafkaException as error:
+        except (KafkaException, ValueError, TypeError) as error:
+            reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             raise TopicUnknown(
                 say(
                     "%(servers)s does not say how many partitions Topic %(topic)s has: %(reason)s.",
                     servers=document.consumer["bootstrap.servers"],
                     topic=topic,
-                    reason=error.args[0].str(),
+                    reason=reason,
                 )
             ) from error
         if found.error is not None:

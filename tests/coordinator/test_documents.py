@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from hadash.coordinator.documents import AssignmentDocument, DocumentError, StateDocument
+from hadash.coordinator.partitions import PartitionCounter, TopicUnknown
 from hadash.coordinator.states import State
 
 PATH = "/consumers/audit/assignments/orders"
@@ -78,3 +80,21 @@ class TestState:
     def test_what_is_wrong_is_named(self, held: bytes, said: str) -> None:
         with pytest.raises(DocumentError, match=said):
             StateDocument.parse(PATH, held)
+
+
+@pytest.mark.parametrize(
+    ("consumer", "reason"),
+    [
+        (
+            {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"},
+            "sasl.username and sasl.password must be set",
+        ),
+        ({"no.such.setting": "x"}, 'No such configuration property: "no.such.setting"'),
+    ],
+)
+def test_settings_that_librdkafka_refuses_do_not_end_the_coordinator(
+    consumer: dict[str, str], reason: str
+) -> None:
+    document = AssignmentDocument({**consumer, "bootstrap.servers": "127.0.0.1:1", "group.id": "g"}, {0: ""})
+    with pytest.raises(TopicUnknown, match=re.escape(reason)):
+        PartitionCounter({}, 1.0).count(document, "orders")
