@@ -28,6 +28,7 @@ RELEASED = {
     "notices": "0001",
     "outbox": "0001",
     "pipeline": "0001",
+    "pools": "0001",
     "reports": "0001",
     "switching": "0001",
 }
