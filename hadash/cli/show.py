@@ -79,6 +79,9 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [head, members]
     if len(draft["members"]) > LISTED:
         parts.append(Text(f"… and {len(draft['members']) - LISTED} more", style="dim"))
+    if pools := found.get("pools"):  # (an older server tells none)
+        names = ", ".join(f"{each['pool']} › {each['topic']}" for each in pools)
+        parts.append(Text(f"Consumer pools whose members move: {names}"))
     risk = draft["records_at_risk"]
     parts.append(
         Text(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -141,7 +141,7 @@ class Plan:
             "topics": list(self.topics),
             "groups": list(self.groups),
             "mirrors": list(self.mirrors),
-            "pools": [[each.pool, each.topic, each.group] for each in self.pools],
+            "pools": [asdict(each) for each in self.pools],
         }
 
     @classmethod
@@ -161,7 +161,7 @@ class Plan:
             mirrors=tuple(value["mirrors"]),
             members=tuple(Member(*member) for member in value.get("members", ())),
             kind=Kind(value.get("kind", Kind.PLANNED)),
-            pools=tuple(PoolTopic(*each) for each in value["pools"]),
+            pools=tuple(PoolTopic(**each) for each in value["pools"]),
         )
 
     @cached_property

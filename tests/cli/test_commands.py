@@ -42,7 +42,7 @@ from hadash.switching.models.batches import Batch
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch
-from hadash.switching.plan import Plan
+from hadash.switching.plan import Plan, PoolTopic
 from hadash.switching.planning.overlaps import Holder
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway
@@ -108,6 +108,16 @@ def test_the_plan(run: Run, fleet: Any, planned: None, plan: Plan) -> None:
     assert f"shop: east → west  {plan.digest}" in text
     assert "shop writes to it" in text
     assert "Not in the mirror yet: 7 records." in text
+    assert "Consumer pools" not in text
+
+
+def test_the_plan_names_the_consumer_pools_that_move(
+    run: Run, fleet: Any, planned: None, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = replace(plan, pools=(PoolTopic("billing", "carts", "invoices"),))
+    monkeypatch.setattr("hadash.api.views.switches.proposal_for", lambda *_: PlanProposal(read))
+    _, text = run("vera", "plan", *WANTED)
+    assert "Consumer pools whose members move: billing › carts" in text
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,12 @@ class RetireRequest(s.Serializer):
     confirm = Text(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
 
 
+class PoolTopicSerializer(s.Serializer):
+    pool = Text()
+    topic = Text()
+    group = Text(help_text="The consumer group in which the pool's members commit.")
+
+
 class PlanSerializer(s.Serializer):
     pair = Text()
     scope = ScopeSerializer()
@@ -185,6 +191,9 @@ class PlanSerializer(s.Serializer):
     topics = s.ListField(child=Text())
     groups = s.ListField(child=Text())
     mirrors = s.ListField(child=Text())
+    pools = PoolTopicSerializer(
+        many=True, help_text="What consumer pools read of the Topics: their members move."
+    )
 
 
 class MemberSerializer(s.Serializer):
