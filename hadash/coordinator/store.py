@@ -5,6 +5,7 @@ refused when what it was decided on has changed meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from kazoo.client import KazooClient, TransactionRequest
@@ -27,6 +28,9 @@ LARGEST_DOCUMENT = 480 * 1024
 
 #: How often a change is tried again when somebody else changed the same node in between.
 MAX_CONFLICTS = 10
+
+#: For a transaction that wants a node to be there, whatever it says.
+_ANY_VERSION = -1
 
 
 class PoolError(Explained):
@@ -301,10 +305,13 @@ class PoolStore:
         transaction.delete(layout.assignment(self.pool, topic))
         transaction.delete(layout.assignment_state(self.pool, topic))
         with reaching():
-            if not committed(transaction):
-                raise PoolError(
-                    say("The pool %(pool)s does not read Topic %(topic)s.", pool=self.pool, topic=topic)
-                )
+            done = committed(transaction)
+            # (Nobody would end the hold of a Topic that no member reads: added again it would stand still.)
+            with suppress(NoNodeError):
+                self._client.delete(layout.hold(self.pool, topic))
+            self._watched.forget(layout.hold(self.pool, topic), layout.holds(self.pool))
+            if not done:
+                raise self._not_read(topic)
 
     def change_settings(self, change: Callable[[PoolSettings], PoolSettings]) -> PoolSettings:
         """Change the pool's settings, and return them.
@@ -361,7 +368,7 @@ class PoolStore:
     def hold(self, topic: str, switch: str) -> None:
         """Have all members stop reading a Topic, and commit, until :meth:`open`. Idempotent.
 
-        :raises PoolError: there is no such pool, or another switch holds the Topic.
+        :raises PoolError: there is no such pool, it does not read the Topic, or another switch holds it.
         """
         path, wanted = layout.hold(self.pool, topic), Hold(switch)
         for _ in range(MAX_CONFLICTS):
@@ -385,9 +392,12 @@ class PoolStore:
                     if self._client.exists(layout.pool(self.pool)) is None:
                         raise self._unknown() from None
                     self._client.ensure_path(layout.holds(self.pool))
-                    try:
-                        self._client.create(path, wanted.to_bytes())
-                    except NodeExistsError:
+                    transaction = self._client.transaction()
+                    transaction.check(layout.assignment(self.pool, topic), _ANY_VERSION)
+                    transaction.create(path, wanted.to_bytes())
+                    if not committed(transaction):
+                        if self._client.exists(layout.assignment(self.pool, topic)) is None:
+                            raise self._not_read(topic) from None
                         continue
                 except BadVersionError:
                     continue
@@ -420,6 +430,9 @@ class PoolStore:
         return PoolError(
             say("Somebody else changes the pool %(pool)s all the time. Try again.", pool=self.pool)
         )
+
+    def _not_read(self, topic: str) -> PoolError:
+        return PoolError(say("The pool %(pool)s does not read Topic %(topic)s.", pool=self.pool, topic=topic))
 
     def _unknown(self) -> PoolError:
         return PoolError(say("There is no pool %(pool)s in ZooKeeper. Create it first.", pool=self.pool))

@@ -193,6 +193,14 @@ def _add(change: Change, store: PoolStore, by: str, reason: str) -> None:
 def _cannot_remove(change: Change, view: PoolView) -> Sentence:
     if change.topic not in view.topics and change.topic not in view.unreadable:
         return say("The pool %(pool)s does not read Topic %(topic)s.", pool=change.pool, topic=change.topic)
+    hold = view.holds.get(change.topic)
+    if hold is not None:
+        return say(
+            "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
+            topic=change.topic,
+            pool=change.pool,
+            switch=hold[0].switch,
+        )
     return NOTHING
 
 

@@ -15,7 +15,10 @@ from hadash.inventory.gateways import zookeeper
 from hadash.pools.acts import write
 from hadash.pools.machine import Event, Status
 from hadash.pools.models import PoolChange
+from hadash.pools.moving import refuse_while_moving
 from hadash.sentences import Explained, Sentence, say
+from hadash.switching.planning import overlaps
+from hadash.switching.refusals import Busy
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +27,8 @@ WRITE_SECONDS = 5.0
 
 
 def apply(change: PoolChange) -> None:
-    """Write a change, if it is approved and nobody has; while ZooKeeper is away it stays approved.
+    """Write a change, if it is approved and nobody has; while ZooKeeper is away, or a switch moves the Topic, it stays
+    approved.
 
     The row is locked meanwhile: two processes do not write it beside each other.
     """
@@ -33,9 +37,11 @@ def apply(change: PoolChange) -> None:
         if held.current is not Status.APPROVED:
             return
         by = held.requested_by.get_username()
+        overlaps.lock()  # (a switch that is requested from now on finds what is written)
         try:
+            refuse_while_moving(held.change)
             write(held.change, PoolStore(zookeeper(), held.pool), by, held.reason)
-        except StoreUnavailable as error:
+        except (Busy, StoreUnavailable) as error:
             log.warning("change of pool %s is tried again: %s", held.pool, error)
             held.conclude(say("%(error)s It is tried again.", error=error))
             held.save(update_fields=["outcome"])

@@ -20,6 +20,7 @@ from hadash.inventory.models import Pair
 from hadash.pools.acts import Act, Change, against
 from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange, digest_of
+from hadash.pools.moving import refuse_while_moving
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models.switches import Switch
@@ -61,7 +62,8 @@ def approvals_of(pair: Pair | None) -> int:
 def request(asked: ChangeRequest, start: Start) -> PoolChange:
     """Request a change. It is written at once, unless the rules want others to approve it.
 
-    :raises PermissionDenied: the user may not. :raises Busy: the same is asked for already.
+    :raises PermissionDenied: the user may not. :raises Busy: the same is asked for already, or a switch moves the
+        Topic.
     :raises Refused: it makes no sense now, is not confirmed, or has no reason.
     """
     change = asked.change
@@ -82,6 +84,7 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
                 switch=hold[0].switch,
             )
         )
+    refuse_while_moving(change)
     if change.confirms and asked.confirmed.strip() != change.confirms:
         raise Refused(say("Type %(name)s to confirm it.", name=change.confirms))
     needed = approvals_of(asked.pair)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from kazoo.client import KazooClient
 
+from hadash.coordinator.holding import Hold
 from hadash.coordinator.pool import Isolation, PoolSettings
-from hadash.coordinator.store import PoolStore
+from hadash.coordinator.store import PoolError, PoolStore
 from hadash.pools.acts import SPECS, Act, Change, against, write
 from hadash.pools.looking import view_of
 
@@ -63,6 +65,11 @@ def test_every_act_says_what_it_does() -> None:
             "The pool readers reads Topic orders already.",
         ),
         (change(Act.REMOVE_TOPIC, topic="carts"), view(), "The pool readers does not read Topic carts."),
+        (
+            change(Act.REMOVE_TOPIC, topic="orders"),
+            replace(view(), holds={"orders": (Hold("a-switch"), 1)}),
+            "Topic orders of pool readers is held by switch a-switch.",
+        ),
         (change(Act.CREATE, strategy="range"), view(), "There is a pool readers already."),
         (change(Act.STOP), None, "There is no pool readers."),
     ],
@@ -114,6 +121,19 @@ def test_topics_come_and_go(store: PoolStore) -> None:
     for _ in range(2):
         write(change(Act.REMOVE_TOPIC, topic="carts"), store, "olga", "")
     assert store.read().topics.keys() == {"orders"}
+
+
+def test_a_topic_that_is_added_again_is_not_held_as_before(store: PoolStore) -> None:
+    store.hold("orders", "a-switch")
+    store.remove("orders")
+    store.register("orders", CONSUMER, range(3))
+    assert store.read().holds == {}
+
+
+def test_a_topic_that_the_pool_does_not_read_cannot_be_held(store: PoolStore) -> None:
+    with pytest.raises(PoolError, match="pool readers does not read Topic carts"):
+        store.hold("carts", "a-switch")
+    assert store.read().holds == {}
 
 
 def test_creating(store: PoolStore, connect_client: Callable[..., KazooClient]) -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dashboard.conftest import fleet  # noqa: F401
+from dashboard.conftest import fleet, make_switch, plan  # noqa: F401
 from django.core.exceptions import PermissionDenied
 from django.utils import timezone
 from kazoo.client import KazooClient
@@ -23,6 +23,7 @@ from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange
 from hadash.refusals import Refused
 from hadash.switching.models.policies import Policy
+from hadash.switching.models.switches import Switch
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -202,6 +203,52 @@ def test_a_change_is_written_once(ask: Callable[..., PoolChange], store: PoolSto
     store.take_back("reader-2")
     applying.apply(held)
     assert store.read().isolated["reader-2"].is_ending
+
+
+class TestATopicThatASwitchMoves:
+    """What a pool began to read on the source meanwhile would stay there."""
+
+    @pytest.fixture
+    def adding(self, fleet: Any) -> Change:  # noqa: F811
+        consumer = {"bootstrap.servers": fleet.east.bootstrap_servers, "group.id": "readers"}
+        return Change("readers", Act.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3)
+
+    def test_it_is_not_added_until_the_switch_has_ended(
+        self,
+        ask: Callable[..., PoolChange],
+        adding: Change,
+        make_switch: Callable[..., Switch],  # noqa: F811
+        store: PoolStore,
+    ) -> None:
+        switch = make_switch("running")
+        with pytest.raises(Busy, match=f"Switch {switch.key} of shop .* holds part of this radius"):
+            ask(adding)
+        assert "carts" not in store.read().topics
+        Switch.objects.update(status="succeeded")
+        assert ask(adding).current is Status.APPLIED
+        assert "carts" in store.read().topics
+
+    def test_an_approved_one_waits_for_the_end(
+        self,
+        ask: Callable[..., PoolChange],
+        adding: Change,
+        make_switch: Callable[..., Switch],  # noqa: F811
+        store: PoolStore,
+        people: SimpleNamespace,
+        fleet: Any,  # noqa: F811
+        django_capture_on_commit_callbacks: Any,
+    ) -> None:
+        Policy.objects.create(pair=fleet.pair, pool_approvals=1)
+        held = ask(adding)
+        make_switch("running")
+        with django_capture_on_commit_callbacks(execute=True):
+            decisions.approve(people.arne, held, held.digest, applying.apply)
+        held.refresh_from_db()
+        assert held.current is Status.APPROVED and "holds part of this radius" in str(held.outcome)
+        assert "carts" not in store.read().topics
+        Switch.objects.update(status="succeeded")
+        applying.apply(held)
+        assert "carts" in store.read().topics
 
 
 def test_nobody_who_decides_in_time(
