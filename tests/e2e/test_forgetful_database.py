@@ -74,3 +74,13 @@ def test_a_finished_forward_that_postgresql_has_forgotten_is_no_return(
     )
     doubled = [(v.duplicated, v.out_of_order) for v in trial.judge(window=(began, ended))]
     assert set(doubled) == {(0, 0)}
+    back = {
+        "pair": "main",
+        "scope": {"kind": "instance", "appid": APPID, "instance_id": INSTANCE},
+        "target": source,
+    }
+    eventually(
+        lambda: trial.operator.answer("POST", "plans/", back).json().get("checks") == "hold",
+        "the way back is open (settings of the mirror that PostgreSQL had forgotten, too, are mended)",
+        patience=SWITCH_SECONDS,
+    )
