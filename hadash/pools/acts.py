@@ -1,6 +1,6 @@
 """What people can do to a pool, as a table: each act with what it needs, what forbids it, and what it writes.
 
-Each act may be carried out twice with the same outcome: whoever applies one may have died right after it.
+Each act may be carried out twice with the same outcome: the process that applies one may have died right after it.
 """
 
 from __future__ import annotations

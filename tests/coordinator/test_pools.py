@@ -250,7 +250,7 @@ class TestASwitchMovesTheTopic:
         settled(world, a=4, b=4)
         before = world.view().topics[World.TOPIC].document
         world.store.hold(World.TOPIC, "k7")
-        world.store.hold(World.TOPIC, "k7")  # (whoever asked may have died right after it)
+        world.store.hold(World.TOPIC, "k7")  # (who asked may have died right after it)
         eventually(lambda: self.is_closed(world), "that all have stopped")
         assert not any(world.board.of(World.TOPIC).values())
         with pytest.raises(PoolError, match="is held by switch k7"):

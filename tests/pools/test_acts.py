@@ -85,7 +85,7 @@ def test_an_isolation_that_is_ending_may_begin_again() -> None:
 
 def test_isolating_and_taking_back(store: PoolStore) -> None:
     isolate = change(Act.ISOLATE, member="reader-1")
-    for _ in range(2):  # (whoever applies it may have died right after it)
+    for _ in range(2):  # (the process that applies it may have died right after it)
         write(isolate, store, "olga", "It hangs.")
     assert store.read().isolated == {"reader-1": Isolation("olga", "It hangs.")}
     for _ in range(2):
