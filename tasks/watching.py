@@ -112,6 +112,15 @@ def anchor_audit() -> None:
 
 @shared_task(name="watching.trim", ignore_result=True)
 def trim() -> None:
+    _trim_tables()
+    try:
+        remove_old_journals()
+        remove_old_departures()
+    except StoreUnavailable as error:
+        log.warning("what ended switches and Gateways have left in ZooKeeper is not removed: %s", error)
+
+
+def _trim_tables() -> None:
     samples.trim(timezone.now())
     cluster_states.trim()
     gateway_samples.trim(timezone.now())
@@ -120,8 +129,3 @@ def trim() -> None:
     positions.trim_positions()
     handovers.trim()
     history.trim()
-    try:
-        remove_old_journals()
-        remove_old_departures()
-    except StoreUnavailable as error:
-        log.warning("what ended switches and Gateways have left in ZooKeeper is not removed: %s", error)

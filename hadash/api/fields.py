@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers as s
+from rest_framework.fields import empty
 
 from hadash.presentation.localized import sentence
 
@@ -16,6 +17,12 @@ class Text(s.CharField):
     """
 
     default_error_messages = {"invalid": _("This has to be a text in quotes.")}
+
+    def run_validation(self, data: Any = empty) -> Any:
+        # Before it is trimmed: the document says how long a text may be that is sent.
+        if isinstance(data, str) and self.max_length is not None and len(data) > self.max_length:
+            self.fail("max_length", max_length=self.max_length)
+        return super().run_validation(data)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
