@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,11 +45,17 @@ from hadash.switching.stages.ways import RUNS  # noqa: E402
 
 PAGE = ROOT / "docs" / "states.md"
 
+#: Most characters of a line of prose.
+WIDTH = 120
+
 
 def page() -> str:
     """The whole of ``docs/states.md``."""
     return "\n".join(
-        [
+        line
+        if line.startswith((" ", "|"))
+        else fill(line, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for line in [
             "# The states of a switch",
             "",
             "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machines/switches.py` and "

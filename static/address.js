@@ -41,6 +41,8 @@ for (const kind of ["click", "auxclick"]) {
 }
 
 document.addEventListener("submit", ({ target: form }) => {
+  // Another language shows the same page, as it is looked at now.
+  if ("stays" in form.dataset && form.next) form.next.value = location.pathname + location.search + location.hash;
   if (form.method !== "get" || new URL(form.action).pathname !== location.pathname) return;
   const told = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
   for (const [name, value] of carry(new URLSearchParams(told))) {

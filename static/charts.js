@@ -202,6 +202,24 @@ function keepWhatIsSeen(name, box) {
   ]);
 }
 
+// Of so many lines the one that is pointed at stands out, and the others step back.
+const MANY_LINES = 4;
+function liftLines(box) {
+  const lines = () => [...box.querySelectorAll(".scatterlayer > .trace")];
+  box.on("plotly_hover", ({ points, event }) => {
+    const drawn = lines();
+    if (drawn.length < MANY_LINES) return;
+    const pointer = event.clientY - box.getBoundingClientRect().top;
+    const away = ({ y, yaxis }) => Math.abs(yaxis._offset + yaxis.c2p(y) - pointer);
+    const [near] = points.filter(({ yaxis }) => yaxis).sort((one, other) => away(one) - away(other));
+    if (!near) return;
+    for (const line of drawn) line.style.opacity = line.__data__?.[0]?.trace.index === near.curveNumber ? "1" : "0.25";
+  });
+  box.on("plotly_unhover", () => {
+    for (const line of lines()) line.style.opacity = "";
+  });
+}
+
 function draw(box) {
   const language = locale();
   const data = (box.told ??= JSON.parse(document.getElementById(box.dataset.chart).textContent));
@@ -222,6 +240,7 @@ function draw(box) {
     locale: language,
   });
   if (!equip(data.name, box, Boolean(range))) return;
+  liftLines(box);
   box.on("plotly_click", (event) => {
     const [point] = event.points;
     const to = Array.isArray(point?.customdata) ? point.customdata[0] : point?.customdata;

@@ -19,6 +19,7 @@ from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import look_at
+from hadash.dashboard.owner_mails import addressed
 from hadash.governance import selectors
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.published import Node, SharedBy
@@ -240,7 +241,7 @@ def findings_of(found: AppID) -> tuple[list[Finding], int]:
 def uncovered_of(found: AppID) -> Uncovered | None:
     """Return the AppID's unregistered clients with the text for its owner; ``None`` when the last run has seen none."""
     rows = rows_of([found.pair.name]).filter(appid=found.name)
-    return next(iter(with_clients(rows)), None)
+    return next(iter(addressed(with_clients(rows))), None)
 
 
 def shared_by(run: Run | None, found: AppID) -> list[SharedBy]:

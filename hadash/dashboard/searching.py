@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import nsmallest
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ from django.utils.translation import pgettext_lazy
 from hadash.accounts.roles import MANAGE_PEOPLE, MANAGE_REPORTS, VIEW, may, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.nodes import Focus
+from hadash.dashboard.groups.listing import listing
 from hadash.governance import selectors as governance
 from hadash.governance.catalogue import CATALOGUE
 from hadash.governance.models.findings import Finding
@@ -129,6 +131,22 @@ def _of_graph(kind: str) -> Callable[[Any, list[Pair], str], list[Hit]]:
         return [Hit(name, Focus(pair, kind, name=name).href, pair) for pair, name in islice(fits, READ)]
 
     return look
+
+
+def _groups(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    """Return groups that the last run knows, and those of the newest snapshot, in which nobody may have been seen
+    through a Gateway.
+    """
+    found = _of_graph(GROUP)(user, pairs, text)
+    known = {(hit.more, hit.name) for hit in found}
+    pair_of = {cluster.name: pair.name for pair in pairs for cluster in pair.clusters}
+    wanted = text.casefold()
+    others = [
+        Hit(row.group, reverse("group", args=[row.cluster, row.group]), row.cluster)
+        for row in listing(pair_of).rows
+        if wanted in row.group.casefold() and (pair_of[row.cluster], row.group) not in known
+    ]
+    return found + nsmallest(READ, others, key=lambda hit: _rank(hit.name, text))
 
 
 def _owners(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
@@ -330,7 +348,7 @@ _KINDS: tuple[
     (_("AppIDs"), "appids", _appids, _listed("appids")),
     (_("InstanceIDs"), "appids", _instances, None),
     (_("Topics"), "graph", _of_graph(TOPIC), None),
-    (_("Consumer groups"), "groups", _of_graph(GROUP), _listed("groups")),
+    (_("Consumer groups"), "groups", _groups, _listed("groups")),
     (_("Consumer pools"), "pools", _pools, None),
     (_("Owners"), "appids", _owners, None),
     (_("Pairs"), "clusters", _pairs, None),

@@ -86,6 +86,20 @@ def of_posture(standing: Standing) -> list[Tile]:
     ]
 
 
+def trends(tiles: Iterable[Tile]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return (columns, rows) of a table of all trends: a row for each day, the last one today (UTC)."""
+    lines: dict[str, Trend] = {}
+    for tile in tiles:
+        for part in tile.parts:
+            lines[f"{tile.word}: {part.word}"] = part.trend
+        if tile.trend is not None and not tile.parts:
+            lines[str(tile.trend_word or tile.word)] = tile.trend
+    first = timezone.now().astimezone(UTC).date() - timedelta(days=TREND_DAYS - 1)
+    days = (first + timedelta(days=number) for number in range(TREND_DAYS))
+    values = zip(*(trend.values for trend in lines.values()), strict=True)
+    return ["day", *lines], [(day.isoformat(), *row) for day, row in zip(days, values, strict=True)]
+
+
 def _dated(says: str, trend: Trend) -> str:
     """``says``, with the age of the figure where it is older than a day: it is no figure of today then."""
     if trend.days_old < 2:
@@ -154,6 +168,7 @@ def of_clusters(views: Sequence[PairView], days: Mapping[str, Trend]) -> Tile:
         days[DailyFigure.Name.CLUSTERS],
         of=_number(len(states)),
         better="up",
+        trend_word=_("Clusters that answered, the fewest of each day"),
         alarming=False in states,
     )
 
@@ -203,7 +218,14 @@ def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> T
     """
     says = ngettext("%(n)s request parked", "%(n)s requests parked", parked) % {"n": parked}
     trend = days[DailyFigure.Name.CLIENTS]
-    return Tile(_("Clients at the Gateways"), _number(clients), says, reverse("gateways"), trend)
+    return Tile(
+        _("Clients at the Gateways"),
+        _number(clients),
+        says,
+        reverse("clients"),
+        trend,
+        trend_word=_("Clients that were connected, the most of each day"),
+    )
 
 
 def of_gateways(gateways: Sequence[tuple[Any, State]], epoch: int | None, days: Mapping[str, Trend]) -> Tile:
@@ -221,6 +243,7 @@ def of_gateways(gateways: Sequence[tuple[Any, State]], epoch: int | None, days: 
         days[DailyFigure.Name.GATEWAYS],
         of=_number(len(gateways)),
         better="up",
+        trend_word=_("Gateways that were there, the fewest of each day"),
     )
 
 
@@ -238,6 +261,7 @@ def of_workers(there: int, known: int, days: Mapping[str, Trend]) -> Tile:
         days[DailyFigure.Name.WORKERS],
         of=_number(known),
         better="up",
+        trend_word=_("Workers that were there, the fewest of each day"),
     )
 
 
@@ -261,6 +285,7 @@ def of_pipeline(jobs: Iterable[schedules.Scheduled], alarms: int, days: Mapping[
         says,
         reverse("pipeline"),
         days[DailyFigure.Name.FACTS_AGE],
+        trend_word=_("Minutes since the facts were brought up to date, the most of each day"),
         unit=_("min") if at else "",
         better="down",
     )

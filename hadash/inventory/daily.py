@@ -1,5 +1,5 @@
-"""Daily figures that cannot be counted afterwards: the most clients, clusters, Gateways and workers of a day, and
-the oldest age of the facts.
+"""Daily figures that cannot be counted afterwards: the most clients of a day, the fewest clusters, Gateways and
+workers, and the oldest age of the facts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ from hadash.inventory.models import DailyFigure, Pair
 
 Name = DailyFigure.Name
 
+#: Figures of which the smallest of a day is kept: half a day without a cluster must not look like a good day. Of the
+#: others it is the largest.
+FEWEST = frozenset({Name.CLUSTERS, Name.GATEWAYS, Name.WORKERS})
+
 
 def note(facts_at: datetime | None) -> None:
-    """Record the current figures where they exceed those of the day so far.
+    """Record the current figures where they exceed those of the day so far; of :data:`FEWEST` where they are less.
 
     :param facts_at: when the facts were last updated; ``None``: never.
     :raises StoreUnavailable: ZooKeeper does not answer.
@@ -57,7 +61,8 @@ def _clients_of_pairs(entries: Iterable[Any]) -> dict[str, int]:
 def _keep(day: date, pair: str, name: DailyFigure.Name, value: int) -> None:
     _, made = DailyFigure.objects.get_or_create(day=day, pair=pair, name=name, defaults={"value": value})
     if not made:
-        DailyFigure.objects.filter(day=day, pair=pair, name=name, value__lt=value).update(value=value)
+        beyond = {"value__gt": value} if name in FEWEST else {"value__lt": value}
+        DailyFigure.objects.filter(day=day, pair=pair, name=name, **beyond).update(value=value)
 
 
 def trim() -> None:

@@ -378,8 +378,8 @@ class Worker(models.Model):
 
 
 class DailyFigure(models.Model):
-    """The maximum of a figure on a day (UTC), of a pair or of the whole installation (``pair`` is empty), from
-    :mod:`hadash.inventory.daily`. The overview draws it.
+    """The largest or smallest value of a figure on a day (UTC), of a pair or of the whole installation (``pair`` is
+    empty), from :mod:`hadash.inventory.daily`. The overview draws it.
     """
 
     class Name(models.TextChoices):

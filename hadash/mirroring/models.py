@@ -199,6 +199,9 @@ class LagHour(_Lag):
     """
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="hours")
+    #: In how many samples of the hour it did not run.
+    down = models.PositiveIntegerField(db_default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "at"], name="lag_hour_once_a_mirror")]
+        indexes = [models.Index(fields=["at"], condition=models.Q(down__gt=0), name="lag_hour_down")]

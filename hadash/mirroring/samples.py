@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import connection
 
-from hadash.mirroring.models import LagHour, LagSample, PairLag
+from hadash.mirroring.models import LagHour, LagSample, Mirror, PairLag
 
 HOUR = timedelta(hours=1)
 
 
 def keep_hours(now: datetime) -> int:
-    """Keep of each hour that is over the sample in which a mirror was furthest behind; return how many were new.
+    """Keep of each hour that is over the sample in which a mirror was furthest behind, and in how many it did not run;
+    return how many were new.
 
     Samples whose lag was not known count as the best ones: an hour is unknown only when all of its samples are.
     """
@@ -23,13 +24,15 @@ def keep_hours(now: datetime) -> int:
     with connection.cursor() as cursor:
         # (For each mirror by itself: the index begins with it, and a whole fleet has millions of samples.)
         cursor.execute(
-            "INSERT INTO mirroring_laghour (mirror_id, at, records, seconds, state, partitions, partition_seconds)"
+            "INSERT INTO mirroring_laghour (mirror_id, at, records, seconds, state, partitions, partition_seconds,"
+            " down)"
             " SELECT mirror.id, worst.* FROM mirroring_mirror AS mirror CROSS JOIN LATERAL ("
             "SELECT DISTINCT ON (hour) date_bin(%s, at, 'epoch'::timestamptz) AS hour, records, seconds, state,"
-            " partitions, partition_seconds FROM mirroring_lagsample"
+            " partitions, partition_seconds, count(*) FILTER (WHERE state = ANY(%s)) OVER"
+            " (PARTITION BY date_bin(%s, at, 'epoch'::timestamptz)) AS down FROM mirroring_lagsample"
             " WHERE mirror_id = mirror.id AND at >= date_bin(%s, %s, 'epoch'::timestamptz) AND at < %s"
             " ORDER BY hour, records DESC NULLS LAST) AS worst ON CONFLICT (mirror_id, at) DO NOTHING",
-            [HOUR, HOUR, since, until],  # type: ignore[list-item]
+            [HOUR, sorted(Mirror.DOWN), HOUR, HOUR, since, until],  # type: ignore[list-item]
         )
         return int(cursor.rowcount)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from django.db.models import F, QuerySet
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -42,7 +44,8 @@ class Client:
 class Uncovered:
     """An AppID with clients that are not registered. ``before`` and ``after``: how many things move together at
     most, before and after they are registered, by the work list; ``None`` when the AppID is not on that list, as
-    registering them would break up nothing.
+    registering them would break up nothing. ``address``: the owner's mail address, and ``language`` the one that the
+    owner reads; empty when nobody has said.
     """
 
     pair: str
@@ -54,6 +57,8 @@ class Uncovered:
     clients: tuple[Client, ...]
     before: int | None = None
     after: int | None = None
+    address: str = ""
+    language: str = ""
 
     @property
     def named(self) -> list[Client]:
@@ -66,15 +71,23 @@ class Uncovered:
 
     @property
     def subject(self) -> str:
-        return _("Kafka clients of %(appid)s that cannot be moved by themselves") % {"appid": self.appid}
+        with self._in_their_language():
+            return _("Kafka clients of %(appid)s that cannot be moved by themselves") % {"appid": self.appid}
 
     @property
     def text(self) -> str:
-        """The text for the owner, in the viewer's language."""
+        """The text for the owner, in the owner's language, or else the viewer's."""
         return self.text_with(NAMED)
 
     def text_with(self, most: int) -> str:
         """Return the text for the owner. :param most: names at most; the text has the number of the others."""
+        with self._in_their_language():
+            return self._text_with(most)
+
+    def _in_their_language(self) -> AbstractContextManager[None]:
+        return translation.override(self.language) if self.language else nullcontext()
+
+    def _text_with(self, most: int) -> str:
         parts = [
             ngettext(
                 "%(missing)s of %(seen)s Kafka client of AppID %(appid)s is not registered as an InstanceID.",
@@ -114,11 +127,11 @@ class Uncovered:
 
     @property
     def mailto(self) -> str:
-        """A ``mailto:`` link with the text; addressed to the owner if that is an address. It has as many names as mail
+        """A ``mailto:`` link with the text; addressed to the owner if an address is known. It has as many names as mail
         programs accept (a Chinese character takes nine letters of an address), or only the subject when not even one
         fits: the text that can be copied has more.
         """
-        to = self.owner if "@" in self.owner and " " not in self.owner else ""
+        to = self.address or (self.owner if "@" in self.owner and " " not in self.owner else "")
         subject = f"mailto:{quote(to)}?subject={quote(self.subject)}"
         for most in range(min(NAMED, len(self.named)), 0, -1) if self.named else [0]:
             body = quote(self.text_with(most))

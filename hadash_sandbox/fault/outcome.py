@@ -1,4 +1,4 @@
-"""The result of one cell, and whether it is the one that the design asks for. Pure."""
+"""The result of one cell, and whether it is the one that is promised. Pure."""
 
 from __future__ import annotations
 

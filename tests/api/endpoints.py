@@ -238,6 +238,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "clusters/"): EVERYBODY,
     ("GET", "clusters/{cluster}/"): EVERYBODY,
     ("GET", "clusters/{cluster}/quotas/"): EVERYBODY,
+    ("GET", "clients/"): EVERYBODY,
     ("GET", "gateways/"): EVERYBODY,
     ("GET", "gateways/{member}/"): EVERYBODY,
     ("GET", "gateways/exclude/"): OPERATOR,

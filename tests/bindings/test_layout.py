@@ -17,7 +17,7 @@ def test_a_name_makes_exactly_one_element(path: object, name: str) -> None:
     assert path(name).count("/") == 2  # type: ignore[operator]
 
 
-def test_the_paths_are_those_of_the_design() -> None:
+def test_the_paths_are_what_other_engines_read() -> None:
     assert layout.binding("shop/web") == "/bindings/shop%2Fweb"
     assert layout.gateway_live("gateway-1") == "/gateways/gateway-1/live"
     assert layout.gateway_applied("gateway-1", "4f2a") == "/gateways/gateway-1/applied-4f2a"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,9 +70,33 @@ class TestASwitch:
         LagSample.objects.create(
             mirror=fleet.mirror, at=timezone.now(), records=9, partitions={f"{topic}-0": 9}
         )
-        assert of_switch(running).rows[0] == TopicBehind(topic, running.the_plan().mirrors[0], 9, None)
+        assert of_switch(running).rows[0] == TopicBehind(topic, running.the_plan().mirrors[0], 9, None, (9,))
         page = as_vera.get(reverse("switch", args=[running.key])).content.decode()
         assert "Still to be copied" in page and f"?topic={topic}" in page
+
+    def test_each_topic_has_its_trend_and_all_of_them_are_a_csv(
+        self, as_vera: Client, running: Switch, fleet: SimpleNamespace, engines: Any, monkeypatch: Any
+    ) -> None:
+        """Samples are read once: of those that the process knows only newer ones."""
+        plan, now = running.the_plan(), timezone.now()
+        topic = f"{plan.topics[0]}-0"
+
+        def sample(seconds: float, **partitions: int) -> None:
+            at = now - timedelta(seconds=seconds)
+            LagSample.objects.create(mirror=fleet.mirror, at=at, records=1, partitions=partitions)
+
+        for seconds, records in ((130, 999), (4, 30), (3, 20)):
+            sample(seconds, **{topic: records})
+        assert of_switch(running).rows[0].trend == (30, 20), "what is older than two minutes is left out"
+        sample(1, **{topic: 7})
+        monkeypatch.setattr("hadash.presentation.behind.SHOWN", 0)
+        assert of_switch(running).left_out == len(plan.topics)
+        address = reverse("switch", args=[running.key])
+        page = as_vera.get(address).content.decode()
+        assert f"{address}?csv=behind" in page
+        answer = as_vera.get(address, {"csv": "behind"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert len(lines) == 1 + len(plan.topics) and f"{plan.topics[0]},{plan.mirrors[0]},7," in lines
 
     def test_when_all_is_copied_it_says_so(
         self, as_vera: Client, running: Switch, fleet: SimpleNamespace, engines: Any

@@ -321,6 +321,23 @@ class TestPages:
         assert "As it is now" in page and f"name=orders&run={before.pk}" in page.replace("\\u0026", "&")
         assert "As it is now" not in as_arne.get(reverse("graph-focus"), asked).content.decode()
 
+    def test_those_that_are_not_named_stand_in_a_table_or_of_an_older_run_in_the_csv(
+        self, as_arne: Client, fleet: SimpleNamespace
+    ) -> None:
+        """The table has what the newest run has published, and nothing of an older one."""
+        topics = [f"orders-{number:02d}" for number in range(MOST_NAMED + 9)]
+        many = publish_graph(fleet.pair, uses_of("shop", produce=topics), at=NOW - timedelta(hours=2))
+        asked = {"kind": "appid", "appid": "shop"}
+        page = as_arne.get(reverse("graph-focus"), asked).content.decode()
+        assert "tables/edges/?" in page and '"#csv"' not in page
+        publish_graph(fleet.pair, FLEET)
+        of_then = {**asked, "run": many.pk}
+        page = as_arne.get(reverse("graph-focus"), of_then).content.decode()
+        assert '"#csv"' in page
+        csv = as_arne.get(reverse("graph-focus"), {**of_then, "csv": "flows"})
+        text = b"".join(csv.streaming_content).decode()  # type: ignore[attr-defined]
+        assert all(topic in text for topic in topics) and "clicks" not in text
+
     @pytest.mark.parametrize(
         "asked",
         [

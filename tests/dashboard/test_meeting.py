@@ -109,6 +109,20 @@ class TestThePage:
         Mirror.objects.update(topics=["other"])
         assert "no mirror: it cannot be switched" in self.text(as_arne, fleet)
 
+    def test_internal_topics_are_listed_when_they_are_asked_for(
+        self, as_arne: Client, fleet: Any, engines: Any
+    ) -> None:
+        """They have no mirror, and nobody switches them."""
+        now = timezone.now()
+        Access.objects.create(
+            pair=fleet.pair, appid="shop", client_id="audit", kind="consume", resource="__consumer_offsets",
+            cluster="east", host="h", first_seen=now, last_seen=now,
+        )  # fmt: skip
+        address = reverse("appid-uses", args=[fleet.shop.pk])
+        page = as_arne.get(address).content.decode()
+        assert "__consumer_offsets" not in page and "1 internal Topic is not listed." in page
+        assert "__consumer_offsets" in as_arne.get(address, {"internal": "1"}).content.decode()
+
     def test_what_would_move_is_as_the_last_run_has_counted(
         self, as_arne: Client, fleet: Any, engines: Any
     ) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dashboard.parts import PASSWORD, signed_in, words_of
 from hadash.accounts.roles import ensure_user
-from hadash.dashboard.mirrors.history import WINDOWS, buckets_of, moments_of, named
+from hadash.dashboard.mirrors.history import WINDOWS, buckets_of, moments_of, named, pairs_days
 from hadash.dashboard.mirrors.incidents import Bucket, Kind
 from hadash.dashboard.mirrors.looking import history_of, partitions_of, rows_of
 from hadash.governance.models.published import LagDay
@@ -68,11 +68,12 @@ class TestHistory:
             LagSample.objects.create(
                 mirror=fleet.mirror, at=hour + timedelta(minutes=minutes), records=records,
                 partitions={} if records is None else {"carts-0": records},
+                state="failed" if minutes == -130 else "running",
             )  # fmt: skip
         settings.LAG_KEPT_HOURS = 3
         samples.trim(hour + timedelta(minutes=6))
-        assert list(LagHour.objects.order_by("at").values_list("at", "records")) == [
-            (hour - timedelta(hours=3), 40), (hour - timedelta(hours=2), 0),
+        assert list(LagHour.objects.order_by("at").values_list("at", "records", "down")) == [
+            (hour - timedelta(hours=3), 40, 1), (hour - timedelta(hours=2), 0, 0),
         ], "not the hour that still goes on, nor one before all that is kept"  # fmt: skip
         assert samples.keep_hours(hour + timedelta(minutes=7)) == 0, "each once"
         address = reverse("mirror-over-time", args=["main", "shop"])
@@ -139,6 +140,29 @@ class TestHistory:
         )
         assert Kind.LATE in {each.kind for each in shown.incidents}
         assert "It was up to 60.0 s behind" in str(shown.chart.says)
+
+    def test_a_day_of_the_month_on_which_it_did_not_run_is_an_incident(
+        self, as_arne: Client, fleet: SimpleNamespace
+    ) -> None:
+        """Also when nothing was written meanwhile, so that it was never behind; and of its pair."""
+        now = timezone.now()
+        run = Run.objects.create(job=Run.Job.LAG, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
+        stopped = (now - timedelta(days=3)).replace(hour=14, minute=0, second=0, microsecond=0)
+        for age in (4, 3, 2, 1):
+            LagDay.objects.create(
+                run=run, pair="main", mirror="shop", date=(now - timedelta(days=age)).date(), samples=9, unknown=0,
+                over_rpo=0, seconds_p95=0.0, seconds_most=0.0, records_most=0,
+            )  # fmt: skip
+        LagHour.objects.create(
+            mirror=fleet.mirror, at=stopped, records=0, seconds=0.0, state="stopped", down=8
+        )
+        (down,) = history_of(fleet.mirror, WINDOWS["month"], now).incidents
+        assert (down.kind, down.since.date()) == (Kind.DOWN, stopped.date())
+        days = pairs_days([fleet.pair], now - timedelta(days=30))["main"]
+        assert [bool(Mirror.DOWN & set(each.states)) for each in days] == [False, True, False, False]
+        address = reverse("mirror", args=["main", "shop"])
+        page = as_arne.get(address, {"window": "month"}).content.decode()
+        assert "did not run" in page and "None within this time" not in page
 
     def test_a_day_that_has_just_begun_is_no_silence(self, fleet: SimpleNamespace) -> None:
         """The job counts at five past each hour: shortly after midnight there is nothing of today."""

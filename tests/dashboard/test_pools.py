@@ -83,6 +83,10 @@ def test_what_moves_is_said_and_drawn(olga: Any, monkeypatch: pytest.MonkeyPatch
     assert "1 are being moved (hatched)." in page
     rows = olga.get("/pools/readers/?csv=partitions").getvalue().decode()
     assert "orders,1,reader-1,reader-2" in rows
+    topics = olga.get("/pools/readers/?csv=topics").getvalue().decode().splitlines()
+    assert topics[0] == "topic,state,cluster,group,partitions,nobody" and len(topics) > 1
+    members = olga.get("/pools/readers/?csv=members").getvalue().decode().splitlines()
+    assert members[0] == "member,state,assigned,reads,rate,lag" and len(members) > 1
     twin = olga.get("/pools/readers/?csv=assignment").getvalue().decode()
     assert "reader-1,1,0,1" in twin and "reader-2,1,1,0" in twin
 

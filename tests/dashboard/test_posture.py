@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+from datetime import UTC, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from hadash.dashboard import tiles
 from hadash.governance.models.posture import Posture
-from hadash.inventory.models import Pair
+from hadash.inventory.models import DailyFigure, Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation.engines import Engines
 from hadash.presentation.pair_verdicts import pair_views
@@ -52,6 +56,18 @@ def test_open_findings_are_told_by_severity_each_with_its_own_page_and_trend() -
         ("high", "2", "severity=high"), ("medium", "5", "severity=medium"), ("low", "0", "severity=low"),
     ]  # fmt: skip
     assert [part.trend.now for part in tile.parts] == [2, 5, 0]
+
+
+def test_all_trends_are_a_csv_with_a_row_for_each_day(
+    as_arne: Client, fleet: SimpleNamespace, engines: Any
+) -> None:
+    today = timezone.now().astimezone(UTC).date()
+    DailyFigure.objects.create(day=today - timedelta(days=2), pair="main", name="clusters", value=1)
+    answer = as_arne.get(reverse("overview"), {"format": "csv"})
+    lines = b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()  # type: ignore[attr-defined]
+    rows = list(csv.DictReader(lines))
+    assert len(rows) == 30 and rows[-1]["day"] == today.isoformat()
+    assert [row["Clusters that answered, the fewest of each day"] for row in rows[-4:]] == ["", "1", "", ""]
 
 
 def test_a_figure_leads_to_what_it_counts() -> None:

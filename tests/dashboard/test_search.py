@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,8 @@ from hadash.dashboard import searching
 from hadash.dashboard.searching import search
 from hadash.governance.models.findings import Finding
 from hadash.inventory.models import AppID, InstanceID, Pair
+from hadash.lake import snapshots
+from hadash.lake.store import Store
 from hadash.notices.models import Channel
 from hadash.outbox.models import Endpoint, Transport
 from hadash.reports.models import Kind, ReportEdition, ReportIssue, ReportSchedule
@@ -55,6 +58,22 @@ class TestWhatIsFound:
         assert names(people.vera, "order") == {"Topics": ["orders"]}
         assert names(people.vera, "AUDITORS") == {"Consumer groups": ["auditors"]}
         assert names(people.vera, "wes") == {"Clusters": ["west"]}
+
+    def test_a_group_that_nobody_was_seen_in_is_found_in_the_newest_snapshot(
+        self, people: Any, fleet: SimpleNamespace, settings: Any, tmp_path: Path
+    ) -> None:
+        publish_graph(fleet.pair, FLEET)
+        settings.LAKE = str(tmp_path / "lake")
+        groups = [
+            {"cluster": cluster, "group": name, "state": "Empty", "protocol": "", "coordinator": 1}
+            for cluster, name in (("east", "auditors"), ("east", "夜间/对账"), ("north", "对账"))
+        ]
+        snapshots.write(Store(settings.LAKE), timezone.now(), {"groups": groups, "members": []})
+        [hits] = search(people.vera, "对账")
+        assert [(hit.name, hit.href) for hit in hits.hits] == [
+            ("夜间/对账", reverse("group", args=["east", "夜间/对账"]))
+        ], "not that of a cluster of no pair"
+        assert names(people.vera, "auditors") == {"Consumer groups": ["auditors"]}, "once"
 
     def test_owners_pairs_jobs_and_reports(self, people: Any, fleet: SimpleNamespace) -> None:
         AppID.objects.filter(name="shop").update(owner="Team Checkout")

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 from django.test import Client as Browser
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from dashboard.graph_parts import publish_graph
 from hadash.governance.models.published import AdviceStep, Coverage
@@ -18,6 +18,7 @@ from hadash.inventory.models import AppID
 from hadash.presentation import uncovered
 from hadash.presentation.uncovered import Client, Uncovered
 from hadash.radius.nodes import AccessEdge
+from hadash.reports.models import OwnerAddress
 
 ONE = Uncovered("main", "shop", "checkout@example.com", 1, 4, 2, (Client("web-1", 2), Client("", 1)), 40, 7)
 
@@ -94,6 +95,17 @@ class TestThePage:
         page = as_arne.get(reverse("uncovered")).content.decode()
         assert "moves together: 40 → 7" in page and "no owner is known" in page
         assert "known</a>" not in page
+
+    def test_the_mail_goes_to_the_address_that_reports_know_in_the_owners_language(
+        self, as_arne: Browser, published: None
+    ) -> None:
+        OwnerAddress.objects.create(owner="Checkout", address="checkout@bank.example", language="zh-hans")
+        page = as_arne.get(reverse("uncovered"), {"q": "sho"}).content.decode()
+        assert 'href="mailto:checkout%40bank.example?' in page
+        assert "2 of 3 clients are not registered" in page, "the page is in the viewer's"
+        with translation.override("zh-hans"):
+            assert str(translation.gettext("Some clients have no client.id. Please set client.id to a name that is "
+                "theirs alone and stays the same.")) in page  # fmt: skip
 
     def test_a_row_a_client_as_csv(self, as_arne: Browser, published: None) -> None:
         answer = as_arne.get(reverse("uncovered"), {"format": "csv", "q": "sho"})

@@ -117,7 +117,7 @@ class TestDaily:
     def figures(self) -> dict[str, int]:
         return {each.name: each.value for each in DailyFigure.objects.exclude(name="workers")}
 
-    def test_the_most_of_a_day_stays(self, said: SimpleNamespace) -> None:
+    def test_the_worst_of_a_day_stays(self, said: SimpleNamespace) -> None:
         said.connected = [
             ["shop", "web", "east", 3, 0],
             ["shop", "web", "west", 1, 0],
@@ -130,8 +130,9 @@ class TestDaily:
         daily.note(timezone.now() - timedelta(minutes=12, seconds=5))
         assert self.figures() == {"clients": 2, "clusters": 1, "gateways": 1, "facts_age": 12}
         said.connected, said.gateways = [], 2
+        Cluster.objects.filter(name="east").update(fault="No broker answers.")
         daily.note(timezone.now())
-        assert self.figures() == {"clients": 2, "clusters": 1, "gateways": 2, "facts_age": 12}
+        assert self.figures() == {"clients": 2, "clusters": 0, "gateways": 1, "facts_age": 12}
 
     def test_facts_that_were_never_there_have_no_age(self, said: SimpleNamespace) -> None:
         daily.note(None)

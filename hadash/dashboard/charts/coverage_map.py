@@ -155,7 +155,11 @@ def coverage_map(cells: Sequence[Cell], query: str = "", rest: Rest | None = Non
             "margin": {"l": 120, "r": 60, "t": 90, "b": 12},
         },
         says=_says(len(rows), rest.appids if rest else len(missing), len(columns), len(of_rows)),
-        empty=_("No AppID and no Topic of the map has “%(query)s” in its name.") % {"query": query}
+        empty=_(
+            "No AppID and no Topic of the map has “%(query)s” in its name. Of a very large pair the map keeps the "
+            "AppIDs with the most to do: the table has all."
+        )
+        % {"query": query}
         if query
         else _("No run has counted clients yet."),
         height=height_of(len(rows) + 4),

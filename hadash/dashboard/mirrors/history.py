@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import Max, Sum
+from django.db.models import Max, QuerySet, Sum
+from django.db.models.functions import TruncDate
 from django.utils.translation import gettext_lazy as _
 from psycopg import sql
 
@@ -90,18 +91,28 @@ def pairs_history(
 
 
 def pairs_days(pairs: Iterable[Pair], begin: datetime) -> dict[str, list[Bucket]]:
-    """Return the same as :func:`pairs_history` by day, from the figures of the job Lag. (They do not tell which
-    mirrors did not run.)
-    """
+    """Return the same as :func:`pairs_history` by day, from the figures of the job Lag. Two queries."""
     found: dict[str, list[Bucket]] = {name: [] for name in sorted(pair.name for pair in pairs)}
     rows = selectors.rows(LagDay, selectors.published(Run.Job.LAG), list(found)).filter(
         date__gte=begin.date()
     )
     days = rows.order_by("pair", "date").values_list("pair", "date")
     worst = days.annotate(Max("records_most"), Max("seconds_most"), Sum("samples"), Sum("unknown"))
+    down = _down_hours(begin).filter(mirror__pair__name__in=found)
+    of_days = set(down.values_list("mirror__pair__name", TruncDate("at", tzinfo=UTC)).distinct())
     for pair, day, records, seconds, samples, unknown in worst:
-        found[pair].append(Bucket(beginning(day), records, seconds, samples, unknown))
+        states = DID_NOT_RUN if (pair, day) in of_days else ()
+        found[pair].append(Bucket(beginning(day), records, seconds, samples, unknown, states))
     return found
+
+
+#: The states of a step in which a mirror was seen not to run: stopped or failed is not kept for so long.
+DID_NOT_RUN = (Mirror.State.FAILED.value,)
+
+
+def _down_hours(begin: datetime) -> QuerySet[LagHour]:
+    """Return the hours since ``begin`` in which a mirror was seen not to run."""
+    return LagHour.objects.filter(down__gt=0, at__gte=begin).order_by()
 
 
 def beginning(day: date) -> datetime:
@@ -115,6 +126,8 @@ def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
     """
     run = selectors.published(Run.Job.LAG)
     rows = selectors.rows(LagDay, run, [mirror.pair.name]).filter(mirror=mirror.name, date__gte=begin.date())
+    down = _down_hours(begin).filter(mirror=mirror)
+    of_days = set(down.values_list(TruncDate("at", tzinfo=UTC), flat=True).distinct())
     return [
         Bucket(
             beginning(row.date),
@@ -122,6 +135,7 @@ def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
             row.seconds_most,
             row.samples,
             row.unknown,
+            DID_NOT_RUN if row.date in of_days else (),
         )
         for row in rows.order_by("date")
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import template
@@ -11,6 +12,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from hadash.dashboard.charts.chart import Chart, Linked
+from hadash.dashboard.figures import trend_svg
 from hadash.dashboard.sorting import Order, order_of
 from hadash.dashboard.templatetags.hadash import (
     cluster,
@@ -116,6 +118,15 @@ _SHOWN: dict[str, Any] = {
     "names": few_names,
     "group_state": group_state,
 }
+
+
+@register.simple_tag
+def line(values: Sequence[float | None], word: str) -> SafeString:
+    """Draw values of equal steps as a small line; nothing while fewer than two are known.
+
+    :param word: what they are, with the time that they span.
+    """
+    return trend_svg(values, word)
 
 
 @register.inclusion_tag("parts/csv.html", takes_context=True)

@@ -10,6 +10,7 @@ from typing import Any
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
@@ -149,6 +150,7 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
         "cluster": known,
         "name": name,
         "look": look,
+        "at": timezone.now(),
         "orders": orders,
         "chart": chart,
         "answer": answer,

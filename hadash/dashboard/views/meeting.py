@@ -11,12 +11,14 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard import appid_csv, meeting
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.graph.surroundings import INTERNAL_PREFIX
 from hadash.dashboard.sorting import Keys, Order, part_order
-from hadash.dashboard.views.common import the_appid, user_of
+from hadash.dashboard.views.common import address_with, searched, the_appid, user_of
 from hadash.inventory.models import AppID
 
 TOPIC_KEYS: Keys = {
@@ -53,18 +55,25 @@ def moving(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 @require_GET
 def uses(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Render the AppID's Topics with their mirrors, and its groups; ``?format=csv`` returns the Topics."""
+    """Render the AppID's Topics with their mirrors, and its groups; with ``?internal=1`` internal Topics as well.
+    ``?format=csv`` returns all Topics.
+    """
     found = the_appid(user_of(request), pk)
     topics, groups = meeting.uses_of(found)
     order = _order(request, found, "topics", TOPIC_KEYS)
     topics = order.rows(topics, TOPIC_KEYS)
     if _asks_csv(request):
         return csv_response(f"{found.name}-topics", appid_csv.TOPICS.head, appid_csv.TOPICS.rows(topics))
+    with_internal = searched(request, "internal") == "1"
+    shown = [use for use in topics if with_internal or not use.topic.startswith(INTERNAL_PREFIX)]
     context = {
         "appid": found,
-        "topic_uses": topics,
+        "topic_uses": shown,
+        "internal_left_out": len(topics) - len(shown),
+        "with_internal": reverse("appid", args=[found.pk]) + address_with(request, internal="1"),
         "topic_order": order,
         "group_uses": groups,
+        "at": timezone.now(),
     }
     return render(request, "appids/uses.html", context)
 
@@ -89,4 +98,5 @@ def lags(request: HttpRequest, pk: int) -> HttpResponseBase:
     rows, left_out = meeting.lags_of(found)
     if _asks_csv(request):
         return csv_response(f"{found.name}-groups", appid_csv.LAGS.head, appid_csv.LAGS.rows(rows))
-    return render(request, "appids/lags.html", {"appid": found, "lags": rows, "left_out": left_out})
+    context = {"appid": found, "lags": rows, "left_out": left_out, "at": timezone.now()}
+    return render(request, "appids/lags.html", context)

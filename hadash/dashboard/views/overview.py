@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard import tiles
 from hadash.dashboard.context import frame
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.views.common import user_of
 from hadash.inventory import workers
 from hadash.inventory.selectors import without_access
@@ -26,8 +28,10 @@ from hadash.switching.machines.switches import Status
 CHANGES_SHOWN = 10
 
 
-def overview(request: HttpRequest) -> HttpResponse:
-    """Render the page, or with htmx only the part that changes."""
+def overview(request: HttpRequest) -> HttpResponseBase:
+    """Render the page, or with htmx only the part that changes; ``?format=csv`` returns the trends of its figures."""
+    if request.GET.get("format") == "csv":
+        return csv_response("trends", *tiles.trends(_context(request)["tiles"]))
     template = "overview/live.html" if request.headers.get("HX-Request") else "overview/page.html"
     return render(request, template, _context(request))
 

@@ -127,7 +127,8 @@ def _csv_row(row: PoolRow) -> tuple[Any, ...]:
 @require_GET
 def pool(request: HttpRequest, name: str) -> HttpResponseBase:
     """Render the page of a pool; with htmx only what changes, or with ``?part=charts`` only the chart.
-    ``?topic=`` narrows its partitions to one Topic; ``?csv=``: ``partitions``, ``steps``, or the chart.
+    ``?topic=`` narrows its partitions to one Topic; ``?csv=``: ``topics``, ``members``, ``partitions``,
+    ``steps``, or the chart.
     """
     user = user_of(request)
     row, look = pools.the_pool(user, name)
@@ -150,6 +151,14 @@ def pool(request: HttpRequest, name: str) -> HttpResponseBase:
         "steps": part_order(request, "steps", STEP_FIELDS),
     }
     match request.GET.get("csv"):
+        case "topics":
+            rows = orders["topics"].rows(row.topics, TOPIC_KEYS)
+            return csv_response("topics", list(TOPIC_KEYS), (_values(each, TOPIC_KEYS) for each in rows))
+        case "members":
+            members = orders["members"].rows(row.members, MEMBER_KEYS)
+            return csv_response(
+                "members", list(MEMBER_KEYS), (_values(each, MEMBER_KEYS) for each in members)
+            )
         case "partitions":
             return csv_response("partitions", ["topic", "partition", "member", "next"], partitions)
         case "steps":
@@ -194,6 +203,11 @@ def _partitions(row: PoolRow, topic: str) -> list[tuple[str, int, str, str]]:
             has = who if who != gets else ""
             found.append((each.topic, partition, has or leaving.get(partition, ""), gets))
     return found
+
+
+def _values(row: Any, keys: Keys) -> tuple[Any, ...]:
+    """Return a row as its table is ordered: by the value of each column."""
+    return tuple(key(row) for key in keys.values())
 
 
 def _step_csv(step: PoolStep) -> tuple[Any, ...]:

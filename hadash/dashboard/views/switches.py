@@ -223,9 +223,11 @@ def _hues(switch: Switch) -> dict[str, str]:
 @require_GET
 def switch(request: HttpRequest, key: str) -> HttpResponseBase:
     """Render the page of a switch, or with htmx only the part about the old Topics: the stream updates the rest.
-    ``?csv=`` names a chart.
+    ``?csv=`` names a chart or table.
     """
     found = the_switch(user_of(request), key)
+    if request.GET.get("csv") == "behind":
+        return csv_response(f"behind-{key}", behind.COLUMNS, behind.csv_rows(found))
     if request.GET.get("csv") == "traffic":
         samples = live.traffic_since(found, 0) if found.open else found.traffic
         return csv_response(f"traffic-{key}", live.TRAFFIC_COLUMNS, live.traffic_rows(samples))

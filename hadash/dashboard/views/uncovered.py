@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.owner_mails import addressed
 from hadash.dashboard.views.common import paged, searched, user_of
 from hadash.governance import selectors
 from hadash.governance.models.runs import Run
@@ -26,7 +27,7 @@ def uncovered(request: HttpRequest) -> HttpResponseBase:
     page = paged(request, rows, 10, scans=True)
     context = {
         "page": page,
-        "rows": with_clients(page.object_list),
+        "rows": addressed(with_clients(page.object_list)),
         "run": selectors.published(Run.Job.COVERAGE),
         "job_label": Run.Job.COVERAGE.label,
         "pairs": pairs,

@@ -68,8 +68,10 @@ class Migration(migrations.Migration):
                 ('partitions', models.JSONField(default=dict)),
                 ('partition_seconds', models.JSONField(default=dict)),
                 ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hours', to='mirroring.mirror')),
+                ('down', models.PositiveIntegerField(db_default=0)),
             ],
             options={
+                'indexes': [models.Index(condition=models.Q(('down__gt', 0)), fields=['at'], name='lag_hour_down')],
                 'constraints': [models.UniqueConstraint(fields=('mirror', 'at'), name='lag_hour_once_a_mirror')],
             },
         ),

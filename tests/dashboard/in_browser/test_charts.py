@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import expect
 from support.browser import Window
 
 from dashboard.in_browser.parts import PAGES, drawn
+from hadash.governance.models.published import LagDay
+from hadash.governance.models.runs import Run
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -60,6 +65,36 @@ def test_the_table_says_the_same(olga: Window) -> None:
     page.locator("#coverage-map summary").click()
     row = page.locator("#coverage-map tbody tr", has_text="bypassing the Gateways").first
     expect(row).to_contain_text("app-003")
+
+
+def test_of_many_lines_the_one_that_is_pointed_at_stands_out(
+    olga: Window, published: SimpleNamespace
+) -> None:
+    run = Run.objects.get(job=Run.Job.LAG, state=Run.State.PUBLISHED)
+    for age, number in product((1, 2, 3), range(4)):
+        LagDay.objects.create(
+            run=run, pair="main", mirror=f"mirror-{number}", date=(timezone.now() - timedelta(days=age)).date(),
+            samples=9, unknown=0, over_rpo=0, seconds_p95=20.0 * number, seconds_most=99.0, records_most=9,
+        )  # fmt: skip
+    page = olga.open(PAGES["lag"])
+    drawn(page, 1)
+    place = """() => {
+      const box = document.querySelector("[data-chart]"), { xaxis, yaxis } = box._fullLayout;
+      const [line] = box._fullData.filter(({ name }) => name === "mirror-3");
+      const { left, top } = box.getBoundingClientRect(), last = line.x.length - 2;
+      return [left + xaxis._offset + xaxis.d2p(line.x[last]), top + yaxis._offset + yaxis.d2p(line.y[last])];
+    }"""
+    faded = """() => [...document.querySelectorAll("[data-chart] .scatterlayer > .trace")]
+      .filter((line) => line.style.opacity === "0.25").length"""
+    assert page.evaluate(faded) == 0
+    page.mouse.move(*page.evaluate(place))
+    page.wait_for_function(f"({faded})() > 2")
+    shown = page.evaluate("""() => [...document.querySelectorAll("[data-chart] .scatterlayer > .trace")]
+      .filter((line) => line.style.opacity === "1").map((line) => line.__data__[0].trace.name)""")
+    assert shown == ["mirror-3"]
+    page.mouse.move(5, 5)
+    page.wait_for_function(f"({faded})() === 0")
+    assert olga.errors == []
 
 
 def test_colours_follow_the_theme(olga: Window) -> None:

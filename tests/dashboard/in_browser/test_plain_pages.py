@@ -21,10 +21,14 @@ from dashboard.in_browser.test_live_pages import STREAM
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
 from hadash.audit.models import record
+from hadash.auditors import versions
+from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.dashboard.views import request_previews, switches
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.published import Coverage
 from hadash.governance.models.runs import Run
+from hadash.kafka import one_record
+from hadash.outbox.models import Content, Delivery
 from hadash.sentences import say
 from hadash.switching import checking
 from hadash.switching.machines.switches import Stage
@@ -95,7 +99,28 @@ def pages(
     record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
     appid = fleet.shop.pk
     show_moving(monkeypatch)
+    held = {
+        "east": one_record.Content(
+            812, b"key", "购物车".encode(), (("trace", b"\xff\x01"),), 1_700_000_000_000
+        ),
+        "west": one_record.Content(812, b"key", b"another" * 90, (), 1_700_000_000_000),
+    }
+    monkeypatch.setattr(versions, "read_one", lambda access, *_: held[access.name])
+    audited = AuditedPartition.objects.create(
+        pair=fleet.pair, topic="carts", partition=0, source=fleet.east, begun=True, source_begin=0, target_begin=0,
+        source_next=900, target_next=900, different=1, updated_at=now,
+    )  # fmt: skip
+    difference = AuditDifference.objects.create(
+        audited=audited, kind="different", source=fleet.east, source_offset=812, target_offset=812,
+        parts=["value", "headers"], found_at=now,
+    )  # fmt: skip
+    mail = Delivery.objects.create(
+        asked_as="report 1", content=Content.objects.create(subject="每日 posture", text="…"), topic="schedule 1",
+        address="arne@bank.example", due_at=now,
+    )  # fmt: skip
     return {
+        "difference": reverse("mirror-difference", args=["main", "shop", difference.pk]),
+        "unsubscribe": reverse("unsubscribe", args=[mail.unsubscribe_token]),
         "pools": reverse("pools"),
         "pool-new": reverse("new-pool"),
         "pool-topic": reverse("add-pool-topic", args=["readers"]),

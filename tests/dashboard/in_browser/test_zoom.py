@@ -60,6 +60,17 @@ def test_who_is_sent_an_address_looks_at_the_same_time_wherever_they_live(
         elsewhere.close()
 
 
+def test_another_language_shows_what_is_looked_at(olga: Window) -> None:
+    page = olga.open(PAGES["lag"])
+    drawn(page, 1)
+    page.locator("[data-chart]").first.press("+")
+    page.wait_for_url(re.compile("zoom-lag-by-day="))
+    address = page.url
+    page.get_by_role("button", name="简体中文").click()
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    assert page.url == address
+
+
 def test_an_address_leads_to_a_chart_that_comes_after_its_page(olga: Window) -> None:
     page = olga.open(f"{PAGES['mirror']}#partitions-over-time")
     expect(page.locator("#partitions-over-time")).to_be_in_viewport()
