@@ -32,8 +32,8 @@ $(READY): requirements.lock
 demo: $(READY)  ## The whole of hadash on embedded servers, with live Kafka clients; Ctrl-C stops it
 	@$(BIN)/python -m hadash_sandbox demo
 
-demo-fleet: $(READY)  ## The demo beside a large generated fleet (FLEET=10000 AppIDs; up to 100000)
-	@$(BIN)/python -m hadash_sandbox demo-fleet --appids $(FLEET)
+demo-fleet: $(READY)  ## The demo beside a large generated fleet (FLEET=10000 AppIDs; up to 100000; EVERY_DAY=yes)
+	@$(BIN)/python -m hadash_sandbox demo-fleet --appids $(FLEET) $(if $(EVERY_DAY),--every-day)
 
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
 	@$(BIN)/python -m hadash_sandbox reset

@@ -37,6 +37,7 @@ from hadash_sandbox.environment import exports, merged, of_running
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fault.faults import FAULTS
 from hadash_sandbox.fault.run import STAGES, fault_table
+from hadash_sandbox.fleet.model import EARLIER_DAYS
 from hadash_sandbox.pool_faults import cell as pool_cell
 from hadash_sandbox.pool_faults.run import fault_pool
 from hadash_sandbox.recording.run import record_demo
@@ -68,6 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fleet_parser = commands.add_parser("demo-fleet", help="the demo beside a large generated fleet")
     fleet_parser.add_argument("--appids", type=_appids, default=FLEET_APPIDS, help="of the generated fleet")
     fleet_parser.add_argument("--data", type=Path, default=FLEET_DATA, help="data folder")
+    fleet_parser.add_argument(
+        "--every-day",
+        action="store_true",
+        help="have the jobs run for each of its thirty days, which takes as many times as long; otherwise they run for "
+        "three, and the figures of the days between are interpolated",
+    )
     reset_parser = commands.add_parser("reset", help="forget the demo's data, and the large fleet's")
     reset_parser.add_argument(
         "--data", type=Path, nargs="*", default=[DEFAULT_DATA, FLEET_DATA], help="data folders"
@@ -158,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "demo":
                 return demo(options.data)
             case "demo-fleet":
-                return demo_fleet(options.data, options.appids)
+                return demo_fleet(options.data, options.appids, options.every_day)
             case "reset":
                 return max(map(reset, options.data), default=0)
             case "env":
@@ -232,29 +239,44 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
     return 0
 
 
-def demo_fleet(data: Path, appids: int) -> int:
+def demo_fleet(data: Path, appids: int, every_day: bool) -> int:
     """Run the demo beside a generated fleet.
 
     A fleet of another day or size is deleted first: its data for "today" would be wrong.
+
+    :param every_day: have the jobs run for each of its days.
     """
-    wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat()}
+    wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat(), "every_day": every_day}
     mark = data / "fleet.json"
     if data.exists() and not is_running(data):
         known = json.loads(mark.read_text()) if mark.exists() else None
         if known != wanted:
             print(f"Starting over in {data}: what is there is of another day or size.", flush=True)
             shutil.rmtree(data)
-    return demo(data, appids, lambda: mark.write_text(json.dumps(wanted)))
+    looked_at = EARLIER_DAYS if every_day else None
+    return demo(data, appids, lambda: mark.write_text(json.dumps(wanted)), looked_at)
 
 
-def demo(data: Path, fleet: int = 0, when_up: Callable[[], object] = lambda: None) -> int:
+def demo(
+    data: Path,
+    fleet: int = 0,
+    when_up: Callable[[], object] = lambda: None,
+    looked_at: Sequence[int] | None = None,
+) -> int:
     """Run all of hadash, with its people and live clients, until a signal asks it to end.
 
     :param fleet: AppIDs of a generated fleet beside it; 0 for none.
+    :param looked_at: the days ago on which jobs ran for that fleet; ``None``: the usual ones.
     :param when_up: called once the demo is up.
     """
     with Demo(
-        data, pipeline=True, rate=DEMO_RATE, pace=Pace.RATE, fleet=fleet, auditors=DEMO_AUDITORS
+        data,
+        pipeline=True,
+        rate=DEMO_RATE,
+        pace=Pace.RATE,
+        fleet=fleet,
+        fleet_looked_at=looked_at,
+        auditors=DEMO_AUDITORS,
     ) as running:
         when_up()
         print(

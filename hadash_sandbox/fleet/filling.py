@@ -31,7 +31,7 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fleet import database, reports, switches
 from hadash_sandbox.fleet.model import DAYS, Fleet, Side, Size
 
-#: The days ago on which jobs run by default.
+#: The days ago on which jobs run by default, besides today: the figures of the days between are interpolated.
 LOOKED_AT = (14, 7)
 #: Jobs, in order.
 JOBS = ("facts", "topology", "coverage", "advice", "risk", "lag")

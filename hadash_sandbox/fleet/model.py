@@ -20,6 +20,8 @@ Flags = NDArray[np.bool_]
 
 #: Days of history.
 DAYS = 30
+#: The days ago on which the jobs may run, besides today, the first one first.
+EARLIER_DAYS = tuple(range(DAYS - 1, 0, -1))
 
 #: Clients of one AppID: the exponent of their (Zipf) distribution, and the most that one has.
 CLIENTS_EXPONENT, MOST_CLIENTS = 2.0, 200

@@ -1,4 +1,4 @@
-"""Shapes of what auditors say."""
+"""Serializers of what auditors say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of batches."""
+"""Serializers of batches."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class BatchPlanRequest(MoveRequest):
     )
     leave_out = s.BooleanField(
         default=False,
-        help_text="Whether radii that cannot move are left out, instead of standing against it.",
+        help_text="Whether radii that cannot move are left out, instead of being a blocker of it.",
     )
 
     def validate_list(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Shapes of bindings by hand."""
+"""Serializers of bindings by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of drafts of requests."""
+"""Serializers of drafts of requests."""
 
 from __future__ import annotations
 

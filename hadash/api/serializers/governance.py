@@ -1,4 +1,4 @@
-"""Shapes of findings, of the tables that jobs publish, of jobs and of runs."""
+"""Serializers of findings, of the tables that jobs publish, of jobs and of runs."""
 
 from __future__ import annotations
 

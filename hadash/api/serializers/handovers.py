@@ -1,4 +1,4 @@
-"""Shapes of hand-overs."""
+"""Serializers of hand-overs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of pairs, clusters, mirrors, AppIDs, access and Gateways."""
+"""Serializers of pairs, clusters, mirrors, AppIDs, access and Gateways."""
 
 from __future__ import annotations
 

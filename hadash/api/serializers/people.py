@@ -1,4 +1,4 @@
-"""Shapes of people, their roles and tokens, and of the audit log."""
+"""Serializers of people, their roles and tokens, and of the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of pools of consumers and of changes of them."""
+"""Serializers of pools of consumers and of changes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of plans and switches."""
+"""Serializers of plans and switches."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ ACTS: dict[str, type[View]] = {
     ),
     "comment": actions.act(
         "comment",
-        "Say something for all who look at it.",
+        "Add a comment for everybody who looks at the switch.",
         CommentRequest,
         lambda request, switch, values: decisions.comment(
             request.user, switch, values["text"], address_of(request)
