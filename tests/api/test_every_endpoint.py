@@ -69,6 +69,9 @@ def test_no_method_of_the_api_is_missing_here() -> None:
 
 @pytest.mark.parametrize(("method", "address"), [*API], ids=lambda value: str(value))
 def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, address: str) -> None:
+    """(In one test: what all of it is about takes longer to make than to ask.)"""
+    nobody_is_let_in(things, method, address)
+    without_a_role_there_is_nothing(things, method, address)
     for name, role in NAMES.items():
         user = User.objects.get(username=name)
         program = Program(user, list(SCOPES))
@@ -89,8 +92,12 @@ def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, addre
         assert answer.status_code < 500
 
 
-@pytest.mark.parametrize(("method", "address"), [*API], ids=lambda value: str(value))
-def test_api_without_any_role(things: dict[str, Any], method: str, address: str) -> None:
+def nobody_is_let_in(things: dict[str, Any], method: str, address: str) -> None:
+    answer = Client().generic(method, f"/api/v1/{address.format(**things, token=0)}")
+    assert answer.status_code == 401
+
+
+def without_a_role_there_is_nothing(things: dict[str, Any], method: str, address: str) -> None:
     nobu = Program(User.objects.create_user("nobu"), list(SCOPES))
     own = ("openapi.json", "me/", "tokens/", "tokens/{token}/")
     answer = nobu.send(method, address.format(**things, token=0), body_of(things, address))
@@ -102,14 +109,9 @@ def test_api_without_any_role(things: dict[str, Any], method: str, address: str)
         assert answer.status_code in (403, 404)
 
 
-@pytest.mark.parametrize(("method", "address"), [*API], ids=lambda value: str(value))
-def test_api_for_nobody(things: dict[str, Any], method: str, address: str) -> None:
-    answer = Client().generic(method, f"/api/v1/{address.format(**things, token=0)}")
-    assert answer.status_code == 401
-
-
 @pytest.mark.parametrize(("method", "address"), [*PAGES], ids=lambda value: str(value))
 def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, address: str) -> None:
+    nobody_gets_a_page(things, method, address)
     forms = {
         "request": {"appid": things["appid"], "scope": "appid", "target": "west", "reason": "x"},
         "preview": {"appid": things["appid"], "kind": "posture"},
@@ -144,7 +146,6 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         assert answer.status_code < 500
 
 
-@pytest.mark.parametrize(("method", "address"), [*PAGES], ids=lambda value: str(value))
-def test_pages_for_nobody(things: dict[str, Any], method: str, address: str) -> None:
+def nobody_gets_a_page(things: dict[str, Any], method: str, address: str) -> None:
     answer = Client().generic(method, "/" + address.format(**things))
     assert (answer.status_code, answer["Location"].split("?")[0]) == (302, "/sign-in/")

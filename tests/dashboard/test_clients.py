@@ -83,8 +83,8 @@ def test_without_zookeeper_nothing_is_known(
 def test_who_has_no_role_sees_nobody(
     fleet: SimpleNamespace, people: SimpleNamespace, connected: SimpleNamespace
 ) -> None:
-    User.objects.create_user("nora", password=PASSWORD)
-    page = signed_in("nora").get(reverse("clients")).content.decode()
+    nora = User.objects.create_user("nora", password=PASSWORD)
+    page = signed_in(nora).get(reverse("clients")).content.decode()
     assert "You have no role yet" in page and "shop-carts" not in page
 
 
