@@ -92,6 +92,9 @@ def test_of_many_lines_the_one_that_is_pointed_at_stands_out(
     shown = page.evaluate("""() => [...document.querySelectorAll("[data-chart] .scatterlayer > .trace")]
       .filter((line) => line.style.opacity === "1").map((line) => line.__data__[0].trace.name)""")
     assert shown == ["mirror-3"]
+    # What is bold in a label is so, and nothing was forbidden for it.
+    bold = page.locator(".hoverlayer tspan").filter(has_text="mirror-3").first
+    expect(bold).to_have_css("font-weight", "700")
     page.mouse.move(5, 5)
     page.wait_for_function(f"({faded})() === 0")
     assert olga.errors == []
