@@ -8,6 +8,7 @@ SECTIONS: dict[str, str] = {
     "": "overview",
     "pairs": "overview",
     "blackouts": "overview",
+    "clients": "gateways",
     "gateways": "gateways",
     "clusters": "clusters",
     "switches": "switches",

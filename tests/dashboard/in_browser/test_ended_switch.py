@@ -53,6 +53,10 @@ def test_the_record_of_a_switch_can_be_kept_as_a_pdf(olga: Window, finished: Swi
     page = olga.open(f"switches/{finished.key}/record/")
     expect(page.get_by_role("button", name="Print")).to_be_visible()
     look_at(page, "record", Screen("en", "light", 1440))
+    with page.expect_download() as png:
+        page.get_by_role("button", name=re.compile("PNG.*What moved")).click()
+    assert png.value.suggested_filename == f"hadash-{finished.key}-1.png"
+    assert png.value.path().read_bytes().startswith(b"\x89PNG")
     pdf = settings.BASE_DIR / "var" / "pictures" / "record.pdf"
     page.pdf(path=pdf, format="A4")
     assert pdf.read_bytes().startswith(b"%PDF")
