@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from kazoo.client import KazooClient
 
@@ -42,6 +43,8 @@ def pools_of(pair: Pair) -> PoolsFound:
     client = zookeeper()
     found: dict[str, dict[str, list[PoolTopic]]] = {cluster.name: {} for cluster in pair.clusters}
     unreadable: dict[str, Sentence] = {}
+    # (A pool may read thousands of Topics, mostly with the same servers.)
+    cluster_at = cache(lambda servers: cluster_of(servers, pair.clusters))
     for name in pools(client):
         if name.startswith(OF_AUDITORS):
             continue
@@ -56,7 +59,7 @@ def pools_of(pair: Pair) -> PoolsFound:
         unreadable |= {f"{name} › {topic}": error.sentence for topic, error in view.unreadable.items()}
         for topic, assigned in view.topics.items():
             consumer = assigned.document.consumer
-            cluster = cluster_of(str(consumer["bootstrap.servers"]), pair.clusters)
+            cluster = cluster_at(str(consumer["bootstrap.servers"]))
             if cluster is not None:
                 each = PoolTopic(name, topic, str(consumer["group.id"]))
                 found[cluster.name].setdefault(topic, []).append(each)
