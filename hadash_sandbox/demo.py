@@ -35,6 +35,8 @@ PORTS_PER_CLUSTER = 10
 DEMO_RATE = 10.0
 #: Seconds that a client may take to end by itself.
 STOP_SECONDS = 20.0
+#: Most lines that the making of a generated fleet says: thirty days with four jobs each, and room for more.
+FLEET_LINES = 1_000
 #: Seconds between two looks at the progress of a generated fleet.
 FLEET_POLL_SECONDS = 1.0
 
@@ -366,7 +368,7 @@ class Demo:
             told, ended = 0, False
             while not ended:
                 ended = process.has_ended(FLEET_POLL_SECONDS)
-                lines = process.tail()
+                lines = process.tail(FLEET_LINES)
                 for line in lines[told:]:
                     self.log(line)
                 told = len(lines)
