@@ -20,7 +20,7 @@ from django.utils.translation import pgettext_lazy
 from hadash.accounts.roles import MANAGE_PEOPLE, MANAGE_REPORTS, VIEW, may, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.nodes import Focus
-from hadash.dashboard.groups.listing import listing
+from hadash.dashboard.groups.listing import named
 from hadash.governance import selectors as governance
 from hadash.governance.catalogue import CATALOGUE
 from hadash.governance.models.findings import Finding
@@ -140,12 +140,11 @@ def _groups(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     found = _of_graph(GROUP)(user, pairs, text)
     known = {(hit.more, hit.name) for hit in found}
     pair_of = {cluster.name: pair.name for pair in pairs for cluster in pair.clusters}
-    wanted = text.casefold()
-    others = [
-        Hit(row.group, reverse("group", args=[row.cluster, row.group]), row.cluster)
-        for row in listing(pair_of).rows
-        if wanted in row.group.casefold() and (pair_of[row.cluster], row.group) not in known
-    ]
+    others = (
+        Hit(group, reverse("group", args=[cluster, group]), cluster)
+        for cluster, group in named(pair_of, text)
+        if (pair_of[cluster], group) not in known
+    )
     return found + nsmallest(READ, others, key=lambda hit: _rank(hit.name, text))
 
 

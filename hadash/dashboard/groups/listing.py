@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -60,6 +60,33 @@ def listing(clusters: Container[str]) -> Listing:
         return Listing(fault=str(error))
     own = [rows for cluster, rows in sorted(rows.items()) if cluster in clusters]
     return Listing(tuple(chain.from_iterable(own)), newest.at)
+
+
+def named(clusters: Iterable[str], text: str) -> list[tuple[str, str]]:
+    """Return (cluster, group) of the groups of some clusters whose name contains a text, in any case; none while no
+    snapshot can be read. (A large pair has a hundred thousand groups: Arrow looks through them.)
+    """
+    if not settings.LAKE:
+        return []
+    try:
+        newest = snapshots.newest(Store(settings.LAKE))
+        if newest is None:
+            return []
+        names = _names(settings.LAKE, newest)
+    except (LakeError, OSError):
+        return []
+    fits = pc.and_(
+        pc.is_in(names["cluster"], pa.array(list(clusters), pa.string())),
+        pc.match_substring(names["group"], text, ignore_case=True),
+    )
+    found = names.filter(fits)
+    return list(zip(found["cluster"].to_pylist(), found["group"].to_pylist(), strict=True))
+
+
+@lru_cache(maxsize=2)
+def _names(lake: str, snapshot: Snapshot) -> pa.Table:
+    """Return the columns ``cluster`` and ``group`` of a snapshot's groups. Cached: a snapshot never changes."""
+    return snapshots.read(Store(lake), snapshot, "groups").select(["cluster", "group"])
 
 
 @lru_cache(maxsize=2)
