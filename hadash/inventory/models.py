@@ -378,9 +378,7 @@ class Worker(models.Model):
 
 
 class DailyFigure(models.Model):
-    """The largest or smallest value of a figure on a day (UTC), of a pair or of the whole installation (``pair`` is
-    empty), from :mod:`hadash.inventory.daily`. The overview draws it.
-    """
+    """The worst value of a figure on a day (UTC), of a pair or of everything (``pair`` is empty): see ``daily.py``."""
 
     class Name(models.TextChoices):
         CLIENTS = "clients"
