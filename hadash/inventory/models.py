@@ -378,7 +378,7 @@ class Worker(models.Model):
 
 
 class DailyFigure(models.Model):
-    """The worst value of a figure on a day (UTC), of a pair or of everything (``pair`` is empty): see ``daily.py``."""
+    """The most or fewest of a figure on a day (UTC), of a pair or of all (``pair`` is empty): see ``daily.py``."""
 
     class Name(models.TextChoices):
         CLIENTS = "clients"

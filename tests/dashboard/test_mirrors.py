@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dashboard.parts import PASSWORD, signed_in, words_of
 from hadash.accounts.roles import ensure_user
-from hadash.dashboard.mirrors.history import WINDOWS, buckets_of, moments_of, named, pairs_days
+from hadash.dashboard.mirrors.history import WINDOWS, buckets_of, days_of, moments_of, named, pairs_days
 from hadash.dashboard.mirrors.incidents import Bucket, Kind
 from hadash.dashboard.mirrors.looking import history_of, partitions_of, rows_of
 from hadash.governance.models.published import LagDay
@@ -164,6 +164,19 @@ class TestHistory:
         page = as_arne.get(address, {"window": "month"}).content.decode()
         assert "did not run" in page and "None within this time" not in page
 
+    def test_so_is_today_while_only_samples_tell_of_it(self, fleet: SimpleNamespace) -> None:
+        now = timezone.now()
+        run = Run.objects.create(job=Run.Job.LAG, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
+        LagDay.objects.create(
+            run=run, pair="main", mirror="shop", date=now.date(), samples=9, unknown=0, over_rpo=0, seconds_p95=0.0,
+            seconds_most=0.0, records_most=0,
+        )  # fmt: skip
+        LagSample.objects.create(mirror=fleet.mirror, at=now, records=0, seconds=0.0, state="failed")
+        PairLag.objects.create(pair=fleet.pair, at=now, seconds=0.0, records=0, unknown=0, down=1)
+        (today,) = days_of(fleet.mirror, now - timedelta(days=30))
+        (of_pair,) = pairs_days([fleet.pair], now - timedelta(days=30))["main"]
+        assert Mirror.DOWN & set(today.states) and Mirror.DOWN & set(of_pair.states)
+
     def test_a_day_that_has_just_begun_is_no_silence(self, fleet: SimpleNamespace) -> None:
         """The job counts at five past each hour: shortly after midnight there is nothing of today."""
         midnight = timezone.now().replace(hour=0, minute=30, second=0, microsecond=0)
@@ -241,14 +254,14 @@ class TestPages:
             )
         run = Run.objects.create(job=Run.Job.LAG, state=Run.State.PUBLISHED)
         LagDay.objects.create(
-            run=run, pair="main", mirror="shop", date=now.date(), samples=9, unknown=0, over_rpo=1,
-            seconds_p95=1.0, seconds_most=41.0, records_most=7,
+            run=run, pair="main", mirror="shop", date=(now - timedelta(minutes=40)).date(), samples=9, unknown=0,
+            over_rpo=1, seconds_p95=1.0, seconds_most=41.0, records_most=7,
         )  # fmt: skip
         answer = as_arne.get(reverse("mirrors"), {"window": window, "csv": "pair-lag"})
         lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
         values = [line.split(",")[2:] for line in lines[1:]]
         if window == "month":
-            assert values == [["41.0", "7", "0", "further behind than the RPO"]]
+            assert values == [["41.0", "7", "0", "did not run"]], "the gravest of the day"
         else:
             assert values == [
                 ["", "", "1", "the lag was not known"],
@@ -258,7 +271,8 @@ class TestPages:
         text = self.text(as_arne, window=window)
         assert "Beyond its RPO within this time: main." in text and "RPO: 30 s" in text
         assert ("not known for some of it: main." in text) == (window != "month")
-        assert ("✕ did not run" in text) == (window != "month") and "▲ further behind than the RPO" in text
+        assert "✕ did not run" in text
+        assert ("▲ further behind than the RPO" in text) == (window != "month")
 
     def test_nobody_says_that_all_were_within_their_rpo_when_one_was_not_known(
         self, as_arne: Client, fleet: SimpleNamespace

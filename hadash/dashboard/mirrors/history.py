@@ -21,7 +21,7 @@ from hadash.governance.models.published import LagDay
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
-from hadash.mirroring.models import LagHour, LagSample, Mirror
+from hadash.mirroring.models import LagHour, LagSample, Mirror, PairLag
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def pairs_history(
 
 
 def pairs_days(pairs: Iterable[Pair], begin: datetime) -> dict[str, list[Bucket]]:
-    """Return the same as :func:`pairs_history` by day, from the figures of the job Lag. Two queries."""
+    """Return the same as :func:`pairs_history` by day, from the figures of the job Lag. Three queries."""
     found: dict[str, list[Bucket]] = {name: [] for name in sorted(pair.name for pair in pairs)}
     rows = selectors.rows(LagDay, selectors.published(Run.Job.LAG), list(found)).filter(
         date__gte=begin.date()
@@ -100,6 +100,9 @@ def pairs_days(pairs: Iterable[Pair], begin: datetime) -> dict[str, list[Bucket]
     worst = days.annotate(Max("records_most"), Max("seconds_most"), Sum("samples"), Sum("unknown"))
     down = _down_hours(begin).filter(mirror__pair__name__in=found)
     of_days = set(down.values_list("mirror__pair__name", TruncDate("at", tzinfo=UTC)).distinct())
+    # (Of the hour that still goes on there are only samples.)
+    lately = PairLag.objects.filter(pair__name__in=found, at__gte=begin, down__gt=0).order_by()
+    of_days |= set(lately.values_list("pair__name", TruncDate("at", tzinfo=UTC)).distinct())
     for pair, day, records, seconds, samples, unknown in worst:
         states = DID_NOT_RUN if (pair, day) in of_days else ()
         found[pair].append(Bucket(beginning(day), records, seconds, samples, unknown, states))
@@ -127,7 +130,9 @@ def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
     run = selectors.published(Run.Job.LAG)
     rows = selectors.rows(LagDay, run, [mirror.pair.name]).filter(mirror=mirror.name, date__gte=begin.date())
     down = _down_hours(begin).filter(mirror=mirror)
-    of_days = set(down.values_list(TruncDate("at", tzinfo=UTC), flat=True).distinct())
+    lately = LagSample.objects.filter(mirror=mirror, at__gte=begin, state__in=Mirror.DOWN).order_by()
+    of_day = TruncDate("at", tzinfo=UTC)
+    of_days = {day for found in (down, lately) for day in found.values_list(of_day, flat=True).distinct()}
     return [
         Bucket(
             beginning(row.date),

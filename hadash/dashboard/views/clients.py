@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from operator import attrgetter
 
 from django.http import HttpRequest
@@ -34,7 +34,7 @@ class ClientRow:
 
 
 #: The sort keys of the list, which are the columns of its CSV, too.
-KEYS: Keys = {name: attrgetter(name) for name in ClientRow.__slots__}
+KEYS: Keys = {name: attrgetter(name) for name in (field.name for field in fields(ClientRow))}
 
 
 @require_GET
