@@ -233,17 +233,27 @@ class PoolStore:
         self._set(transaction, topic, seen, document)
         return self._committed(topic, transaction)
 
+    def _listed(self, topic: str, transaction: TransactionRequest) -> bool:
+        """Commit what changes which Topics the pool reads."""
+        try:
+            return self._committed(topic, transaction)
+        finally:
+            self._watched.forget(layout.assignments(self.pool))
+
     def _committed(self, topic: str, transaction: TransactionRequest) -> bool:
-        # (Also what is refused: it was decided on something that is not so any more.)
-        self._watched.forget(
-            layout.assignment(self.pool, topic),
-            layout.assignment_state(self.pool, topic),
-            layout.membership(self.pool),
-            layout.hold(self.pool, topic),
-            layout.holds(self.pool),
-        )
-        with reaching():
-            return committed(transaction)
+        try:
+            with reaching():
+                return committed(transaction)
+        finally:
+            # (Also when it is refused: it was decided on something that is not so any more. What ZooKeeper tells of
+            # it may come later than the next look.)
+            self._watched.forget(
+                layout.assignment(self.pool, topic),
+                layout.assignment_state(self.pool, topic),
+                layout.membership(self.pool),
+                layout.hold(self.pool, topic),
+                layout.holds(self.pool),
+            )
 
     def _set(
         self,
@@ -292,9 +302,9 @@ class PoolStore:
         transaction = self._client.transaction()
         transaction.create(layout.assignment(self.pool, topic), _bounded(topic, document))
         transaction.create(layout.assignment_state(self.pool, topic), StateDocument().to_bytes())
+        if self._listed(topic, transaction):
+            return
         with reaching():
-            if committed(transaction):
-                return
             if self._client.exists(layout.pool(self.pool)) is None:
                 raise self._unknown()
         raise PoolError(say("The pool %(pool)s reads Topic %(topic)s already.", pool=self.pool, topic=topic))
@@ -304,14 +314,13 @@ class PoolStore:
         transaction = self._client.transaction()
         transaction.delete(layout.assignment(self.pool, topic))
         transaction.delete(layout.assignment_state(self.pool, topic))
-        with reaching():
-            done = committed(transaction)
-            # (Nobody would end the hold of a Topic that no member reads: added again it would stand still.)
-            with suppress(NoNodeError):
-                self._client.delete(layout.hold(self.pool, topic))
-            self._watched.forget(layout.hold(self.pool, topic), layout.holds(self.pool))
-            if not done:
-                raise self._not_read(topic)
+        done = self._listed(topic, transaction)
+        # (Nobody would end the hold of a Topic that no member reads: added again it would stand still.)
+        with reaching(), suppress(NoNodeError):
+            self._client.delete(layout.hold(self.pool, topic))
+        self._watched.forget(layout.hold(self.pool, topic), layout.holds(self.pool))
+        if not done:
+            raise self._not_read(topic)
 
     def change_settings(self, change: Callable[[PoolSettings], PoolSettings]) -> PoolSettings:
         """Change the pool's settings, and return them.
