@@ -1,4 +1,6 @@
-"""Every folder of hadash, and every module of switching, has its place among the layers that import-linter holds."""
+"""Every folder of hadash, and all there is in the Gateway and in switching, has its place among the layers that
+import-linter holds.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CONTRACTS: dict[str, Any] = {
@@ -26,9 +30,16 @@ def test_every_folder_has_a_layer() -> None:
     assert {f"hadash.{name}" for name in folders - OUTSIDE} <= placed("Layers")
 
 
-def test_every_module_of_switching_has_a_layer() -> None:
-    within = ROOT / "hadash" / "switching"
+@pytest.mark.parametrize(
+    ("folder", "contract", "without"),
+    [
+        ("switching", "Inside of switching", {"__init__", "apps", "management", "migrations"}),
+        ("gateway", "Inside of the Gateway", {"__init__"}),
+    ],
+)
+def test_every_module_has_a_layer(folder: str, contract: str, without: set[str]) -> None:
+    within = ROOT / "hadash" / folder
     modules = {path.stem for path in within.glob("*.py")} | {
         path.parent.name for path in within.glob("*/__init__.py")
     }
-    assert modules - {"__init__", "apps", "management", "migrations"} <= placed("Inside of switching")
+    assert modules - without <= placed(contract)

@@ -26,12 +26,12 @@ from hadash.bindings.model import ClusterDescription, PairDescription
 from hadash.bindings.store import BindingStore
 from hadash.bindings.watch import BindingWatcher, Update
 from hadash.gateway import remembered
-from hadash.gateway.reporting.admin import build_app
+from hadash.gateway.admin.http import build_app
+from hadash.gateway.brokers.nodes import NodeOutOfRange
+from hadash.gateway.listeners.accounts import Accounts, read_accounts
+from hadash.gateway.listeners.listener import BadListener
 from hadash.gateway.server import Gateway
-from hadash.gateway.session.accounts import Accounts, read_accounts
-from hadash.gateway.session.listener import BadListener
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.virtual.nodes import NodeOutOfRange
 from hadash.gateway.workers import (
     WRONG_SETTINGS,
     PortTaken,

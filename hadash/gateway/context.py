@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from hadash.bindings.model import Broker, PairDescription
+from hadash.gateway.brokers.nodes import NodeMap
+from hadash.gateway.brokers.upstreams import Upstreams
+from hadash.gateway.clients.binding_applier import BindingApplier
+from hadash.gateway.clients.connections import Connections
+from hadash.gateway.clients.libraries import Libraries
+from hadash.gateway.clients.member_ids import MemberIds
+from hadash.gateway.clients.members import GroupMembers
+from hadash.gateway.clients.registry import Clients
+from hadash.gateway.clients.unauthenticated import Unauthenticated
+from hadash.gateway.health import Health
+from hadash.gateway.listeners.certificates import Certificates
+from hadash.gateway.listeners.listener import Listener
 from hadash.gateway.protocol.versions import CachedAnswers
 from hadash.gateway.reporting.durations import Durations
-from hadash.gateway.reporting.health import Health
 from hadash.gateway.reporting.lake import AccessReports
 from hadash.gateway.reporting.traffic import Traffic
-from hadash.gateway.rules.binding_applier import BindingApplier
 from hadash.gateway.rules.table import BindingTable
-from hadash.gateway.session.certificates import Certificates
-from hadash.gateway.session.clients import Clients
-from hadash.gateway.session.connections import Connections
-from hadash.gateway.session.libraries import Libraries
-from hadash.gateway.session.listener import Listener
-from hadash.gateway.session.member_ids import MemberIds
-from hadash.gateway.session.members import GroupMembers
-from hadash.gateway.session.unauthenticated import Unauthenticated
-from hadash.gateway.session.upstreams import Upstreams
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.virtual.known_topics import KnownTopics
 from hadash.gateway.virtual.lookups import Lookups
-from hadash.gateway.virtual.nodes import NodeMap
 from hadash.gateway.waiting.memory_pool import MemoryPool
 from hadash.gateway.waiting.purgatory import Purgatory, Timer
 from hadash.gateway.waiting.slices import Slices

@@ -10,32 +10,32 @@ from typing import Any
 
 from hadash.bindings.member import Member
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.gateway.brokers.nodes import Node, NodeMap, NodeOutOfRange
+from hadash.gateway.brokers.upstream import UpstreamUnavailable, read_api_versions
+from hadash.gateway.brokers.upstreams import Upstreams
+from hadash.gateway.clients.binding_applier import BindingApplier
+from hadash.gateway.clients.connections import Connections
+from hadash.gateway.clients.libraries import Libraries
+from hadash.gateway.clients.member_ids import MemberIds
+from hadash.gateway.clients.members import GroupMembers
+from hadash.gateway.clients.registry import Clients
+from hadash.gateway.clients.unauthenticated import Unauthenticated
 from hadash.gateway.context import GatewayContext
+from hadash.gateway.health import Health
+from hadash.gateway.listeners.accounts import Accounts
+from hadash.gateway.listeners.listener import Listener
 from hadash.gateway.protocol.api_keys import TRANSACTIONS, ApiKey
 from hadash.gateway.protocol.versions import CachedAnswers, Ranges, intersection
 from hadash.gateway.protocol.wire import WireError
 from hadash.gateway.reporting.durations import RESOLVE_BOUNDS, Durations
-from hadash.gateway.reporting.health import Health
 from hadash.gateway.reporting.lake import AccessReports
 from hadash.gateway.reporting.traffic import Traffic
-from hadash.gateway.rules.binding_applier import BindingApplier
 from hadash.gateway.rules.table import BindingTable
 from hadash.gateway.session.accepting import Acceptor
-from hadash.gateway.session.accounts import Accounts
 from hadash.gateway.session.client import Client
-from hadash.gateway.session.clients import Clients
-from hadash.gateway.session.connections import Connections
-from hadash.gateway.session.libraries import Libraries
-from hadash.gateway.session.listener import Listener
-from hadash.gateway.session.member_ids import MemberIds
-from hadash.gateway.session.members import GroupMembers
-from hadash.gateway.session.unauthenticated import Unauthenticated
-from hadash.gateway.session.upstream import UpstreamUnavailable, read_api_versions
-from hadash.gateway.session.upstreams import Upstreams
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.virtual.known_topics import KnownTopics
 from hadash.gateway.virtual.lookups import Lookups
-from hadash.gateway.virtual.nodes import Node, NodeMap, NodeOutOfRange
 from hadash.gateway.waiting.memory_pool import MemoryPool
 from hadash.gateway.waiting.purgatory import Purgatory, Timer
 from hadash.gateway.waiting.slices import Slices

@@ -76,7 +76,7 @@ def offsets_partitions(inputs: Inputs) -> DataFrame:
 @rule(Code.BROKER_IDS)
 def broker_ids(inputs: Inputs) -> DataFrame:
     """(A redirecting Gateway shows the brokers' own ids; any other gives them virtual ids:
-    :mod:`hadash.gateway.virtual.nodes`.)
+    :mod:`hadash.gateway.brokers.nodes`.)
     """
     redirected = inputs.pairs.where(F.col("dialect") == _REDIRECTED).select("pair")
     ids = inputs.brokers.groupBy("cluster").agg(F.collect_set(F.col("broker").cast("string")).alias("ids"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadash.gateway.reporting.admin import ENTRIES_AT_ONCE, access_entries, in_pieces
+from hadash.gateway.admin.http import ENTRIES_AT_ONCE, access_entries, in_pieces
 from hadash.gateway.reporting.traffic import AccessFact, AccessKey
 
 NOW = 1000.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hadash.gateway.session.accounts import Account, Accounts, BadAccounts, read_accounts
+from hadash.gateway.listeners.accounts import Account, Accounts, BadAccounts, read_accounts
 
 GOOD = """
 [lookup.east]

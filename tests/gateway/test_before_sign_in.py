@@ -20,11 +20,11 @@ from support.certificates import Authority
 from support.messages import request
 from support.own_gateway import ASK, answer, comes_about, connect, is_cut, own_gateway, silent_broker
 
+from hadash.gateway.clients import unauthenticated
+from hadash.gateway.clients.unauthenticated import GRACE_SECONDS, TOO_MANY, TOO_MANY_BYTES, TOO_MANY_OF_HOST
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.wire import framed
 from hadash.gateway.server import Gateway
-from hadash.gateway.session import unauthenticated
-from hadash.gateway.session.unauthenticated import GRACE_SECONDS, TOO_MANY, TOO_MANY_BYTES, TOO_MANY_OF_HOST
 
 #: As on the demo: 280 kB of requests of 14 bytes.
 FLOOD = ASK * 20_000

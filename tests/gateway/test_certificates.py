@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.certificates import Authority, Issued
 
-from hadash.gateway.session.accounts import Accounts, CertificateFiles
-from hadash.gateway.session.certificates import BadCertificates, Certificates
+from hadash.gateway.listeners.accounts import Accounts, CertificateFiles
+from hadash.gateway.listeners.certificates import BadCertificates, Certificates
 from hadash.gateway.settings import GatewaySettings
 
 CLUSTERS = ("east", "west")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hadash.gateway.session.keepalive import limit_silence, probe
+from hadash.gateway.brokers.keepalive import limit_silence, probe
 
 
 @pytest.fixture

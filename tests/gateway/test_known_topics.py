@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import pytest
 
 from hadash.bindings.model import Placement
+from hadash.gateway.brokers.nodes import NodeMap
 from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, decode_response, encode_response, response_module
 from hadash.gateway.reporting.traffic import AccessKey, Traffic
 from hadash.gateway.virtual import known_topics, metadata
 from hadash.gateway.virtual.known_topics import DISBELIEF_SECONDS, KnownTopics
 from hadash.gateway.virtual.metadata import Answer, Topic
-from hadash.gateway.virtual.nodes import NodeMap
 
 every_metadata = pytest.mark.parametrize(
     "version", range(OFFERED[ApiKey.METADATA][0], OFFERED[ApiKey.METADATA][1] + 1)

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from hadash.gateway.brokers.upstream import UpstreamUnavailable
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import build, request_class
-from hadash.gateway.session.upstream import UpstreamUnavailable
 from hadash.gateway.virtual import lookups
 
 #: Seconds, short: a broker of these tests never answers in time.

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hadash.gateway.protocol.api_keys import ApiKey
-from hadash.gateway.session.members import (
+from hadash.gateway.clients.members import (
     MAX_MEMBERS,
     SESSION_SECONDS,
     ConnectionMembers,
     GroupMembers,
     Member,
 )
+from hadash.gateway.protocol.api_keys import ApiKey
 
 JOIN = SimpleNamespace(
     protocols=(SimpleNamespace(name="cooperative-sticky"),), session_timeout=timedelta(seconds=10)

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.bindings.model import Broker
+from hadash.gateway.brokers.nodes import NodeMap
+from hadash.gateway.brokers.upstream import UpstreamUnavailable
 from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, decode_response, encode_response, response_module
 from hadash.gateway.protocol.wire import MalformedFrame
-from hadash.gateway.session.upstream import UpstreamUnavailable
 from hadash.gateway.virtual import metadata
 from hadash.gateway.virtual.metadata import Answer, Topic
-from hadash.gateway.virtual.nodes import NodeMap
 
 METADATA_VERSIONS = range(OFFERED[ApiKey.METADATA][0], OFFERED[ApiKey.METADATA][1] + 1)
 every_metadata = pytest.mark.parametrize("version", METADATA_VERSIONS)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.bindings.model import Broker
-from hadash.gateway.virtual.nodes import NODE_ID_RANGE, Node, NodeMap, NodeOutOfRange
+from hadash.gateway.brokers.nodes import NODE_ID_RANGE, Node, NodeMap, NodeOutOfRange
 
 
 def brokers(*ids: int) -> tuple[Broker, ...]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway.session import member_ids as module
-from hadash.gateway.session.member_ids import MemberIds
+from hadash.gateway.clients import member_ids as module
+from hadash.gateway.clients.member_ids import MemberIds
 
 NUMBERS = {"east": 1, "west": 2}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway.session.replies import ReplyQueue
+from hadash.gateway.waiting.replies import ReplyQueue
 
 
 class Writer:

@@ -9,6 +9,7 @@ import pytest
 from support.messages import example, request
 
 from hadash.bindings.model import Broker
+from hadash.gateway.brokers.nodes import NodeMap
 from hadash.gateway.protocol.api_keys import OFFERED, ApiKey
 from hadash.gateway.protocol.codec import (
     ErrorCode,
@@ -19,7 +20,6 @@ from hadash.gateway.protocol.codec import (
     response_module,
 )
 from hadash.gateway.virtual import rewrite
-from hadash.gateway.virtual.nodes import NodeMap
 
 METADATA_VERSIONS = range(OFFERED[ApiKey.METADATA][0], OFFERED[ApiKey.METADATA][1] + 1)
 COORDINATOR_VERSIONS = range(OFFERED[ApiKey.FIND_COORDINATOR][0], OFFERED[ApiKey.FIND_COORDINATOR][1] + 1)

@@ -15,6 +15,11 @@ from typing import Any
 import pytest
 
 from hadash.bindings.model import Broker
+from hadash.gateway.brokers import upstream_auth
+from hadash.gateway.brokers.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.brokers.upstream_auth import OwnSession, sign_in_to
+from hadash.gateway.listeners.accounts import Account
+from hadash.gateway.listeners.listener import SecurityProtocol
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import (
     ErrorCode,
@@ -26,13 +31,8 @@ from hadash.gateway.protocol.codec import (
     respond,
 )
 from hadash.gateway.protocol.wire import parse_request
-from hadash.gateway.session import upstream_auth
-from hadash.gateway.session.accounts import Account
 from hadash.gateway.session.client_auth import SignInAgain
-from hadash.gateway.session.listener import SecurityProtocol
 from hadash.gateway.session.relay import Relay
-from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
-from hadash.gateway.session.upstream_auth import OwnSession, sign_in_to
 from hadash.gateway.settings import GatewaySettings
 
 PLAIN = Account("PLAIN", "shop", "secret")

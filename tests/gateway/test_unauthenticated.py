@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hadash.gateway.session.unauthenticated import (
+from hadash.gateway.clients.unauthenticated import (
     GRACE_SECONDS,
     TOO_MANY,
     TOO_MANY_BYTES,

@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.gateway.listeners.accounts import Accounts
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.wire import FrameSplitter, framed
 from hadash.gateway.server import Gateway
-from hadash.gateway.session.accounts import Accounts
 from hadash.gateway.settings import GatewaySettings
 from support.gateway import free_ports
 from support.waiting import PATIENCE_SECONDS

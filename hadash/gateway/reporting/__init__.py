@@ -1,1 +1,1 @@
-"""The Gateway's reports: access reports for the lake, metrics, and its admin port."""
+"""What a Gateway counts: access reports for the lake, traffic, pauses, durations."""

@@ -3,7 +3,7 @@
 Requests without an answer may have been written. Sending them again to the same cluster is what Kafka clients have
 always done (and the cluster recognizes an idempotent producer's). Sent to the other cluster, beside the mirror's copy
 of the first attempt, they would be there twice, which no cluster can detect. So no client that may still come back is
-moved: see :mod:`hadash.gateway.rules.binding_applier`.
+moved: see :mod:`hadash.gateway.clients.binding_applier`.
 """
 
 from __future__ import annotations

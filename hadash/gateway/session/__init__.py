@@ -1,3 +1,1 @@
-"""One client's connection from its first byte to its last: the client's identity, its connections to clusters, and its
-requests under way.
-"""
+"""One client's connection from its first byte to its last: signing in, its requests under way, the order of answers."""

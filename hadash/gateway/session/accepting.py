@@ -10,11 +10,11 @@ import logging
 import socket
 from functools import partial
 
+from hadash.gateway.brokers.nodes import Node
 from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol import hello, proxy_protocol
 from hadash.gateway.protocol.proxy_protocol import BadHeader, Endpoint, NothingCame, Passed
 from hadash.gateway.session.connection import ClientConnection
-from hadash.gateway.virtual.nodes import Node
 
 log = logging.getLogger(__name__)
 

@@ -8,6 +8,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from hadash.bindings.model import Binding, BindingState
+from hadash.gateway.brokers.nodes import Node
+from hadash.gateway.brokers.upstream import introduce_in_line
+from hadash.gateway.clients.libraries import Library
+from hadash.gateway.clients.members import ConnectionMembers, HeldHeartbeat
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import DATA, GROUP, SIGN_IN, TRANSACTIONS, ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, decode_request
@@ -18,18 +23,13 @@ from hadash.gateway.rules.pending_retries import seconds_expected
 from hadash.gateway.rules.refusals import is_incremental, refuse
 from hadash.gateway.rules.verdicts import Verdict, judge
 from hadash.gateway.session.client_auth import SignInAgain, software_of
-from hadash.gateway.session.libraries import Library
 from hadash.gateway.session.lingering import writes_answered
-from hadash.gateway.session.members import ConnectionMembers, HeldHeartbeat
 from hadash.gateway.session.parked import Parked, is_unacknowledged
 from hadash.gateway.session.relay import Relay
-from hadash.gateway.session.replies import ReplyQueue
-from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.session.states import CLIENT, ClientState, HeldUpBy, Line, Step
-from hadash.gateway.session.upstream import introduce_in_line
 from hadash.gateway.virtual import unasked
-from hadash.gateway.virtual.nodes import Node
 from hadash.gateway.virtual.rewrite import without_session
+from hadash.gateway.waiting.replies import ReplyQueue
 from hadash.gateway.waiting.timing_wheel import Entry
 from hadash.identity.names import printable
 

@@ -11,7 +11,11 @@ import asyncio
 import logging
 from typing import Any, Protocol
 
+from hadash.gateway.brokers.nodes import Node
+from hadash.gateway.brokers.upstream import Upstream, UpstreamUnavailable, introduce
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.context import GatewayContext
+from hadash.gateway.listeners.listener import Listener, Unidentified
 from hadash.gateway.protocol import sasl
 from hadash.gateway.protocol.api_keys import BEFORE_SIGN_IN, ApiKey
 from hadash.gateway.protocol.codec import (
@@ -27,11 +31,7 @@ from hadash.gateway.protocol.codec import (
 from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.protocol.since import ApiVersions, SaslHandshake
 from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
-from hadash.gateway.session.listener import Listener, Unidentified
-from hadash.gateway.session.signed_in import SignedIn
-from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable, introduce
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.virtual.nodes import Node
 from hadash.identity.client_ids import named_by
 
 log = logging.getLogger(__name__)

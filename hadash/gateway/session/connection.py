@@ -16,14 +16,16 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from hadash.gateway.brokers.keepalive import is_established, probe
+from hadash.gateway.brokers.nodes import Node
+from hadash.gateway.brokers.upstream import UpstreamUnavailable
+from hadash.gateway.clients.unauthenticated import TOO_MANY_REQUESTS
 from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.protocol.wire import MalformedFrame, WireError
 from hadash.gateway.session.client import Client
 from hadash.gateway.session.client_auth import sign_in
-from hadash.gateway.session.keepalive import is_established, probe
 from hadash.gateway.session.received import Received
-from hadash.gateway.session.replies import ReplyQueue
 from hadash.gateway.session.states import (
     CLOSING,
     GONE,
@@ -36,9 +38,7 @@ from hadash.gateway.session.states import (
     Service,
     Turn,
 )
-from hadash.gateway.session.unauthenticated import TOO_MANY_REQUESTS
-from hadash.gateway.session.upstream import UpstreamUnavailable
-from hadash.gateway.virtual.nodes import Node
+from hadash.gateway.waiting.replies import ReplyQueue
 from hadash.gateway.waiting.timing_wheel import Entry
 from hadash.gateway.waiting.turns import REQUESTS_PER_TURN
 from hadash.identity.client_ids import named_by

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from hadash.bindings.model import Binding
+from hadash.gateway.clients.members import Waits
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.wire import Request
 from hadash.gateway.rules.binding_resolver import BindingResolver
 from hadash.gateway.rules.verdicts import Verdict
-from hadash.gateway.session.members import Waits
-from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.waiting.purgatory import DelayedOperation
 
 

@@ -8,6 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hadash.bindings.model import Binding
+from hadash.gateway.brokers.upstream import Streamed
+from hadash.gateway.clients.libraries import JOINS_AT_ONCE_WITHOUT_ID
+from hadash.gateway.clients.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
+from hadash.gateway.clients.observer import Observer
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import LOOK_UPS, MUTATIONS, ApiKey
 from hadash.gateway.protocol.codec import (
@@ -22,19 +27,14 @@ from hadash.gateway.protocol.positions import FetchPositions
 from hadash.gateway.protocol.records import FetchedCounter, Produced, produce_errors
 from hadash.gateway.protocol.since import FindCoordinator, OffsetCommit, OffsetFetch, TxnOffsetCommit
 from hadash.gateway.protocol.wire import Request, length_of
-from hadash.gateway.reporting.observer import Observer
 from hadash.gateway.rules.refusals import refuse
 from hadash.gateway.session.acks0 import Acks0
-from hadash.gateway.session.libraries import JOINS_AT_ONCE_WITHOUT_ID
-from hadash.gateway.session.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
-from hadash.gateway.session.replies import Reply, ReplyQueue
+from hadash.gateway.session.directory import Directory, is_transaction
 from hadash.gateway.session.sequence_guard import FirstBatch, SequenceGuard
-from hadash.gateway.session.signed_in import SignedIn
-from hadash.gateway.session.upstream import Streamed
 from hadash.gateway.virtual import rewrite
-from hadash.gateway.virtual.directory import Directory, is_transaction
 from hadash.gateway.virtual.producer_ids import given_out, renumbered
 from hadash.gateway.waiting.inflight import InFlight
+from hadash.gateway.waiting.replies import Reply, ReplyQueue
 
 #: Errors of a PRODUCE after which the cluster may nevertheless have its records. If the client sends them again to
 #: another cluster, they are duplicates. (The leader has appended them, but has not heard from enough followers in time,

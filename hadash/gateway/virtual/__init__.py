@@ -1,1 +1,1 @@
-"""The virtual cluster that clients see instead of two: nodes, METADATA, coordinators and producer ids."""
+"""The virtual cluster that clients see instead of two: METADATA, Topics, ids of producers."""

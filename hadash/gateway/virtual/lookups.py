@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hadash.bindings.model import Broker
+from hadash.gateway.brokers.nodes import NodeMap
+from hadash.gateway.brokers.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.brokers.upstream_auth import CLIENT_ID
+from hadash.gateway.brokers.upstreams import Upstreams
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import (
     ErrorCode,
@@ -22,12 +26,8 @@ from hadash.gateway.protocol.codec import (
     request_class,
 )
 from hadash.gateway.protocol.wire import WireError
-from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
-from hadash.gateway.session.upstream_auth import CLIENT_ID
-from hadash.gateway.session.upstreams import Upstreams
 from hadash.gateway.virtual import metadata
 from hadash.gateway.virtual.known_topics import KnownTopics
-from hadash.gateway.virtual.nodes import NodeMap
 from hadash.gateway.waiting.slices import Slices
 
 log = logging.getLogger(__name__)

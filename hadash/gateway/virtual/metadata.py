@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from hadash.bindings.model import Broker
+from hadash.gateway.brokers.nodes import NodeMap
+from hadash.gateway.brokers.upstream import UpstreamUnavailable
 from hadash.gateway.protocol.codec import ErrorCode
 from hadash.gateway.protocol.since import Metadata
 from hadash.gateway.protocol.wire import MalformedFrame
-from hadash.gateway.session.upstream import UpstreamUnavailable
-from hadash.gateway.virtual.nodes import NodeMap
 
 #: Partitions that are patched in one slice: about 0.3 ms.
 SLICE = 128

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from hadash.bindings.model import Broker
+from hadash.gateway.brokers.nodes import Node, NodeMap
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, build, response_module
 from hadash.gateway.protocol.since import Fetch, FindCoordinator
 from hadash.gateway.protocol.wire import Request
-from hadash.gateway.virtual.nodes import Node, NodeMap
 
 
 def virtual_cluster_id(pair: str) -> str:

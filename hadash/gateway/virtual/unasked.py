@@ -17,8 +17,8 @@ from hadash.gateway.protocol.codec import build, decode_request, encode_request,
 from hadash.gateway.protocol.cursor import Cursor
 from hadash.gateway.protocol.since import Fetch, Metadata, OffsetCommit
 from hadash.gateway.protocol.wire import MalformedFrame, Request, framed, parse_request
-from hadash.gateway.session.replies import Reply
 from hadash.gateway.virtual.metadata import SLICE, Sliced
+from hadash.gateway.waiting.replies import Reply
 from hadash.gateway.waiting.slices import Slices
 
 #: The version of METADATA that a cluster is asked instead of 9 and 10.

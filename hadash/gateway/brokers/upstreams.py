@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.gateway.brokers.nodes import Node, NodeMap
+from hadash.gateway.brokers.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.brokers.upstream_auth import CLIENT_ID, OwnSession
+from hadash.gateway.listeners.accounts import Account, Accounts
+from hadash.gateway.listeners.listener import Listener, SecurityProtocol, Unidentified
 from hadash.gateway.protocol import proxy_protocol
 from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.reporting.traffic import Traffic
 from hadash.gateway.rules.table import BindingTable
-from hadash.gateway.session.accounts import Account, Accounts
-from hadash.gateway.session.listener import Listener, SecurityProtocol, Unidentified
-from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
-from hadash.gateway.session.upstream_auth import CLIENT_ID, OwnSession
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.virtual.nodes import Node, NodeMap
 
 
 class Upstreams:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from hadash.bindings.model import Broker
+from hadash.gateway.brokers.keepalive import limit_silence
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import build, decode_response, encode_request, request_class
 from hadash.gateway.protocol.wire import FrameSplitter, MalformedFrame, WireError, correlation_of
-from hadash.gateway.session.keepalive import limit_silence
 
 #: An answer that is longer than this is passed on while it arrives, if nothing in it is rewritten. For shorter ones the
 #: client gains nothing: they arrive in one or two pieces.

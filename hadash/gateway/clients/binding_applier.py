@@ -15,12 +15,12 @@ from hadash.bindings.model import BindingState
 from hadash.bindings.returning import Departure
 from hadash.bindings.watch import Update
 from hadash.gateway import remembered
+from hadash.gateway.clients.members import Guarding
+from hadash.gateway.clients.registry import Clients
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.reporting.traffic import Traffic
 from hadash.gateway.rules.pending_retries import PendingRetries
 from hadash.gateway.rules.table import AppliedEpoch, BindingTable
-from hadash.gateway.session.clients import Clients
-from hadash.gateway.session.members import Guarding
-from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.virtual.known_topics import KnownTopics
 from hadash.gateway.waiting.purgatory import Purgatory

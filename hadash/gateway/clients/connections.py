@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from hadash.gateway.clients.unauthenticated import Closable, Unauthenticated
+from hadash.gateway.listeners.listener import Listener
 from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.reporting.log_limit import LogLimit
 from hadash.gateway.reporting.traffic import Traffic
-from hadash.gateway.session.listener import Listener
-from hadash.gateway.session.unauthenticated import Closable, Unauthenticated
 from hadash.identity.names import printable
 
 log = logging.getLogger(__name__)

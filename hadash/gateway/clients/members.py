@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.since import LeaveGroup
 from hadash.gateway.protocol.wire import Request
 from hadash.gateway.rules.verdicts import Verdict
-from hadash.gateway.session.replies import Reply
-from hadash.gateway.session.signed_in import SignedIn
 from hadash.gateway.waiting.purgatory import DelayedOperation
+from hadash.gateway.waiting.replies import Reply
 
 #: How far a member has quiesced, the furthest first. ``parked``: its JOIN_GROUP or SYNC_GROUP waits in a Gateway.
 #: ``joining``: the coordinator has its JOIN_GROUP. ``held``: the answer to its heartbeat is withheld.

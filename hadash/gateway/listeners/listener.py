@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from hadash.gateway.listeners.accounts import Accounts
+from hadash.gateway.listeners.certificates import BadCertificates, Certificates
 from hadash.gateway.protocol.proxy_protocol import Networks
-from hadash.gateway.session.accounts import Accounts
-from hadash.gateway.session.certificates import BadCertificates, Certificates
 from hadash.gateway.settings import GatewaySettings
 from hadash.identity.client_ids import named_by
 from hadash.identity.distinguished_name import BadName, subject_of

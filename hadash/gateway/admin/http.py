@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from hadash import VERSION
 from hadash.gateway import process
-from hadash.gateway.reporting.metrics import GatewayCollector
+from hadash.gateway.admin.metrics import GatewayCollector
 from hadash.gateway.reporting.traffic import AccessFact, AccessKey
 
 if TYPE_CHECKING:

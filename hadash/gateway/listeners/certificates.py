@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cryptography import x509
 
-from hadash.gateway.session.accounts import Accounts
+from hadash.gateway.listeners.accounts import Accounts
 from hadash.gateway.settings import PREFIX, GatewaySettings
 
 log = logging.getLogger(__name__)

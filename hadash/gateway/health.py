@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hadash.gateway.virtual.nodes import Node
+from hadash.gateway.brokers.nodes import Node
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hadash.gateway.clients.members import Member
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.records import Produced
 from hadash.gateway.reporting.traffic import (
@@ -12,8 +14,6 @@ from hadash.gateway.reporting.traffic import (
     Stream,
     Traffic,
 )
-from hadash.gateway.session.members import Member
-from hadash.gateway.session.signed_in import SignedIn
 from hadash.lake.access import ALL_TOPICS, LISTING
 
 _READING = Circumstances()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hadash.gateway.session.upstream import Upstream
+from hadash.gateway.brokers.upstream import Upstream
 
 
 @dataclass(slots=True)

@@ -15,18 +15,18 @@ from functools import partial
 from typing import Any, Protocol
 
 from hadash.bindings.model import Binding, Broker, Placement
+from hadash.gateway.brokers.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.clients.observer import Observer
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, decode_response, encode_request, encode_response
 from hadash.gateway.protocol.since import FindCoordinator, Metadata
 from hadash.gateway.protocol.wire import Request, WireError, length_of
-from hadash.gateway.reporting.observer import Observer
-from hadash.gateway.session.replies import Reply, ReplyQueue
-from hadash.gateway.session.signed_in import SignedIn
-from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
 from hadash.gateway.virtual import metadata, rewrite
 from hadash.gateway.virtual.metadata import Sliced, Topic
 from hadash.gateway.virtual.unasked import HIGHEST_METADATA, LaterReply, metadata_request
+from hadash.gateway.waiting.replies import Reply, ReplyQueue
 
 log = logging.getLogger(__name__)
 

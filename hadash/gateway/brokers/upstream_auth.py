@@ -8,6 +8,8 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from hadash.gateway.brokers.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.listeners.accounts import Account
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import (
     ErrorCode,
@@ -18,8 +20,6 @@ from hadash.gateway.protocol.codec import (
 )
 from hadash.gateway.protocol.scram import BadExchange, Exchange
 from hadash.gateway.protocol.wire import WireError
-from hadash.gateway.session.accounts import Account
-from hadash.gateway.session.upstream import Upstream, UpstreamUnavailable
 
 log = logging.getLogger(__name__)
 

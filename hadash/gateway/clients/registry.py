@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
+from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.reporting.traffic import Traffic
-from hadash.gateway.session.signed_in import SignedIn
 
 
 class HasSignedIn(Protocol):

@@ -1,0 +1,1 @@
+"""What a Gateway says of itself over HTTP: its clients, its traffic, metrics."""
