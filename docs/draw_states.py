@@ -19,6 +19,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from hadash.coordinator.states import MACHINE as ASSIGNMENT  # noqa: E402
+from hadash.full_audits import machine as full_audit  # noqa: E402
 from hadash.gateway.session.states import CLIENT, LINE, SERVICE  # noqa: E402
 from hadash.machines import Machine  # noqa: E402
 from hadash.outbox.states import MACHINE as DELIVERY  # noqa: E402
@@ -99,6 +100,12 @@ def page() -> str:
             "Drawn from `hadash/pools/machine.py`; see [coordinator.md](coordinator.md).",
             "",
             *_mermaid(_life(pool_change.MACHINE)),
+            "",
+            "## A full audit",
+            "",
+            "Drawn from `hadash/full_audits/machine.py`; see [auditors.md](auditors.md).",
+            "",
+            *_mermaid(_life(full_audit.MACHINE)),
             "",
             "# The states of a batch",
             "",

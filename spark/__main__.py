@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hadash.lake.store import LakeError, Store
 from spark import session
-from spark.application import CODES, IN_PYTHON, Application, parser
+from spark.application import CODES, IN_PYTHON, WITH_KAFKA, Application, parser
 from spark.codes import UNUSABLE
 from spark.serving import serve
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"hadash {told.job}",
         settings,
         store,
-        with_kafka=told.job == "from-kafka",
+        with_kafka=told.job in WITH_KAFKA,
         little=told.job in IN_PYTHON,
     )
     started = time.monotonic()

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hadash.lake.store import Store
 from spark.codes import FAILED, TAKEN, UNUSABLE
-from spark.jobs import compacting, facts, from_kafka, governance
+from spark.jobs import compacting, facts, from_kafka, full_audit, governance
 from spark.jobs.facts_run import publish_facts
 from spark.jobs.given import NothingYet, Reader, Settings
 from spark.manifest import Overtaken
@@ -70,6 +70,10 @@ def _from_kafka(application: Application, told: argparse.Namespace) -> Done:
         return from_kafka.publish(run, spark, store, told.topic, told.kafka, _kept(told))
 
 
+def _full_audit(application: Application, told: argparse.Namespace) -> Done:
+    return full_audit.carry_out(application.spark, told.order, told.progress)
+
+
 def _compact(application: Application, told: argparse.Namespace) -> Done:
     return asdict(compacting.run(application.spark, application.store))
 
@@ -88,8 +92,12 @@ JOBS: dict[str, Callable[[Application, argparse.Namespace], Done]] = {
     "facts": _facts,
     "from-kafka": _from_kafka,
     "compact": _compact,
+    "full-audit": _full_audit,
     **{job: _publishing(job) for job in governance.JOBS},
 }
+
+#: Jobs that read Topics, for which Spark needs its connector.
+WITH_KAFKA = frozenset({"from-kafka", "full-audit"})
 
 #: Jobs whose tasks run in Python.
 IN_PYTHON = frozenset({"facts", "compact"})
@@ -107,6 +115,8 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"{told.job} publishes: it needs --database, or DATABASE_URL")
         if told.job == "from-kafka" and not (told.topic and told.kafka):
             self.error("from-kafka needs --topic and --kafka, a file with bootstrap.servers=… in it")
+        if told.job == "full-audit" and not (told.order and told.progress):
+            self.error("full-audit needs --order and --progress, two files")
         return told
 
 
@@ -126,6 +136,8 @@ def parser(description: str = "") -> argparse.ArgumentParser:
         type=_properties,
         help="of from-kafka: how the cluster is reached, a file of properties as Kafka's own tools read it",
     )
+    found.add_argument("--order", type=Path, help="of full-audit: what is to be compared")
+    found.add_argument("--progress", type=Path, help="of full-audit: where it says how far it is")
     found.add_argument(
         "--database",
         default=os.environ.get("DATABASE_URL", ""),

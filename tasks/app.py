@@ -34,6 +34,7 @@ app.autodiscover_tasks(["tasks"], related_name="notices")
 app.autodiscover_tasks(["tasks"], related_name="outbox")
 app.autodiscover_tasks(["tasks"], related_name="pools")
 app.autodiscover_tasks(["tasks"], related_name="reports")
+app.autodiscover_tasks(["tasks"], related_name="full_audits")
 
 
 @worker_init.connect
@@ -53,6 +54,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     from tasks import (
         batches,
         binding,
+        full_audits,
         notices,
         outbox,
         pipeline,
@@ -81,6 +83,9 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)
     every(settings.GATEWAY_SAMPLE_SECONDS, watching.sample_gateways.s(), name="sample gateways", expires=15)
     pool = settings.POOL_LOOK_SECONDS
+    full = settings.FULL_AUDIT_LOOK_SECONDS
+    every(full, full_audits.look.s(), name="look for full audits", expires=full)
+    every(TRIM_SECONDS, full_audits.trim.s(), name="trim full audits", expires=600)
     every(pool, pools.look.s(), name="look at pools", expires=pool)
     every(60.0, pools.expire_changes.s(), name="expire changes of pools", expires=60)
     every(settings.PIPELINE_LOOK_SECONDS, pipeline.look.s(), name="look at jobs", expires=5)

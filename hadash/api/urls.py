@@ -46,6 +46,21 @@ urlpatterns = [
         audits.AcceptDifferences.as_view(),
         name="accept-differences",
     ),
+    path(
+        "pairs/<slug:pair>/mirrors/<slug:mirror>/full-audits/",
+        audits.FullAudits.as_view(),
+        name="full-audits",
+    ),
+    path(
+        "pairs/<slug:pair>/mirrors/<slug:mirror>/full-audits/<int:number>/",
+        audits.OneFullAudit.as_view(),
+        name="full-audit",
+    ),
+    path(
+        "pairs/<slug:pair>/mirrors/<slug:mirror>/full-audits/<int:number>/cancel/",
+        audits.CancelFullAudit.as_view(),
+        name="cancel-full-audit",
+    ),
     path("pairs/<slug:pair>/rules/", pairs.Rules.as_view(), name="rules"),
     path("pairs/<slug:pair>/blackouts/", pairs.Blackouts.as_view(), name="blackouts"),
     path("pairs/<slug:pair>/blackouts/<int:pk>/", pairs.OneBlackout.as_view(), name="blackout"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import islice
 
 from hadash.auditing.differing import Block, differences
@@ -23,6 +24,13 @@ AGREE = 8
 #: Records of each side in which that place is searched. More than a Connect worker copies again when it dies
 #: (``offset.flush.interval.ms``), and little memory: some ten MiB.
 SEARCHED = 50_000
+
+
+class Which(Enum):
+    """A side of a partition."""
+
+    SOURCE = "source"
+    TARGET = "target"
 
 
 @dataclass(slots=True)
@@ -73,7 +81,7 @@ class Aligner:
             yield from self._equal(_common(self.source.prints, self.target.prints))
             if not self.source or not self.target:
                 break
-            place = _agreeing(self.source.prints, self.target.prints, is_end=is_end)
+            place = agreeing(self.source.prints, self.target.prints, is_end=is_end)
             if place is None:
                 if not self._is_full() and not is_end:
                     return  # more has to be read to tell
@@ -90,7 +98,7 @@ class Aligner:
             yield from self._equal(_common(self.source.prints, self.target.prints))
             if not self.target:
                 return
-            place = _agreeing(self.source.prints, self.target.prints, is_end=False, target_ends=True)
+            place = agreeing(self.source.prints, self.target.prints, is_end=False, target_ends=True)
             yield from self._unequal(*(place or (self._replaced(), len(self.target))))
 
     def _replaced(self) -> int:
@@ -172,7 +180,7 @@ def _common(ours: Sequence[Print], theirs: Sequence[Print]) -> int:
     return least
 
 
-def _agreeing(
+def agreeing(
     ours: Sequence[Print], theirs: Sequence[Print], *, is_end: bool, target_ends: bool = False
 ) -> tuple[int, int] | None:
     """The nearest place at which both sides agree again, as the number of records before it on each side; ``None`` when

@@ -233,6 +233,43 @@ class Ledger:
         )
 
 
+@transaction.atomic
+def note_found(pair: Pair, source: int, found: Mapping[Partition, Sequence[Finding]]) -> int:
+    """Note differences that somebody else has found than the auditor of a partition, such as a full audit; return how
+    many of them nobody knew. They count like those of an auditor.
+
+    :param source: the key of the cluster that was the source.
+    """
+    now, noted = timezone.now(), 0
+    for partition, differences in sorted(found.items()):
+        if not differences:
+            continue
+        AuditedPartition.objects.get_or_create(
+            pair=pair,
+            topic=partition.topic,
+            partition=partition.partition,
+            defaults={
+                "source_id": source,
+                "source_begin": 0,
+                "target_begin": 0,
+                "source_next": 0,
+                "target_next": 0,
+            },
+        )
+        row = AuditedPartition.objects.select_for_update().get(
+            pair=pair, topic=partition.topic, partition=partition.partition
+        )
+        known = set(
+            row.differences.filter(source=source).values_list("kind", "source_offset", "target_offset")
+        )
+        new = [each for each in differences if (each.kind.value, each.source, each.target) not in known]
+        AuditDifference.objects.bulk_create(_differences(row, new, now, source), AT_ONCE)
+        row.different += len(new)
+        row.save(update_fields=["different"])
+        noted += len(new)
+    return noted
+
+
 _NOTED = [
     "source_next", "target_next", "source_start", "source_end", "equal", "different", "compared_at", "record_at",
     "waiting_since", "fault", "windows", "updated_at",
@@ -260,13 +297,15 @@ def _windows(known: Sequence[Any], new: Sequence[Sequence[int]]) -> list[Any]:
     return [by_begin[begin] for begin in sorted(by_begin)[-WINDOWS_TOLD:]]
 
 
-def _differences(row: AuditedPartition, found: Sequence[Finding], now: datetime) -> list[AuditDifference]:
+def _differences(
+    row: AuditedPartition, found: Sequence[Finding], now: datetime, source: int | None = None
+) -> list[AuditDifference]:
     room = max(0, MOST_NOTED - row.different)
     return [
         AuditDifference(
             audited=row,
             kind=each.kind.value,
-            source_id=row.source_id,
+            source_id=source or row.source_id,
             source_offset=each.source,
             target_offset=each.target,
             parts=list(each.parts),

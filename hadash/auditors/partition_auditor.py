@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from enum import Enum
 
-from hadash.auditing.aligning import SEARCHED, Aligner
+from hadash.auditing.aligning import SEARCHED, Aligner, Which
 from hadash.auditing.findings import Finding
 from hadash.auditing.prints import Print
 from hadash.auditing.windows import Windows
@@ -18,13 +17,6 @@ WINDOWS_TOLD = 12
 #: How much more has to be read, as a share, before the place is searched again at which both sides agree: each search
 #: looks at all that was read.
 SEARCH_AGAIN = 1.25
-
-
-class Which(Enum):
-    """A side of a partition."""
-
-    SOURCE = "source"
-    TARGET = "target"
 
 
 class PartitionAuditor:

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from hadash.kafka.jaas import login
-from hadash.kafka.tls import JAVA_NAMES, NO_TLS, Tls, java
+from hadash.kafka.java_client import properties
+from hadash.kafka.tls import JAVA_NAMES
+from hadash.kafka.values import ClusterAccess
 from hadash.mirroring.limits import Limits, sizes
 from hadash.mirroring.topic_settings import EXCLUDED
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One side of a mirror, with the mirror's own account."""
-
-    name: str
-    bootstrap_servers: str
-    security_protocol: str
-    sasl_mechanism: str
-    username: str
-    password: str
-    tls: Tls = NO_TLS
-
 
 #: The prefixes of the settings of each client of a connector.
 SOURCE, TARGET, PRODUCER = PREFIXES = ("source.cluster.", "target.cluster.", "producer.override.")
@@ -40,33 +26,22 @@ def connector_name(pair: str, mirror: str, source: str, target: str) -> str:
     return f"hadash.{pair}.{mirror}.{source}.{target}"
 
 
-def _client(prefix: str, endpoint: Endpoint) -> dict[str, str]:
-    values = {
-        f"{prefix}bootstrap.servers": endpoint.bootstrap_servers,
-        f"{prefix}security.protocol": endpoint.security_protocol,
-    }
-    if endpoint.security_protocol.startswith("SASL"):
-        values[f"{prefix}sasl.mechanism"] = endpoint.sasl_mechanism
-        values[f"{prefix}sasl.jaas.config"] = login(
-            endpoint.sasl_mechanism, endpoint.username, endpoint.password
-        )
-    return values | _tls(prefix, endpoint)
-
-
-def _tls(prefix: str, endpoint: Endpoint) -> dict[str, str]:
-    """Return the TLS settings of a client as texts: files would have to be on the machine of each worker of
-    Connect. Connect stores the key in its config Topic, like the password.
+def _client(prefix: str, endpoint: ClusterAccess) -> dict[str, str]:
+    """The settings of one client of a connector. Certificates are in them as texts: files would have to be on the
+    machine of each worker of Connect. Connect stores the key in its config Topic, like the password.
     """
-    if not endpoint.security_protocol.endswith("SSL"):
-        return {}
-    return {f"{prefix}{name}": value for name, value in java(endpoint.tls).items()}
+    return {f"{prefix}{name}": value for name, value in properties(endpoint).items()}
 
 
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
 def connector_config(
-    source: Endpoint, target: Endpoint, topics: Sequence[str], tasks: int = 1, limits: Limits | None = None
+    source: ClusterAccess,
+    target: ClusterAccess,
+    topics: Sequence[str],
+    tasks: int = 1,
+    limits: Limits | None = None,
 ) -> dict[str, str]:
     """Return the configuration that copies records with identical Topic names, keys, timestamps and headers.
 

@@ -16,8 +16,8 @@ from django.db.models import QuerySet
 from hadash.inventory.models import Cluster
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.connect import ConnectClient, ConnectorStatus
-from hadash.kafka.values import Partition, TopicInfo
-from hadash.mirroring.connector import Endpoint, connector_config, connector_name
+from hadash.kafka.values import ClusterAccess, Partition, TopicInfo
+from hadash.mirroring.connector import connector_config, connector_name
 from hadash.mirroring.limits import Limits
 from hadash.mirroring.models import Mirror, MirrorOffsetSync
 from hadash.mirroring.offsets import OffsetSync, never_back
@@ -81,8 +81,9 @@ def _points(syncs: QuerySet[MirrorOffsetSync]) -> dict[Partition, OffsetSync]:
     return {Partition(topic, index): OffsetSync(source, target) for topic, index, source, target in rows}
 
 
-def _endpoint(cluster: Cluster) -> Endpoint:
-    return Endpoint(
+def _mirror_access(cluster: Cluster) -> ClusterAccess:
+    """How the mirror's own account reaches a cluster."""
+    return ClusterAccess(
         cluster.name,
         cluster.bootstrap_servers,
         cluster.security_protocol,
@@ -96,7 +97,7 @@ def _endpoint(cluster: Cluster) -> Endpoint:
 def config_of(mirror: Mirror, source: Cluster, limits: Limits) -> dict[str, str]:
     """Return the settings of the connector that copies from ``source``."""
     target = mirror.pair.other(source)
-    return connector_config(_endpoint(source), _endpoint(target), mirror.topics, limits=limits)
+    return connector_config(_mirror_access(source), _mirror_access(target), mirror.topics, limits=limits)
 
 
 def connector_of(mirror: Mirror, source: Cluster) -> str:

@@ -14,8 +14,9 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 
 #: Seconds for a Spark process to end after its input was closed.
 END_SECONDS = 20.0
+
+#: Seconds between two looks at whether a job is still wanted: as often as a page asks how far it is.
+WATCH_SECONDS = 1.0
 
 #: The last lines of a process's error output that are kept: they explain an unexpected end.
 LINES_KEPT = 50
@@ -47,6 +51,10 @@ class Ended:
 
 class TookTooLong(Exception):
     """A job was not done in time. Its process was ended."""
+
+
+class NotWanted(Exception):
+    """A job is not wanted any more. Its process was ended."""
 
 
 def command(with_kafka: bool) -> list[str]:
@@ -88,21 +96,20 @@ class Application:
         for reader in self._readers:
             reader.start()
 
-    def carry_out(self, order: Sequence[str], seconds: float) -> Ended:
+    def carry_out(
+        self, order: Sequence[str], seconds: float, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Ended:
         """Run one job.
 
         :param order: the arguments of ``python -m spark``.
-        :raises TookTooLong: it was not done within ``seconds``.
+        :param is_wanted: asked every :data:`WATCH_SECONDS`; what it raises ends the job as well.
+        :raises TookTooLong: it was not done within ``seconds``. :raises NotWanted: it is not wanted any more.
         """
         try:
             print(json.dumps(order), file=self._orders, flush=True)
         except OSError:
             return self._dead()
-        try:
-            answer = self._answers.get(timeout=seconds)
-        except Empty:
-            self.end()
-            raise TookTooLong from None
+        answer = self._answer(time.monotonic() + seconds, is_wanted)
         if answer is None:
             return self._dead()
         try:
@@ -111,6 +118,19 @@ class Application:
         except (ValueError, TypeError, KeyError):
             self.end()
             return Ended(FAILED, f"Its process has answered: {answer.strip()}")
+
+    def _answer(self, deadline: float, is_wanted: Callable[[], bool]) -> str | None:
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._answers.get(timeout=max(0.0, min(left, WATCH_SECONDS)))
+            except Empty:
+                if left <= 0:
+                    self.end()
+                    raise TookTooLong from None
+            if not is_wanted():
+                self.end()
+                raise NotWanted
 
     @property
     def is_alive(self) -> bool:

@@ -167,19 +167,20 @@ def order(run: Run) -> list[str]:
     return told
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the variables with which Spark's processes find the database."""
     return {"DATABASE_URL": conninfo()}
 
 
 def warm_up() -> None:
     """Start Spark before the first job of this worker: jobs are mostly due when a worker starts."""
     if settings.LAKE:
-        APPLICATIONS.warm_up(_environment())
+        APPLICATIONS.warm_up(environment())
 
 
 def _with_spark(run: Run) -> Outcome:
     try:
-        with APPLICATIONS.lent(run.job == Run.Job.FROM_KAFKA, _environment()) as application:
+        with APPLICATIONS.lent(run.job == Run.Job.FROM_KAFKA, environment()) as application:
             ended = application.carry_out(order(run), settings.PIPELINE_JOB_SECONDS)
             if ended.code == FAILED:
                 application.end()  # the next try begins with a new process
@@ -200,11 +201,12 @@ def _with_spark(run: Run) -> Outcome:
     if Run.objects.filter(pk=run.pk, state=Run.State.PUBLISHED).exists():
         return Outcome.PUBLISHED  # it failed only after publishing
     # (A message that the run itself has stored is kept.)
-    _fail(run.pk, _died(ended) if ended.died else faults.in_its_words(ended.said))
+    _fail(run.pk, died(ended) if ended.died else faults.in_its_words(ended.said))
     return Outcome.REFUSED if ended.code == UNUSABLE else Outcome.FAILED
 
 
-def _died(ended: Ended) -> Sentence:
+def died(ended: Ended) -> Sentence:
+    """Say how a process has ended that did not answer."""
     if ended.code < 0:
         how = say("Its process has ended by signal %(signal)s.", signal=-ended.code)
     else:

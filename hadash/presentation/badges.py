@@ -15,6 +15,8 @@ from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from hadash.auditors.standing import Proof
 from hadash.bindings.model import BindingState, GatewayMember
+from hadash.full_audits.machine import Status as FullAuditStatus
+from hadash.full_audits.models import FullAudit
 from hadash.governance.catalogue import Severity
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
@@ -56,12 +58,14 @@ MIRRORS: dict[str, Shown] = {
     Mirror.State.TURNING: Shown(pgettext_lazy("mirror", "turning round"), Look.WAITING, "running"),
 }
 
+_DIFFERS = Shown(gettext_lazy("differs"), Look.BAD, "bad")
+
 #: What an audit proves.
 PROOFS: dict[Proof, Shown] = {
     Proof.EQUAL: Shown(gettext_lazy("proved equal"), Look.FINE, "fine"),
     Proof.UNDER_WAY: Shown(gettext_lazy("being compared"), Look.WAITING, "running"),
     Proof.UNKNOWN: Shown(gettext_lazy("not proved"), Look.UNKNOWN, "unknown"),
-    Proof.DIFFERENT: Shown(gettext_lazy("differs"), Look.BAD, "bad"),
+    Proof.DIFFERENT: _DIFFERS,
 }
 
 #: The states of a connector's task, as Connect names them, and ``UNKNOWN`` for a task that hadash could not ask about.
@@ -208,6 +212,11 @@ def of_declaration(state: differences.State) -> State:
 
 def of_run(run: Run) -> State:
     return of(Run.SHOWN[run.current])
+
+
+def of_full_audit(audit: FullAudit) -> State:
+    """The badge of a full audit: one that is done may have found that both sides differ."""
+    return of(_DIFFERS if audit.current is FullAuditStatus.DONE and audit.different else audit.shown)
 
 
 def of_severity(severity: Severity) -> State:

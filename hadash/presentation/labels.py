@@ -81,6 +81,8 @@ VERBS: dict[str, Any] = {
     "bindings not changed": _("could not carry out"),
     "pool changed": _("changed"),
     "accept differences": _("accepted differences of"),
+    "ask for full audit": _("asked for a full audit of"),
+    "cancel full audit": _("cancelled the full audit of"),
     "withdraw acceptance": _("took back the acceptance of differences of"),
     "pool not changed": _("could not change"),
     "declare": _("declared relations of"),
@@ -235,6 +237,7 @@ MALFORMED_WORDS: dict[str, Any] = {
 #: The steps of runs and the things that they count, by the names that the jobs write.
 RUN_WORDS: dict[str, Any] = {
     "starting": _("starting"),
+    "comparing": _("comparing both sides"),
     "reading": _("reading the lake"),
     "compacting": _("compacting reports"),
     "facts": _("working off reports"),
@@ -341,6 +344,7 @@ def verb_word(verb: str) -> str:
 #: The services' messages of PermissionDenied, for translation. The services raise them as English text.
 DENIALS = (
     _("You may not accept findings."),
+    _("You may not have Topics compared."),
     _("You may not say which AppIDs are critical."),
     _("You may not say whose AppIDs are."),
     _("You may not change when jobs run."),

@@ -62,6 +62,7 @@ CELERY_TIMEZONE = "UTC"
 #: Jobs of the pipeline have a worker of their own, so that switches do not wait for them.
 CELERY_TASK_ROUTES = {
     "pipeline.run": {"queue": "pipeline"},
+    "full_audits.carry_out": {"queue": "pipeline"},
     "outbox.send": {"queue": "outbox"},
     "outbox.post": {"queue": "outbox"},
     "outbox.trim": {"queue": "outbox"},

@@ -30,6 +30,12 @@ MIRROR_COMPARE_BYTES = int(number("HADASH_MIRROR_COMPARE_BYTES", 64 * 1024 * 102
 AUDIT_STALE_SECONDS = number("HADASH_AUDIT_STALE_SECONDS", 60)
 #: Seconds that a cluster may take to hand out a record that a person wants to see. A person waits for it.
 AUDIT_READ_SECONDS = number("HADASH_AUDIT_READ_SECONDS", 5)
+#: Seconds between two looks for a full audit that waits: the person who has asked for it looks at the page.
+FULL_AUDIT_LOOK_SECONDS = number("HADASH_FULL_AUDIT_LOOK_SECONDS", 5)
+#: Seconds after which a full audit is ended. Half a day is time for some terabytes; another one cannot begin before.
+FULL_AUDIT_SECONDS = number("HADASH_FULL_AUDIT_SECONDS", 12 * 3600)
+#: Days for which full audits are kept: as long as somebody may ask what was compared before a switch.
+FULL_AUDIT_KEPT_DAYS = int(number("HADASH_FULL_AUDIT_KEPT_DAYS", 400))
 #: Seconds of one round of looks (every HADASH_LAG_SAMPLE_SECONDS) after which comparisons that are due wait for the
 #: next round: a pair with a thousand mirrors is compared less often, and its lag is still measured.
 MIRROR_COMPARE_ROUND_SECONDS = number("HADASH_MIRROR_COMPARE_ROUND_SECONDS", 1)

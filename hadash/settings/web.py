@@ -64,6 +64,7 @@ INSTALLED_APPS = [
     "hadash.pools",
     "hadash.governance",
     "hadash.pipeline",
+    "hadash.full_audits",
     "hadash.outbox",
     "hadash.reports",
     "hadash.notices",

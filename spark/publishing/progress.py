@@ -1,22 +1,28 @@
-"""Reports the progress of Spark's tasks to a run."""
+"""Reports the progress of Spark's tasks, such as to a run."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-
-from spark.publishing.runs import Run
 
 #: Seconds between two reports: as often as a page requests them.
 LOOK_SECONDS = 1.0
 
 
+class Told(Protocol):
+    """Somebody who is told how far Spark is."""
+
+    def tell(self, step: str, done: int = 0, total: int = 0) -> None:
+        """:param done: how many of its ``total`` tasks are done."""
+
+
 @contextmanager
-def followed(spark: SparkSession, run: Run, step: str) -> Iterator[None]:
+def followed(spark: SparkSession, run: Told, step: str) -> Iterator[None]:
     """While the block runs, report how many of Spark's tasks are done."""
     ended = threading.Event()
 

@@ -32,10 +32,12 @@ from switching.batches.parts import World
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES, ensure_user
 from hadash.dashboard.groups.looking import Look
+from hadash.full_audits.models import FullAudit
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
+from hadash.mirroring.models import Mirror
 from hadash.pools import applying
 from hadash.pools import decisions as pool_decisions
 from hadash.switching import checking
@@ -207,6 +209,9 @@ def things(
         "pool_change": pool_change.key,
         "pool_digest": pool_change.digest,
         "difference": difference.pk,
+        "full_audit": FullAudit.objects.create(
+            mirror=Mirror.objects.get(name="shop"), topic="carts", asked_by=somebody
+        ).pk,
         "channel": channel().pk,
         "schedule": edition.issue.schedule_id,
         "issue": edition.issue_id,

@@ -40,6 +40,10 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "pairs/{pair}/mirrors/{mirror}/audit/"): EVERYBODY,
     ("GET", "pairs/{pair}/mirrors/{mirror}/differences/"): EVERYBODY,
     ("POST", "pairs/{pair}/mirrors/{mirror}/differences/accept/"): GOVERNING,
+    ("GET", "pairs/{pair}/mirrors/{mirror}/full-audits/"): EVERYBODY,
+    ("POST", "pairs/{pair}/mirrors/{mirror}/full-audits/"): GOVERNING,
+    ("GET", "pairs/{pair}/mirrors/{mirror}/full-audits/{full_audit}/"): EVERYBODY,
+    ("POST", "pairs/{pair}/mirrors/{mirror}/full-audits/{full_audit}/cancel/"): GOVERNING,
     ("GET", "pairs/{pair}/rules/"): EVERYBODY,
     ("PATCH", "pairs/{pair}/rules/"): ADMINISTRATOR,
     ("GET", "pairs/{pair}/blackouts/"): EVERYBODY,
@@ -274,6 +278,9 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "mirrors/{pair}/{mirror}/differences/{difference}/"): EVERYBODY,
     ("POST", "mirrors/{pair}/{mirror}/differences/{difference}/accept/"): GOVERNING,
     ("POST", "mirrors/{pair}/{mirror}/acceptances/{acceptance}/withdraw/"): GOVERNING,
+    ("POST", "mirrors/{pair}/{mirror}/full-audits/"): GOVERNING,
+    ("GET", "mirrors/{pair}/{mirror}/full-audits/{full_audit}/"): EVERYBODY,
+    ("POST", "mirrors/{pair}/{mirror}/full-audits/{full_audit}/cancel/"): GOVERNING,
     ("GET", "search/"): EVERYBODY,
     ("GET", "graph/"): EVERYBODY,
     ("GET", "graph/focus/"): EVERYBODY,
@@ -359,6 +366,8 @@ def body_of(things: dict[str, Any], path: str) -> Any:
         return {"digest": things["batch_digest"]}
     if path.endswith("differences/accept/"):
         return {"reason": "x"}
+    if path.endswith("full-audits/"):
+        return {"topic": "carts"}
     if path.startswith("pool-changes/") and word == "approve":
         return {"digest": things["pool_digest"]}
     if path.startswith("appids/") and path.count("/") == 2:

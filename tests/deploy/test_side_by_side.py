@@ -22,6 +22,7 @@ RELEASED = {
     "api": "0001",
     "audit": "0001",
     "auditors": "0001",
+    "full_audits": "0001",
     "governance": "0001",
     "inventory": "0001",
     "mirroring": "0001",

@@ -11,10 +11,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.mirroring.connector import Endpoint, connector_config, connector_name
+from hadash.kafka.values import ClusterAccess
+from hadash.mirroring.connector import connector_config, connector_name
 
-EAST = Endpoint("east", "east:9092", "SASL_PLAINTEXT", "SCRAM-SHA-256", "mirror", "east-secret")
-WEST = Endpoint("west", "west:9092", "SASL_SSL", "PLAIN", "mirror", "west-secret")
+EAST = ClusterAccess("east", "east:9092", "SASL_PLAINTEXT", "SCRAM-SHA-256", "mirror", "east-secret")
+WEST = ClusterAccess("west", "west:9092", "SASL_SSL", "PLAIN", "mirror", "west-secret")
 CONFIG = connector_config(EAST, WEST, ["orders", "carts"], tasks=3)
 
 topic_names = st.text("abz09._-", min_size=1, max_size=12)

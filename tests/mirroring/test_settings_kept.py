@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.kafka.tls import Tls
-from hadash.mirroring.connector import Endpoint, connector_config
+from hadash.kafka.values import ClusterAccess
+from hadash.mirroring.connector import connector_config
 from hadash.mirroring.drift import drifted, mending
 from hadash.mirroring.limits import (
     REQUEST_OVERHEAD_BYTES,
@@ -27,8 +28,8 @@ from hadash.mirroring.topic_settings import (
     to_change_on_standby,
 )
 
-EAST = Endpoint("east", "east:9092", "PLAINTEXT", "", "", "")
-WEST = Endpoint("west", "west:9092", "PLAINTEXT", "", "", "")
+EAST = ClusterAccess("east", "east:9092", "PLAINTEXT", "", "", "")
+WEST = ClusterAccess("west", "west:9092", "PLAINTEXT", "", "", "")
 MIB = 1024 * 1024
 
 LOG_APPEND = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": "1000"}
@@ -107,20 +108,20 @@ TLS = Tls("authority", "certificate", "key")
     ("before", "after", "left"),
     [
         (
-            Endpoint("west", "west:9092", "SASL_SSL", "PLAIN", "mirror", "secret", Tls("authority")),
-            Endpoint("west", "west:9092", "PLAINTEXT", "", "", ""),
+            ClusterAccess("west", "west:9092", "SASL_SSL", "PLAIN", "mirror", "secret", Tls("authority")),
+            ClusterAccess("west", "west:9092", "PLAINTEXT", "", "", ""),
             {"sasl.mechanism", "sasl.jaas.config", "ssl.truststore.type", "ssl.truststore.certificates"},
         ),
         (
-            Endpoint("west", "west:9092", "SSL", "", "", "", TLS),
-            Endpoint("west", "west:9092", "SSL", "", "", "", Tls("authority")),
+            ClusterAccess("west", "west:9092", "SSL", "", "", "", TLS),
+            ClusterAccess("west", "west:9092", "SSL", "", "", "", Tls("authority")),
             {"ssl.keystore.type", "ssl.keystore.certificate.chain", "ssl.keystore.key"},
         ),
     ],
     ids=["protocol", "certificate"],
 )
 def test_how_a_client_came_to_a_cluster_before_is_taken_away(
-    before: Endpoint, after: Endpoint, left: set[str]
+    before: ClusterAccess, after: ClusterAccess, left: set[str]
 ) -> None:
     held, wanted = connector_config(EAST, before, ["a"]), connector_config(EAST, after, ["a"])
     gone = {f"{prefix}{name}" for prefix in ("target.cluster.", "producer.override.") for name in left}

@@ -8,6 +8,7 @@ from hadash.api.fields import Text
 from hadash.api.serializers.common import MAX_TEXT, words
 from hadash.auditing.findings import Kind
 from hadash.auditors.standing import Proof
+from hadash.full_audits.machine import Status as FullAuditStatus
 
 #: Most differences that one request names.
 MAX_DIFFERENCES = 1000
@@ -53,6 +54,48 @@ class DifferenceSerializer(s.Serializer):
     found_at = s.DateTimeField()
     accepted_by = Text(allow_null=True)
     accepted_because = Text(allow_null=True)
+
+
+class FullAuditPartitionSerializer(s.Serializer):
+    partition = s.IntegerField()
+    source = s.ListField(
+        child=s.IntegerField(),
+        allow_null=True,
+        help_text="Offsets of the source: the first, and after the last.",
+    )
+    target = s.ListField(child=s.IntegerField(), allow_null=True)
+    equal = s.IntegerField()
+    older = s.ListField(
+        child=s.IntegerField(),
+        help_text="Records of the source and of the target before the first that both hold: not compared.",
+    )
+    late = s.IntegerField(help_text="Records of the source that the target did not hold yet: not compared.")
+    kinds = s.DictField(child=s.IntegerField(), help_text="How many differences there are of each kind.")
+
+
+class FullAuditSerializer(s.Serializer):
+    id = s.IntegerField()
+    topic = Text()
+    status = s.ChoiceField(words(FullAuditStatus))
+    says = Text(help_text="What it has found, or why it has failed; in the language of Accept-Language.")
+    asked_by = Text()
+    asked_at = s.DateTimeField()
+    began_at = s.DateTimeField(allow_null=True)
+    read_at = s.DateTimeField(allow_null=True, help_text="It compares up to what both sides held then.")
+    ended_at = s.DateTimeField(allow_null=True)
+    source = Text(allow_null=True, help_text="The cluster that the mirror copied from when it began.")
+    offsets = s.IntegerField(help_text="How many offsets of the source are to be compared.")
+    equal = s.IntegerField(help_text="Records.")
+    different = s.IntegerField(help_text="Records. They are among the mirror's differences.")
+
+
+class OneFullAuditSerializer(FullAuditSerializer):
+    progress = s.DictField(help_text="While it runs: step, done and total.")
+    partitions = FullAuditPartitionSerializer(many=True)
+
+
+class AskFullAuditRequest(s.Serializer):
+    topic = Text(max_length=249)
 
 
 class AcceptDifferencesRequest(s.Serializer):

@@ -16,6 +16,9 @@ from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, pro
 from hadash.auditors import accepting, selectors
 from hadash.auditors.models import AuditDifference
 from hadash.auditors.standing import PartitionStanding
+from hadash.full_audits import asking
+from hadash.full_audits.models import FullAudit
+from hadash.full_audits.selectors import full_audits_of
 from hadash.mirroring.models import Mirror
 from hadash.presentation.localized import sentence
 
@@ -114,3 +117,86 @@ class AcceptDifferences(View):
             request.user, found, values["reason"], address_of(request), values.get("differences")
         )
         return Response({"accepted": sum(made.counts.values())})
+
+
+def _full_audit(found: FullAudit) -> dict[str, Any]:
+    names = (
+        "topic",
+        "status",
+        "asked_at",
+        "began_at",
+        "read_at",
+        "ended_at",
+        "offsets",
+        "equal",
+        "different",
+    )
+    return {
+        **{name: getattr(found, name) for name in names},
+        "id": found.pk,
+        "says": sentence(found.verdict),
+        "asked_by": found.asked_by.get_username(),
+        "source": found.source.name if found.source is not None else None,
+    }
+
+
+def _one_full_audit(found: FullAudit) -> dict[str, Any]:
+    return {**_full_audit(found), "progress": found.progress, "partitions": found.partitions}
+
+
+def _the_full_audit(user: Any, pair: str, mirror: str, number: int) -> FullAudit:
+    """Return a full audit. :raises Http404: there is none, or ``user`` may not see its pair."""
+    found = full_audits_of(_the_mirror(user, pair, mirror)).filter(pk=number).first()
+    if found is None:
+        raise Http404(_("There is no full audit %(number)s of this mirror.") % {"number": number})
+    return found
+
+
+class FullAudits(PagedView):
+    @extend_schema(
+        operation_id="list_full_audits",
+        summary="The full audits of a mirror's Topics, newest first.",
+        parameters=PAGES,
+        responses={200: serializers.FullAuditSerializer(many=True), **problems(404)},
+    )
+    def get(self, request: Request, pair: str, mirror: str) -> Response:
+        return self.page(full_audits_of(_the_mirror(request.user, pair, mirror)), _full_audit)
+
+    @extend_schema(
+        operation_id="ask_for_full_audit",
+        summary="Have a whole Topic compared on both sides, by Spark; one runs at a time.",
+        request=serializers.AskFullAuditRequest,
+        parameters=[KEY],
+        responses={201: serializers.OneFullAuditSerializer, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, pair: str, mirror: str) -> Response:
+        values = self.validated(serializers.AskFullAuditRequest)
+        found = _the_mirror(request.user, pair, mirror)
+        made = asking.ask(request.user, found, values["topic"], address_of(request))
+        return Response(_one_full_audit(made), 201)
+
+
+class OneFullAudit(View):
+    @extend_schema(
+        operation_id="show_full_audit",
+        summary="A full audit: how far it is, and what came of each partition.",
+        responses={200: serializers.OneFullAuditSerializer, **problems(404)},
+    )
+    def get(self, request: Request, pair: str, mirror: str, number: int) -> Response:
+        return Response(_one_full_audit(_the_full_audit(request.user, pair, mirror, number)))
+
+
+class CancelFullAudit(View):
+    @extend_schema(
+        operation_id="cancel_full_audit",
+        summary="Cancel a full audit that waits or runs; what it has compared is lost.",
+        request=None,
+        parameters=[KEY],
+        responses={200: serializers.OneFullAuditSerializer, **problems(404, 409)},
+    )
+    @idempotent
+    def post(self, request: Request, pair: str, mirror: str, number: int) -> Response:
+        found = _the_full_audit(request.user, pair, mirror, number)
+        asking.cancel(request.user, found, address_of(request))
+        return Response(_one_full_audit(_the_full_audit(request.user, pair, mirror, number)))

@@ -30,6 +30,12 @@ def exact_percent(share: float) -> str:
     return f"{math.floor(share * 10_000) / 100:.2f} %"
 
 
+@register.filter
+def kind_word(kind: str) -> str:
+    """The word for a kind of difference, in the reader's language."""
+    return str(dict(AuditDifference.KINDS).get(kind, kind))
+
+
 @register.simple_tag
 def proof(value: Proof) -> SafeString:
     """Render the badge of an audit."""

@@ -36,7 +36,7 @@ from hadash.dashboard.mirrors.looking import (
     topics_of,
 )
 from hadash.dashboard.sorting import Keys, part_order
-from hadash.dashboard.views import streaming
+from hadash.dashboard.views import full_audits, streaming
 from hadash.dashboard.views.common import part_of, searched, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
@@ -110,7 +110,11 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
         return csv_response("audit", auditing.PARTITION_COLUMNS, auditing.partition_rows(found))
     if request.GET.get("csv") == "differences":
         return csv_response("differences", auditing.DIFFERENCE_COLUMNS, auditing.difference_rows(found))
-    parts = {**_parts(request, found, shown, partitions), **_audit(request, found)}
+    parts = {
+        **_parts(request, found, shown, partitions),
+        **_audit(request, found),
+        **full_audits.section(request, found),
+    }
     if request.GET.get("csv") == "topics":
         return csv_response("topics", list(TOPIC_KEYS), map(astuple, parts["topics"].every_row))
     context = {

@@ -64,6 +64,7 @@ API = (
     "pool-changes/", "handovers/", "jobs/", "runs/", "people/", "tokens/", "audit/", "drafts/", "governance-rules/",
     "tables/coverage/over-time/", "pairs/{pair}/mirrors/", "pairs/{pair}/rules/", "pairs/{pair}/blackouts/",
     "pairs/{pair}/mirrors/{mirror}/audit/", "pairs/{pair}/mirrors/{mirror}/differences/",
+    "pairs/{pair}/mirrors/{mirror}/full-audits/",
     "pairs/{pair}/declarations/", "appids/{sharing}/bindings/", "switches/{switch}/", "switches/{switch}/log/",
     "findings/{finding}/", "runs/{run}/", "runs/{run}/changes/?since={before}",
 )  # fmt: skip
@@ -102,7 +103,8 @@ NOT_MEASURED = {
         "reports/{}/", "reports/{}/pdf/", "reports/{}/mail/", "reports/{}/files/{}",
         "binding-changes/{}/", "pool-changes/{}/", "batches/{}/", "api/v1/openapi.json", "api/v1/me/",
         "api/v1/binding-changes/{}/", "api/v1/pool-changes/{}/", "api/v1/drafts/{}/", "api/v1/batches/{}/",
-        "api/v1/batches/{}/items/", "api/v1/batches/{}/log/",
+        "api/v1/batches/{}/items/", "api/v1/batches/{}/log/", "mirrors/{}/{}/full-audits/{}/",
+        "api/v1/pairs/{}/mirrors/{}/full-audits/{}/",
     ),
     "a file of all rows, as long as it is": (
         "audit/export.jsonl", "pairs/{}/declarations/export.csv", "api/v1/pairs/{}/declarations/export/",

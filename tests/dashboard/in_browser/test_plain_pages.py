@@ -21,9 +21,12 @@ from dashboard.in_browser.test_live_pages import STREAM
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
 from hadash.audit.models import record
+from hadash.auditing.findings import Kind
+from hadash.auditing.whole import Compared, as_json
 from hadash.auditors import versions
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.dashboard.views import request_previews, switches
+from hadash.full_audits.models import FullAudit
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.published import Coverage
 from hadash.governance.models.runs import Run
@@ -118,7 +121,21 @@ def pages(
         asked_as="report 1", content=Content.objects.create(subject="每日 posture", text="…"), topic="schedule 1",
         address="arne@bank.example", due_at=now,
     )  # fmt: skip
+    compared = FullAudit.objects.create(
+        mirror=fleet.mirror, topic="carts", asked_by=people.olga, status="done", began_at=now, read_at=now,
+        ended_at=now, source=fleet.east, offsets=8_012, equal=7_999, different=1,
+        partitions=[
+            as_json(0, Compared((1_000, 9_000), (1_003, 9_003), 7_999, (1_000, 0), 12, {Kind.HEADERS: 1})),
+            as_json(1, Compared()),
+        ],
+    )  # fmt: skip
+    runs = FullAudit.objects.create(
+        mirror=fleet.mirror, topic="orders", asked_by=people.olga, status="running", began_at=now,
+        progress={"step": "comparing", "done": 3, "total": 8},
+    )  # fmt: skip
     return {
+        "full-audit": compared.get_absolute_url(),
+        "full-audit-running": runs.get_absolute_url(),
         "difference": reverse("mirror-difference", args=["main", "shop", difference.pk]),
         "unsubscribe": reverse("unsubscribe", args=[mail.unsubscribe_token]),
         "pools": reverse("pools"),

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class FullAuditsConfig(AppConfig):
+    name = "hadash.full_audits"
