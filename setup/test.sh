@@ -45,8 +45,9 @@ run() {
     --reruns 1 --only-rerun "$LATE" "$@"
 }
 export -f run
-# Two lanes have no Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core): the few of their
-# tests that need it (tests/conftest.py marks them) follow in the lane that ends first, on a stack that has it.
+# The lanes begin without Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core). Tests that
+# need it (tests/conftest.py marks them) follow on stacks that have it: those of the first two lanes in the one that ends
+# first, those of the rest at its end.
 # Sessions of their own: a signal to the group ends all that a lane has started.
 setsid bash -c "run demos --without-kafka 'not long and not kafka' $DEMOS; of_demos=\$?
   run today --without-kafka long $(setup/long_today.sh) && exit \$of_demos" > var/test-demos.log 2>&1 &
@@ -73,8 +74,10 @@ trap 'kill -TERM -- "-$demos" "-$pages" "-$fetching" "-$checking" 2> /dev/null; 
 trap 'exit 143' INT TERM
 ignored=()
 for folder in $DEMOS $PAGES $ALONE; do ignored+=("--ignore=$folder"); done
-(run rest "" "not long" "${ignored[@]}")
+(run rest --without-kafka "not long and not kafka" "${ignored[@]}")
 of_rest=$?
+(run brokers "" "kafka and not long" "${ignored[@]}")
+of_brokers=$?
 wait "$demos"
 of_demos=$?
 wait "$pages"
@@ -91,7 +94,8 @@ cat var/test-pages.log
 echo "--- alone ($ALONE)"
 (run alone "" "not long" $ALONE)
 of_alone=$?
-echo "--- exit codes: $of_rest of the rest, $of_demos of demos, $of_pages of pages and what needs Kafka there," \
-  "$of_alone of what ran alone, $of_checks of the checks"
-[ "$of_rest" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ] \
-  && [ "$of_checks" -eq 0 ]
+echo "--- exit codes: $of_rest of the rest, $of_brokers of the rest with Kafka, $of_demos of demos," \
+  "$of_pages of pages and what needs Kafka there, $of_alone of what ran alone, $of_checks of the checks"
+for code in "$of_rest" "$of_brokers" "$of_demos" "$of_pages" "$of_alone" "$of_checks"; do
+  [ "$code" -eq 0 ] || exit 1
+done
