@@ -46,8 +46,8 @@ run() {
 }
 export -f run
 # The lanes begin without Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core). Tests that
-# need it (tests/conftest.py marks them) follow on stacks that have it: those of the first two lanes in the one that ends
-# first, those of the rest at its end.
+# need it (tests/conftest.py marks them) follow on stacks that have it: those of the first two lanes in the one that
+# ends first, those of the rest at its end.
 # Sessions of their own: a signal to the group ends all that a lane has started.
 setsid bash -c "run demos --without-kafka 'not long and not kafka' $DEMOS; of_demos=\$?
   run today --without-kafka long $(setup/long_today.sh) && exit \$of_demos" > var/test-demos.log 2>&1 &

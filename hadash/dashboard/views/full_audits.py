@@ -54,7 +54,7 @@ def ask(request: HttpRequest, pair: str, name: str) -> HttpResponse:
     """Have a whole Topic compared: field ``topic``."""
     mirror = _the_mirror(request, pair, name)
     try:
-        made = asking.ask(user_of(request), mirror, typed(request, "topic"), address_of(request))
+        made = asking.ask(user_of(request), mirror, typed(request, "topic").strip(), address_of(request))
     except PermissionDenied as error:
         return denied(request, error, ACCEPT, mirror.pair)
     except Refused as refusal:
