@@ -27,6 +27,8 @@ class Compared:
     :param older: records of each side before the first that both hold: they were not compared.
     :param late: records of the source that the target did not hold yet when its end was read.
     :param kinds: how many differences there are of each kind. :param found: the first of them.
+    :param has_no_place: no place was found at which both sides agree, among the first records of both: nothing is
+        known of the partition then, also not that it differs.
     """
 
     source: tuple[int, int] | None = None
@@ -36,6 +38,7 @@ class Compared:
     late: int = 0
     kinds: dict[Kind, int] = field(default_factory=dict)
     found: list[Finding] = field(default_factory=list)
+    has_no_place: bool = False
 
     @property
     def different(self) -> int:
@@ -54,12 +57,15 @@ class WholePartition:
         self._leading = {which: Side() for which in Which}
         self._older = Counter[Which]()
         self._aligner: Aligner | None = None
+        self._has_no_place = False
         self._begin = 0, 0
         self._kinds = Counter[Kind]()
         self._found: list[Finding] = []
 
     def feed(self, which: Which, offsets: Sequence[int], prints: Sequence[Print]) -> None:
         """Take records of a side. :param offsets: ascending."""
+        if self._has_no_place:
+            return
         side = self._side(which)
         side.offsets.extend(offsets)
         side.prints.extend(prints)
@@ -77,6 +83,8 @@ class WholePartition:
         """
         if self._aligner is None:
             self._begin_if_found(is_end=True)
+        if self._has_no_place:
+            return Compared(has_no_place=True)
         if self._aligner is None:
             source, target = (len(self._leading[which]) for which in Which)
             return Compared(older=(self._older[Which.SOURCE] + source, self._older[Which.TARGET] + target))
@@ -98,16 +106,20 @@ class WholePartition:
         return self._aligner.source if which is Which.SOURCE else self._aligner.target
 
     def _begin_if_found(self, *, is_end: bool) -> None:
-        """Begin where both sides first agree; where nothing agrees that was read, with the first records of both."""
+        """Begin where both sides first agree; where nothing agrees of all that both hold, with their first records.
+        Where nothing agrees of all that is searched, and more follows, they may agree further on: give up.
+        """
         source, target = self._leading[Which.SOURCE], self._leading[Which.TARGET]
         if is_end or min(len(source), len(target)) >= AGREE:
             place = agreeing(source.prints, target.prints, is_end=is_end)
-            is_full = len(source) >= SEARCHED and len(target) >= SEARCHED
             if place is not None:
                 # What the longer side has more before it is older; the rest differs.
                 self._leave_out(place[0] - place[1])
                 self._start()
-            elif (is_full or is_end) and source and target:
+            elif len(source) >= SEARCHED and len(target) >= SEARCHED:
+                self._has_no_place = True
+                self._leading = {which: Side() for which in Which}
+            elif is_end and source and target:
                 self._start()
         if self._aligner is None:
             for which, side in self._leading.items():
@@ -149,6 +161,7 @@ def as_json(partition: int, compared: Compared) -> dict[str, Any]:
         "equal": compared.equal,
         "older": compared.older,
         "late": compared.late,
+        "has_no_place": compared.has_no_place,
         "kinds": {kind.value: count for kind, count in compared.kinds.items()},
         "found": [[each.kind.value, each.source, each.target, list(each.parts)] for each in compared.found],
     }
@@ -164,6 +177,7 @@ def from_json(told: Mapping[str, Any]) -> Compared:
         told["late"],
         {Kind(kind): count for kind, count in told["kinds"].items()},
         [Finding(Kind(kind), source, target, tuple(parts)) for kind, source, target, parts in told["found"]],
+        told["has_no_place"],
     )
 
 

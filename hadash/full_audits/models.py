@@ -89,11 +89,22 @@ class FullAudit(Stateful):
             return say("It has failed: %(fault)s", fault=self.fault)
         if self.current is not Status.DONE:
             return say("Nothing is known yet.")
+        if self.without_place:
+            return say(
+                "Of partitions %(partitions)s nothing is known: no place was found at which both sides agree. Let "
+                "auditors come to the end of them, then ask again.",
+                partitions=self.without_place,
+            )
         if self.different:
             return say("Records that differ: %(count)s.", count=self.different)
         if not self.equal:
             return say("Both sides hold no record that could be compared.")
         return say("All records that both sides hold are equal (records: %(count)s).", count=self.equal)
+
+    @property
+    def without_place(self) -> list[int]:
+        """Partitions of which nothing is known, because both sides could not be put beside each other."""
+        return [each["partition"] for each in self.partitions if each["has_no_place"]]
 
     @property
     def older(self) -> dict[str, int]:

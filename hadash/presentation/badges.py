@@ -216,7 +216,9 @@ def of_run(run: Run) -> State:
 
 def of_full_audit(audit: FullAudit) -> State:
     """The badge of a full audit: one that is done may have found that both sides differ."""
-    return of(_DIFFERS if audit.current is FullAuditStatus.DONE and audit.different else audit.shown)
+    if audit.current is FullAuditStatus.DONE and audit.different:
+        return of(_DIFFERS)
+    return of(PROOFS[Proof.UNKNOWN] if audit.without_place else audit.shown)
 
 
 def of_severity(severity: Severity) -> State:

@@ -101,6 +101,17 @@ def test_nothing_agrees() -> None:
     assert (found.equal, found.different, found.older) == (0, 20, (0, 0))
 
 
+def test_where_both_sides_cannot_be_put_beside_each_other_nothing_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They may agree further on: the target's records begin 200 places later than it was thought."""
+    monkeypatch.setattr(whole, "SEARCHED", 50)
+    monkeypatch.setattr(aligning, "SEARCHED", 50)
+    records = log(1000)
+    found = compared(held(records), held([*log(1200)[200:], *log(200)]), pieces=100)
+    assert found == Compared(has_no_place=True)
+
+
 def test_few_differences_are_told_and_all_are_counted() -> None:
     records = log(200)
     altered = [each._replace(headers=1) if number % 10 == 5 else each for number, each in enumerate(records)]
@@ -155,5 +166,5 @@ def test_it_comes_back_from_json_as_it_was() -> None:
     records = log(40)
     found = compared(held(records), held(records[:20] + records[21:]))
     assert from_json(json.loads(json.dumps(as_json(3, found)))) == found
-    empty = Compared(older=(1, 2))
-    assert from_json(json.loads(json.dumps(as_json(0, empty)))) == empty
+    for other in (Compared(older=(1, 2)), Compared(has_no_place=True)):
+        assert from_json(json.loads(json.dumps(as_json(0, other)))) == other

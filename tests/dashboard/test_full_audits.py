@@ -102,6 +102,15 @@ def test_equal_ones_are_fine(as_vera: Client, fleet: SimpleNamespace, people: Si
     assert "All records that both sides hold are equal (records: 7,999)." in text or "7999" in text
 
 
+def test_where_nothing_is_known_nothing_is_fine(
+    as_vera: Client, fleet: SimpleNamespace, people: SimpleNamespace
+) -> None:
+    made = done(fleet, people, different=0, partitions=[as_json(3, Compared(has_no_place=True))])
+    text = " ".join(page(as_vera, "full-audit", "main", "shop", made.pk).split())
+    assert "Of partitions 3 nothing is known" in text and "not proved" in text
+    assert "no place at which both sides agree" in text
+
+
 def test_one_that_has_failed_says_why(
     as_vera: Client, fleet: SimpleNamespace, people: SimpleNamespace
 ) -> None:

@@ -70,6 +70,9 @@ class FullAuditPartitionSerializer(s.Serializer):
         help_text="Records of the source and of the target before the first that both hold: not compared.",
     )
     late = s.IntegerField(help_text="Records of the source that the target did not hold yet: not compared.")
+    has_no_place = s.BooleanField(
+        help_text="No place was found at which both sides agree: nothing is known of the partition."
+    )
     kinds = s.DictField(child=s.IntegerField(), help_text="How many differences there are of each kind.")
 
 
