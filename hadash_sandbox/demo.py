@@ -15,7 +15,7 @@ from typing import Self
 
 from hadash_sandbox import environment, ports
 from hadash_sandbox.auditing import TOKEN, Auditing
-from hadash_sandbox.downloads import tool_jars
+from hadash_sandbox.downloads import spark_kafka_jars, tool_jars
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.java import find_java
 from hadash_sandbox.processes import Process, describe_exit, run
@@ -127,6 +127,8 @@ class Demo:
             tool_jars(
                 library.removeprefix("java-"), find_java(), self.log
             )  # in advance, so that nobody has to wait for the download when the client starts
+        if self._with_pipeline:
+            spark_kafka_jars(find_java(), self.log)  # likewise, for the first full audit
         if not is_running(self.data_dir):
             # A demo that was killed has left its environment file. Other programs would use its old addresses while
             # this demo starts.
@@ -271,10 +273,11 @@ class Demo:
             env={**self.environment(), **self._health_page("beat")},
         )
         if self._with_pipeline:
-            page = self._health_page("pipeline worker")
-            self._python(
-                "pipeline worker", *self.worker_arguments("pipeline", 1), env={**self.environment(), **page}
-            )
+            env = {**self.environment(), **self._health_page("pipeline worker")}
+            # (Spark would fetch its connector itself, at the first full audit, while somebody waits for that.)
+            jars = ",".join(map(str, spark_kafka_jars(find_java(), self.log)))
+            env.setdefault("HADASH_SPARK_MORE", os.environ.get("HADASH_SPARK_MORE", f"spark.jars={jars}"))
+            self._python("pipeline worker", *self.worker_arguments("pipeline", 1), env=env)
         if self._with_web:
             self._start_web()
         if self._auditors:

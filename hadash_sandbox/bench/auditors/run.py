@@ -1,4 +1,6 @@
-"""``make bench-auditors``: how much an auditor compares, beside reading both sides alone, and its memory."""
+"""``make bench-auditors``: how much an auditor compares, beside reading both sides alone, and its memory; and how long
+Spark takes for a full audit of the same records.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,15 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
+from hadash.auditing.orders import Order, Range
+from hadash.kafka.java_client import properties
+from hadash.kafka.values import ClusterAccess
 from hadash_sandbox import kafka_admin
 from hadash_sandbox.bench.report import Report, begin, median
 from hadash_sandbox.demo import ROOT
+from hadash_sandbox.downloads import spark_kafka_jars
 from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.java import find_java
 from hadash_sandbox.stack import CLUSTERS, Stack
 
 PARTITIONS = 8
@@ -84,6 +91,15 @@ def _measure(report: Report, stack: Stack) -> None:
     )  # fmt: skip
     report.at_least("compared by one core", GOAL_MB, audited, "MB/s", samples=ROUNDS, needed=ROUNDS)
     report.row("beside reading alone", times_the_cost_of_reading=round(alone / audited, 1))
+    full = _full_audit(source, target)
+    seconds = full["seconds"]["job"]
+    equal = sum(each["equal"] for each in full["partitions"])
+    if equal != RECORDS:
+        raise SandboxError(f"The full audit has found {equal:,} of {RECORDS:,} records equal.")
+    report.row(
+        "a full audit of the same, by Spark", seconds=round(seconds, 1), mb_per_second=round(megabytes / seconds),
+        seconds_to_start_spark=round(full["seconds"]["start"], 1),
+    )  # fmt: skip
     report.at_most("memory while both sides differ altogether", GOAL_MIB, unlike["most_mib"], "MiB")
 
 
@@ -110,6 +126,37 @@ def _fill(config: dict[str, str], topic: str, values: Iterator[bytes]) -> None:
                 producer.poll(0.2)
     if producer.flush(300) != 0:
         raise SandboxError("The cluster has not taken all records within five minutes.")
+
+
+def _full_audit(source: dict[str, str], target: dict[str, str]) -> dict[str, Any]:
+    """Have Spark compare the Topic "same"; return what it says."""
+    sides = [
+        properties(
+            ClusterAccess(
+                "", config["bootstrap.servers"], config["security.protocol"], config["sasl.mechanism"],
+                config["sasl.username"], config["sasl.password"],
+            )
+        )
+        for config in (source, target)
+    ]  # fmt: skip
+    each = RECORDS // PARTITIONS
+    ranges = [Range(number, (0, each), (0, each), (0, 0)) for number in range(PARTITIONS)]
+    jars = ",".join(map(str, spark_kafka_jars(find_java())))
+    with tempfile.TemporaryDirectory(prefix="hadash-full-audit-") as folder:
+        order, progress = Path(folder) / "order.json", Path(folder) / "progress.json"
+        Order("same", sides[0], sides[1], ranges, 20).write(order)
+        arguments = ["--lake", f"{folder}/lake", "--order", str(order), "--progress", str(progress)]
+        ended = subprocess.run(
+            [sys.executable, "-m", "spark", "full-audit", *arguments],
+            env={**os.environ, "HADASH_SPARK_MORE": f"spark.jars={jars}"},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    if ended.returncode != 0:
+        raise SandboxError(f"Spark has ended with {ended.returncode}.")
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
 
 
 def _run(
