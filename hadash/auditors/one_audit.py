@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from hadash.auditors.ledger import Claim, Progress
+from hadash.auditors.ledger import Claim, Known, Progress
 from hadash.auditors.partition_auditor import PartitionAuditor, Which
 from hadash.auditors.places import Held, Place, first_place, next_place
 from hadash.mirroring.offsets import OffsetSync
@@ -46,16 +46,20 @@ class Audit:
         return Which.SOURCE if cluster == self.source else Which.TARGET
 
 
-def place_of(claim: Claim, sync: OffsetSync | None, held: Held) -> tuple[Place | None, bool]:
-    """Where a claimed partition begins or goes on, and whether one side is another one than before; ``None``: nobody
-    knows where both sides correspond.
+def place_of(known: Known | None, sync: OffsetSync | None, held: Held) -> Place | None:
+    """Where the comparison of a partition begins or goes on; ``None``: nobody knows where both sides correspond.
+
+    :param known: how far it was compared; ``None``: it never was.
     """
     if sync is None:
-        return None, False
-    known = claim.known
-    was_made_again = known is not None and (known.source > held.source_end or known.target > held.target_end)
+        return None
     place = first_place(sync, held) if known is None else next_place(known.source, known.target, sync, held)
-    return (place if place.is_within(held) else None), was_made_again
+    return place if place.is_within(held) else None
+
+
+def was_made_again(known: Known | None, held: Held) -> bool:
+    """Whether one side is another one than when it was compared: it holds fewer records than were."""
+    return known is not None and (known.source > held.source_end or known.target > held.target_end)
 
 
 def progress_of(audit: Audit) -> Progress:

@@ -19,7 +19,7 @@ from django.db import close_old_connections, connections
 from hadash.auditors.assignments import Asked, Assignments, token_of
 from hadash.auditors.interfaces import Books, Clusters
 from hadash.auditors.ledger import Direction
-from hadash.auditors.one_audit import Audit, place_of, progress_of
+from hadash.auditors.one_audit import Audit, place_of, progress_of, was_made_again
 from hadash.auditors.partition_auditor import PartitionAuditor
 from hadash.auditors.settings import AuditorSettings
 from hadash.auditors.side_reader import SideReader, Taken
@@ -278,11 +278,13 @@ class PairAuditor:
             if p not in held:
                 self._faults[p] = NOT_THERE
                 continue
-            place, was_made_again = place_of(claim, syncs.get(p), held[p])
+            place = place_of(claim.known, syncs.get(p), held[p])
             if place is None:
                 self._faults[p] = NO_POINT
                 self._rests[p] = time.monotonic() + REST_SECONDS
-            elif self._books.begin(claim, ready[p], place, was_made_again=was_made_again):
+            elif self._books.begin(
+                claim, ready[p], place, was_made_again=was_made_again(claim.known, held[p])
+            ):
                 (target,) = self._sides.keys() - {ready[p]}
                 begun[p] = Audit(ready[p], target, claim, PartitionAuditor(place), held[p])
         self._read_too(begun)

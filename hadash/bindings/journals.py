@@ -9,7 +9,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
@@ -48,9 +48,9 @@ def take_over(client: KazooClient, switch_id: str, stage: str, token: int) -> Jo
     """
     for _ in range(MAX_CONFLICTS):
         with reaching():
-            taken, before = _try_to_take_over(client, switch_id, stage, token)
-        if taken:
-            return before
+            tried = _try_to_take_over(client, switch_id, stage, token)
+        if tried.is_taken:
+            return tried.before
     raise BindingConflict(
         say(
             "The journal of switch %(switch)s changes faster than it can be taken over.",
@@ -59,10 +59,15 @@ def take_over(client: KazooClient, switch_id: str, stage: str, token: int) -> Jo
     )
 
 
-def _try_to_take_over(
-    client: KazooClient, switch_id: str, stage: str, token: int
-) -> tuple[bool, Journal | None]:
-    """Try once; return whether it succeeded, and the journal before it."""
+class _Tried(NamedTuple):
+    """What came of one try. ``before``: the journal that was there; ``None`` for none."""
+
+    is_taken: bool
+    before: Journal | None = None
+
+
+def _try_to_take_over(client: KazooClient, switch_id: str, stage: str, token: int) -> _Tried:
+    """Try once to take over a switch's journal; it is not taken when another writer was faster."""
     path = layout.switch(switch_id)
     try:
         data, stat = client.get(path)
@@ -70,8 +75,8 @@ def _try_to_take_over(
         try:
             client.create(path, Journal(switch_id, stage, token).to_bytes())
         except NodeExistsError:
-            return False, None
-        return True, None
+            return _Tried(is_taken=False)
+        return _Tried(is_taken=True)
     held = Journal.from_bytes(data)
     if held is not None and held.token >= token:
         # (An equal one too: two executors have the same token when PostgreSQL has forgotten that it issued it.)
@@ -80,8 +85,8 @@ def _try_to_take_over(
     try:
         client.set(path, journal.to_bytes(), version=stat.version)
     except BadVersionError:
-        return False, None
-    return True, held
+        return _Tried(is_taken=False)
+    return _Tried(is_taken=True, before=held)
 
 
 def version_of(client: KazooClient, journal: Journal) -> int:

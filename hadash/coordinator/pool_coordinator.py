@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from hadash.coordinator.asking import Asking
 from hadash.coordinator.comparing import Comparison, compare
@@ -68,6 +69,13 @@ class TopicStatus:
     shadow: Comparison | None = None
 
 
+class _Looked(NamedTuple):
+    """What came of one look. ``is_at_rest``: everything is as it is to be."""
+
+    has_written: bool
+    is_at_rest: bool
+
+
 class PoolCoordinator:
     """Decides for one pool, as long as it is told to.
 
@@ -108,8 +116,9 @@ class PoolCoordinator:
         """
         is_at_rest = False
         for _ in range(STEPS_AT_ONCE):
-            took, is_at_rest = self._look(fence)
-            if not took:
+            found = self._look(fence)
+            is_at_rest = found.is_at_rest
+            if not found.has_written:
                 break
         return is_at_rest
 
@@ -149,8 +158,8 @@ class PoolCoordinator:
                     topic, assigned, replace(assigned.document, members={**known, **new}), fence
                 )
 
-    def _look(self, fence: Fence) -> tuple[bool, bool]:
-        """Look once at all Topics; return whether a step was written, and whether nothing is to be done."""
+    def _look(self, fence: Fence) -> _Looked:
+        """Look once at all Topics, and write what follows."""
         view = self.view = self.store.read()
         members = self._members(view)
         now = self._clock()
@@ -194,7 +203,7 @@ class PoolCoordinator:
             took = self._write(topic, assigned, view, found, fence) or took
         self._forget(view)
         self._compare(view, members, now)
-        return took, not took and not waiting and is_settled
+        return _Looked(took, not took and not waiting and is_settled)
 
     def _members(self, view: PoolView) -> frozenset[str] | None:
         """The members that are there and not isolated. They are listed after ZooKeeper was read: see

@@ -58,8 +58,13 @@ def cancel(user: Any, audit: FullAudit, address: str | None = None) -> FullAudit
     return held
 
 
+def may_ask(user: Any, mirror: Mirror) -> bool:
+    """Whether ``user`` may have Topics of a mirror compared, and cancel that."""
+    return may(user, ACCEPT, mirror.pair)
+
+
 def _check_may(user: Any, mirror: Mirror) -> None:
-    if not may(user, ACCEPT, mirror.pair):
+    if not may_ask(user, mirror):
         raise PermissionDenied("You may not have Topics compared.")
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from hadash.auditing.orders import Order, Range
 from hadash.auditors.clusters import PairClusters
-from hadash.auditors.ledger import Claim, Known
+from hadash.auditors.ledger import Known
 from hadash.auditors.models import AuditedPartition
 from hadash.auditors.one_audit import place_of
 from hadash.auditors.pair_auditor import COMPACTED, NO_POINT, NOT_THERE, TURNING
@@ -68,7 +68,7 @@ def prepare(mirror: Mirror, topic: str) -> Prepared:
     ranges = []
     for each in partitions:
         here = held[each]
-        place, _ = place_of(Claim(0, 0, known.get(each.partition)), syncs.get(each), here)
+        place = place_of(known.get(each.partition), syncs.get(each), here)
         if place is None:
             raise CannotCompare(joined(say("%(partition)s:", partition=each), NO_POINT))
         ranges.append(

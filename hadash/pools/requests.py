@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -59,6 +60,14 @@ def approvals_of(pair: Pair | None) -> int:
     return int(settings.POOL_APPROVALS if own is None else own)
 
 
+def may_change(user: Any, pair: Pair | None) -> bool:
+    """Whether ``user`` may ask for changes of a pool.
+
+    :param pair: the one that the pool reads; ``None``: of no pair, or of several.
+    """
+    return may(user, OPERATE, pair)
+
+
 def request(asked: ChangeRequest, start: Start) -> PoolChange:
     """Request a change. It is written at once, unless the rules want others to approve it.
 
@@ -67,7 +76,7 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
     :raises Refused: it makes no sense now, is not confirmed, or has no reason.
     """
     change = asked.change
-    if not may(asked.user, OPERATE, asked.pair):
+    if not may_change(asked.user, asked.pair):
         raise PermissionDenied("You may not change pools of consumers.")
     reason = reasons.given(asked.reason, say("Say why: others read it later."))
     if why := against(change, asked.view):

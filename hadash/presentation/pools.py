@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 from kazoo.exceptions import KazooException
 
-from hadash.accounts.roles import DECIDE, OPERATE, VIEW, may, on_pairs, pairs_where
+from hadash.accounts.roles import DECIDE, VIEW, may, on_pairs, pairs_where
 from hadash.bindings.errors import BindingError
 from hadash.coordinator.documents import Partitions
 from hadash.coordinator.pool import Isolation, PoolSettings
@@ -391,8 +391,3 @@ def the_change(user: Any, key: str) -> PoolChange:
 def steps(pool: str) -> QuerySet[PoolStep]:
     """Return the steps that were taken in a pool, newest first."""
     return PoolStep.objects.filter(pool=pool)
-
-
-def may_change(user: Any, pair: Pair | None) -> bool:
-    """Whether ``user`` may ask for changes of a pool, as pages offer it; the request itself checks again."""
-    return may(user, OPERATE, pair)

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from hadash.accounts.roles import ACCEPT, may
+from hadash.accounts.roles import ACCEPT
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.looking import mirrors_for
 from hadash.dashboard.views.common import address_of, denied, part_of, typed, user_of
@@ -43,7 +43,7 @@ def section(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
     """Return the context of the full audits on a mirror's page."""
     return {
         "full_audits": [(each, badges.of_full_audit(each)) for each in full_audits_of(mirror)[:AUDITS_SHOWN]],
-        "may_compare": may(user_of(request), ACCEPT, mirror.pair),
+        "may_compare": asking.may_ask(user_of(request), mirror),
         "topics_offered": mirror.topics[:TOPICS_OFFERED],
         "only_topic": mirror.topics[0] if len(mirror.topics) == 1 else "",
     }
@@ -79,7 +79,7 @@ def full_audit(request: HttpRequest, pair: str, name: str, pk: int) -> HttpRespo
         "partitions": part_of(
             request, "partitions", found.partitions, PARTITIONS_SHOWN, found.get_absolute_url()
         ),
-        "may_compare": may(user_of(request), ACCEPT, found.mirror.pair),
+        "may_compare": asking.may_ask(user_of(request), found.mirror),
     }
     template = (
         "mirrors/full_audit_live.html" if request.headers.get("HX-Request") else "mirrors/full_audit.html"

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from hadash.accounts.browser import browser_of
-from hadash.accounts.roles import DECIDE, OPERATE, may, pairs_where
+from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.dashboard.charts import pool as pool_chart
 from hadash.dashboard.charts.chart import asked_csv
@@ -104,7 +104,7 @@ def list_of_pools(request: HttpRequest) -> HttpResponseBase:
             "strategy",
         )
         return csv_response("pools", columns, map(_csv_row, rows))
-    context = {"look": look, "rows": rows, "order": order, "may_create": may(user, OPERATE)}
+    context = {"look": look, "rows": rows, "order": order, "may_create": requests.may_change(user, None)}
     template = "pools/rows.html" if request.headers.get("HX-Request") else "pools/list.html"
     return render(request, template, context)
 
@@ -176,7 +176,7 @@ def pool(request: HttpRequest, name: str) -> HttpResponseBase:
             request, "partitions", orders["partitions"].rows(partitions, PARTITION_KEYS), ROWS_SHOWN
         ),
         "topic": topic,
-        "may_change": pools.may_change(user, row.pair),
+        "may_change": requests.may_change(user, row.pair),
     }
     if request.headers.get("HX-Request"):
         return render(request, "pools/now.html", context)
@@ -220,7 +220,7 @@ def _step_csv(step: PoolStep) -> tuple[Any, ...]:
 @require_http_methods(["GET", "POST"])
 def new_pool(request: HttpRequest) -> HttpResponse:
     """Create a pool. POST: the fields of :class:`PoolForm` and ``reason``."""
-    if not may(user_of(request), OPERATE):
+    if not requests.may_change(user_of(request), None):
         return denied(request, PermissionDenied("You may not change pools of consumers."), OPERATE)
     form = PoolForm(request.POST) if request.method == "POST" else PoolForm()
     context: dict[str, Any] = {"form": form, "reason": typed(request, "reason"), "refusals": []}
@@ -242,7 +242,7 @@ def new_pool(request: HttpRequest) -> HttpResponse:
 def add_topic(request: HttpRequest, name: str) -> HttpResponse:
     """Let a pool read a Topic. POST: the fields of :class:`TopicForm` and ``reason``."""
     row, look = pools.the_pool(user_of(request), name)
-    if not pools.may_change(user_of(request), row.pair if row is not None else None):
+    if not requests.may_change(user_of(request), row.pair if row is not None else None):
         return _may_not(request, row)
     clusters = _clusters(user_of(request))
     form = TopicForm(request.POST or None, clusters=clusters)
@@ -279,7 +279,7 @@ def change_pool(request: HttpRequest, name: str) -> HttpResponse:
     ``reason`` and, where the change wants it, ``typed``. An act that there is not leads to the pool.
     """
     row, look = pools.the_pool(user_of(request), name)
-    if not pools.may_change(user_of(request), row.pair if row is not None else None):
+    if not requests.may_change(user_of(request), row.pair if row is not None else None):
         return _may_not(request, row)
     values = request.POST if request.method == "POST" else request.GET
     asked = {

@@ -32,7 +32,6 @@ from hadash.switching.approvals import decisions, four_eyes
 from hadash.switching.execution import operations
 from hadash.switching.execution.usual import usual_seconds
 from hadash.switching.handovers import handing_over
-from hadash.switching.machines.retirements import MOVES, Event
 from hadash.switching.machines.retirements import Status as RetirementStatus
 from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.models.retirements import Retirement
@@ -57,7 +56,6 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     """Return the context for the parts of the page that change with the stages."""
     records = list(switch.stages.all())
     may_request = may(user, REQUEST, switch.pair)
-    may_operate = may(user, OPERATE, switch.pair)
     awaiting = switch.current is Status.AWAITING_APPROVAL
     own = switch.requested_by_id == user.pk
     approvals = four_eyes.shown(switch)
@@ -120,7 +118,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "removed_on": terms.expected(switch.retire_after_days, switch.start_at)
         if awaiting and switch.retire_after_days is not None
         else None,
-        **_retirement(switch, may_operate),
+        **_retirement(user, switch),
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
         "proved_equal": live.proved_equal(records),
@@ -134,14 +132,14 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     }
 
 
-def _retirement(switch: Switch, may_operate: bool) -> dict[str, Any]:
+def _retirement(user: Any, switch: Switch) -> dict[str, Any]:
     """Return the context for the part about the old Topics."""
     held = Retirement.objects.filter(switch=switch).first()
     return {
         "retirement": held,
         "retirement_state": badges.of_row(held) if held is not None else None,
         "retirement_running": held is not None and held.current is RetirementStatus.RUNNING,
-        "may_retire": may_operate and held is not None and Event.RETIRE in MOVES[held.current],
+        "may_retire": retirement.may_retire(user, switch, held),
         "least_term": settings.RETIREMENT_MIN_DAYS,
         "most_term": settings.RETIREMENT_MAX_DAYS,
     }

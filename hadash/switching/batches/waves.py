@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hadash.sentences import Sentence, say
 
@@ -48,15 +49,22 @@ def read_list(text: str) -> tuple[list[Line], list[Sentence]]:
     return list(found.values()), faults
 
 
-def _parted(line: str) -> tuple[str, int | None, bool]:
-    """(name, wave, whether it can be understood)."""
+class _Parted(NamedTuple):
+    """A line: a name, and the wave that it asks for, if it does."""
+
+    name: str
+    wave: int | None
+    is_understood: bool
+
+
+def _parted(line: str) -> _Parted:
     for separator in _SEPARATORS:
         name, found, tail = line.rpartition(separator)
         number = tail.strip()
         if found:
             good = bool(name.strip()) and number.isascii() and number.isdecimal() and len(number) <= _DIGITS
-            return name.strip(), int(number) if good else None, good and int(number) > 0
-    return line, None, True
+            return _Parted(name.strip(), int(number) if good else None, good and int(number) > 0)
+    return _Parted(line, None, is_understood=True)
 
 
 def in_waves(said: Sequence[int | None], size: int, first: int | None = None) -> list[int]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
@@ -150,6 +150,13 @@ class Then(Enum):
     HANDED_OVER = auto()
     #: Nothing, for this executor: the switch has ended, waits for a person, was released, or belongs to another one.
     NOTHING = auto()
+
+
+class _Following(NamedTuple):
+    """What comes after a stage: another stage, or what becomes of the switch; and whether it has to begin at once."""
+
+    what: Stage | Event
+    at_once: bool
 
 
 class _Execution:
@@ -345,15 +352,15 @@ class _Execution:
         log.info("switch %s, %s: %s", self.switch.key, self.stage, sentence)
         log_event(self.switch, sentence, self.stage.value)
 
-    def _following(self, held: Switch, succeeded: bool) -> tuple[Stage | Event, bool]:
-        """What comes next, and whether it has to begin at once."""
+    def _following(self, held: Switch, succeeded: bool) -> _Following:
+        """What comes after this stage."""
         if succeeded and self.stage is Stage.PRECHECK and held.pauses_after_precheck:
-            return Event.PAUSE, False
+            return _Following(Event.PAUSE, at_once=False)
         following = after_success(self.stage, held.the_kind) if succeeded else after_failure(self.stage)
         at_once = isinstance(following, Stage) and (
             STAGES[following].writes_blocked or following is Stage.RETURN
         )
-        return following, at_once
+        return _Following(following, at_once)
 
     def _finish(self, attempt: Attempt) -> Then:
         """Store the result, and begin the next stage if it has to follow at once."""

@@ -70,7 +70,7 @@ def postpone(user: Any, switch: Switch, days: int, reason: str, address: str | N
     :raises PermissionDenied: ``user`` may not operate switches.
     :raises Refused: there is no reason, too many or too few days, or nothing to postpone (any more).
     """
-    _may(user, switch)
+    _check_may_decide(user, switch)
     reason = _reasoned(reason)
     least, most = settings.RETIREMENT_MIN_DAYS, settings.RETIREMENT_MAX_DAYS
     if not least <= days <= most:
@@ -105,7 +105,7 @@ def postpone(user: Any, switch: Switch, days: int, reason: str, address: str | N
 
 def keep(user: Any, switch: Switch, reason: str, address: str | None = None) -> Retirement:
     """Keep the old Topics for good: the retirement has ended. Errors as for :func:`postpone`."""
-    _may(user, switch)
+    _check_may_decide(user, switch)
     reason = _reasoned(reason)
     with transaction.atomic():
         held = _locked(switch)
@@ -130,7 +130,7 @@ def retire_now(
     :raises Busy: a switch holds the radius. :raises Refused: it is not confirmed, there is a blackout, or it has
         ended.
     """
-    _may(user, switch)
+    _check_may_decide(user, switch)
     if confirmed.strip() != switch.source.name:
         raise Refused(
             say("Type %(cluster)s to confirm that its old Topics are to be deleted.", cluster=switch.source)
@@ -138,8 +138,18 @@ def retire_now(
     return _begin(switch, user, start, address)
 
 
-def _may(user: Any, switch: Switch) -> None:
-    if not may(user, OPERATE, switch.pair):
+def may_decide(user: Any, switch: Switch) -> bool:
+    """Whether ``user`` may decide what becomes of a switch's old Topics."""
+    return may(user, OPERATE, switch.pair)
+
+
+def may_retire(user: Any, switch: Switch, held: Retirement | None) -> bool:
+    """Whether ``user`` may have the old Topics removed now."""
+    return held is not None and held.allows(Event.RETIRE) and may_decide(user, switch)
+
+
+def _check_may_decide(user: Any, switch: Switch) -> None:
+    if not may_decide(user, switch):
         raise PermissionDenied("You may not decide on old Topics.")
 
 
