@@ -58,6 +58,15 @@ def test_both_sides_are_proved_equal(as_vera: Client, fleet: SimpleNamespace) ->
     assert "99.99 %" in text and "99,997" in text and "auditor-1" in text
 
 
+def test_windows_of_record_time_are_there_for_other_programs(as_vera: Client, fleet: SimpleNamespace) -> None:
+    audited(fleet, windows=[[1_800_000_000, 40, 7, 40, 7], [1_800_000_600, 12, 8, 11, 9]])
+    assert "csv=windows" in page(as_vera, "mirror", "main", "shop")
+    assert [line.split(",", 3)[3] for line in csv_of(as_vera, "windows")[1:]] == [
+        "40,7,40,7,True",
+        "12,8,11,9,False",
+    ]
+
+
 def test_what_differs_is_listed(as_vera: Client, fleet: SimpleNamespace) -> None:
     row = audited(fleet, different=1)
     found = AuditDifference.objects.create(

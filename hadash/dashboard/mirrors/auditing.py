@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from hadash.auditors import selectors
@@ -25,6 +26,20 @@ DIFFERENCE_COLUMNS = (
     "accepted_by",
     "reason",
 )
+
+
+WINDOW_COLUMNS = (
+    "topic", "partition", "from", "source_records", "source_checksum", "target_records", "target_checksum", "equal",
+)  # fmt: skip
+
+
+def window_rows(mirror: Mirror) -> Iterator[tuple[Any, ...]]:
+    """Return a row of :data:`WINDOW_COLUMNS` for each window of record time that both sides have, of each partition."""
+    rows = selectors.audited(mirror).values_list("topic", "partition", "windows")
+    for topic, partition, windows in rows.iterator(chunk_size=500):
+        for begin, *counts in windows:
+            source, target = counts[:2], counts[2:]
+            yield topic, partition, datetime.fromtimestamp(begin, UTC), *source, *target, source == target
 
 
 def partition_rows(mirror: Mirror) -> Iterator[tuple[Any, ...]]:

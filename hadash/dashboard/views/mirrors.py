@@ -108,6 +108,8 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
         return csv_response("incidents", ["what", "since", "until", "seconds"], rows)
     if request.GET.get("csv") == "audit":
         return csv_response("audit", auditing.PARTITION_COLUMNS, auditing.partition_rows(found))
+    if request.GET.get("csv") == "windows":
+        return csv_response("windows", auditing.WINDOW_COLUMNS, auditing.window_rows(found))
     if request.GET.get("csv") == "differences":
         return csv_response("differences", auditing.DIFFERENCE_COLUMNS, auditing.difference_rows(found))
     parts = {
