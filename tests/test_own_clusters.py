@@ -22,7 +22,7 @@ from hadash.mirroring.creating import await_topics
 from hadash.mirroring.models import Mirror, WriteDenial
 from hadash.mirroring.services import cluster_client, connect_client, connector_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+pytestmark = [pytest.mark.stack, pytest.mark.kafka, pytest.mark.django_db]  # (through its command line)
 
 
 @pytest.fixture(autouse=True)
