@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,17 @@ Record = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]
 
 
 @pytest.fixture(autouse=True)
-def small_spark(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Any:
+def small_spark(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_MASTER", "local[2]")
     monkeypatch.setenv("HADASH_SPARK_MEMORY", "512m")
     jars = ",".join(str(jar) for jar in spark_kafka_jars(find_java()))
     monkeypatch.setenv("HADASH_SPARK_MORE", f"spark.jars={jars}")
     settings.LAKE = str(tmp_path / "lake")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_spark() -> Iterator[None]:
+    """All tests share it: starting takes longer than comparing."""
     yield
     APPLICATIONS.end_idle()
 
