@@ -4,9 +4,9 @@
 # printed follows when the third has ended.
 set -u
 cd "$(dirname "$0")/.."
-# So divided that all take about as long. Whole demos and the API; pages, reports, the command line, who may use them,
-# and the pipeline with its jobs; and the rest: the Gateway, the clusters, the rules.
-DEMOS="tests/e2e tests/sandbox tests/api"
+# So divided that all take about as long. Whole demos, the API and what is installed; pages, reports, the command line,
+# who may use them, and the pipeline with its jobs; and the rest: the Gateway, the clusters, the rules.
+DEMOS="tests/e2e tests/sandbox tests/api tests/deploy"
 PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs tests/reports"
 PAGES="$PAGES tests/notices tests/outbox"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
