@@ -66,13 +66,13 @@ class Progress:
 
 
 class ProgressFile:
-    """How far Spark is, as a file: whoever has asked reads it while Spark works."""
+    """How far Spark is, as a file, which the worker that has asked reads while Spark works."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def tell(self, step: str, done: int = 0, total: int = 0) -> None:
-        """Write it down; whoever reads meanwhile reads what was there before."""
+        """Write it at once: a reader meanwhile reads what was there before."""
         new = self._path.with_suffix(".new")
         new.write_text(json.dumps(asdict(Progress(step, done, total))))
         new.replace(self._path)

@@ -11,8 +11,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Q
+from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from hadash.accounts.roles import on_pairs
 from hadash.dashboard.charts import mirror_lag, mirror_partitions, pairs_lag
@@ -81,6 +83,17 @@ def mirrors_for(user: Any) -> Any:
     found = Mirror.objects.filter(on_pairs(user))
     found = found.select_related("source", "pair__first", "pair__second").order_by("pair__name", "name")
     return without_access(found, "source", "pair__first", "pair__second")
+
+
+def the_mirror(user: Any, pair: str, name: str) -> Mirror:
+    """Return the mirror of this name.
+
+    :raises Http404: there is none, or ``user`` may not see its pair.
+    """
+    found: Mirror | None = mirrors_for(user).filter(pair__name=pair, name=name).first()
+    if found is None:
+        raise Http404(_("There is no mirror %(name)s.") % {"name": name})
+    return found
 
 
 def rows_of(mirrors: Iterable[Mirror]) -> list[MirrorRow]:

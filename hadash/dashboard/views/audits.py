@@ -15,7 +15,7 @@ from hadash.audit.models import record
 from hadash.auditors import accepting, selectors
 from hadash.auditors.models import AuditDifference
 from hadash.auditors.versions import versions_of
-from hadash.dashboard.mirrors.looking import mirrors_for
+from hadash.dashboard.mirrors.looking import the_mirror
 from hadash.dashboard.views.common import address_of, denied, typed, user_of
 from hadash.mirroring.models import Mirror
 from hadash.refusals import Refused
@@ -27,13 +27,13 @@ def difference(request: HttpRequest, pair: str, name: str, pk: int) -> HttpRespo
     """Render a difference. Keys, values and headers are shown to who may see them, and that is noted in the audit
     log; others see their sizes and checksums.
     """
-    return _page(request, _the_mirror(request, pair, name), pk)
+    return _page(request, the_mirror(user_of(request), pair, name), pk)
 
 
 @require_POST
 def accept(request: HttpRequest, pair: str, name: str, pk: int) -> HttpResponse:
     """Accept a difference, or with ``all`` every open one of its mirror. Fields ``reason`` and ``all``."""
-    mirror = _the_mirror(request, pair, name)
+    mirror = the_mirror(user_of(request), pair, name)
     only = None if request.POST.get("all") else [_the_difference(mirror, pk).pk]
     try:
         made = accepting.accept(user_of(request), mirror, typed(request, "reason"), address_of(request), only)
@@ -50,21 +50,13 @@ def accept(request: HttpRequest, pair: str, name: str, pk: int) -> HttpResponse:
 @require_POST
 def withdraw(request: HttpRequest, pair: str, name: str, pk: int) -> HttpResponse:
     """Take an acceptance back. Idempotent."""
-    mirror = _the_mirror(request, pair, name)
+    mirror = the_mirror(user_of(request), pair, name)
     try:
         accepting.withdraw(user_of(request), mirror, pk, address_of(request))
     except PermissionDenied as error:
         return denied(request, error, ACCEPT, mirror.pair)
     messages.success(request, _("The acceptance is taken back: its differences count again."))
     return redirect("mirror", pair=pair, name=name)
-
-
-def _the_mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
-    """Return a mirror. :raises Http404: there is none that the viewer may see."""
-    mirror: Mirror | None = mirrors_for(user_of(request)).filter(pair__name=pair, name=name).first()
-    if mirror is None:
-        raise Http404(_("There is no mirror %(name)s.") % {"name": name})
-    return mirror
 
 
 def _the_difference(mirror: Mirror, pk: int) -> AuditDifference:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import ACCEPT
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.mirrors.looking import mirrors_for
+from hadash.dashboard.mirrors.looking import the_mirror
 from hadash.dashboard.views.common import address_of, denied, part_of, typed, user_of
 from hadash.full_audits import asking
 from hadash.full_audits.models import FullAudit
@@ -52,7 +52,7 @@ def section(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
 @require_POST
 def ask(request: HttpRequest, pair: str, name: str) -> HttpResponse:
     """Have a whole Topic compared: field ``topic``."""
-    mirror = _the_mirror(request, pair, name)
+    mirror = the_mirror(user_of(request), pair, name)
     try:
         made = asking.ask(user_of(request), mirror, typed(request, "topic").strip(), address_of(request))
     except PermissionDenied as error:
@@ -113,17 +113,9 @@ def _rows(partitions: Iterable[dict[str, Any]]) -> Iterable[tuple[Any, ...]]:
         )  # fmt: skip
 
 
-def _the_mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
-    """Return a mirror. :raises Http404: there is none that the viewer may see."""
-    mirror: Mirror | None = mirrors_for(user_of(request)).filter(pair__name=pair, name=name).first()
-    if mirror is None:
-        raise Http404(_("There is no mirror %(name)s.") % {"name": name})
-    return mirror
-
-
 def _the_audit(request: HttpRequest, pair: str, name: str, pk: int) -> FullAudit:
     """Return a full audit. :raises Http404: there is none of this number, or it is not kept any more."""
-    found = full_audits_of(_the_mirror(request, pair, name)).filter(pk=pk).first()
+    found = full_audits_of(the_mirror(user_of(request), pair, name)).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no full audit %(number)s of this mirror.") % {"number": pk})
     return found

@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.auditors import selectors
@@ -29,10 +28,10 @@ from hadash.dashboard.mirrors.looking import (
     History,
     TopicLag,
     history_of,
-    mirrors_for,
     over_time_of,
     partitions_of,
     rows_of,
+    the_mirror,
     topics_of,
 )
 from hadash.dashboard.sorting import Keys, part_order
@@ -69,17 +68,6 @@ POLL_SECONDS = 1.0
 AUDIT_EVERY = timedelta(seconds=5)
 
 
-def _mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
-    """Return the mirror of this name.
-
-    :raises Http404: there is none, or the viewer may not see its pair.
-    """
-    found: Mirror | None = mirrors_for(user_of(request)).filter(pair__name=pair, name=name).first()
-    if found is None:
-        raise Http404(_("There is no mirror %(name)s.") % {"name": name})
-    return found
-
-
 def _window(request: HttpRequest) -> Window:
     return WINDOWS.get(searched(request, "window"), WINDOWS["live"])
 
@@ -94,7 +82,7 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     """Render the page of a mirror. ``?window=``: live, hour, day or month; ``?topic=``: the Topic whose partitions are
     shown over time; ``?csv=`` names a chart or table.
     """
-    found = _mirror(request, pair, name)
+    found = the_mirror(user_of(request), pair, name)
     window, now = _window(request), timezone.now()
     shown = history_of(found, window, now)
     partitions = partitions_of(found)
@@ -132,7 +120,9 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
 def over_time(request: HttpRequest, pair: str, name: str) -> HttpResponse:
     """Render the part of that page which comes after it: its Topics and partitions over time."""
     return render(
-        request, "mirrors/over-time.html", _over_time(request, _mirror(request, pair, name), _window(request))
+        request,
+        "mirrors/over-time.html",
+        _over_time(request, the_mirror(user_of(request), pair, name), _window(request)),
     )
 
 
@@ -213,10 +203,10 @@ class Feed(streaming.Feed):
         self._shown_until: datetime | None = None
 
     def find(self) -> None:
-        _mirror(self.request, self._pair, self._name)
+        the_mirror(user_of(self.request), self._pair, self._name)
 
     def tell(self, events: list[bytes]) -> None:
-        found, now = _mirror(self.request, self._pair, self._name), timezone.now()
+        found, now = the_mirror(user_of(self.request), self._pair, self._name), timezone.now()
         window = WINDOWS["live"]
         shown = history_of(found, window, now)
         # The last step is still being filled: it is sent once it is complete.
