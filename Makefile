@@ -8,11 +8,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
+MINUTES ?= 60
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-plant demo-reset manage clients-check fault fault-pool test \
-  test-long test-unit lint types bench-auditors bench-switch bench-gateway bench-coordinator bench-fresh bench-health \
-  bench-mail bench-plan bench-pipeline bench-web format wheel lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check audit-check demo-plant demo-reset manage clients-check \
+  fault fault-pool fault-auditors test test-long test-unit lint types bench-auditors bench-switch bench-gateway \
+  bench-coordinator bench-fresh bench-health bench-mail bench-plan bench-pipeline bench-web format wheel lock clean \
+  browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +48,9 @@ manage: $(READY)  ## manage.py beside the running demo: make manage ARGS="create
 
 demo-check: $(READY)  ## Real switches without a person; prints JSON, exit 0 only if nothing was lost or doubled
 	@$(BIN)/python -m hadash_sandbox check
+
+audit-check: $(READY)  ## Switches there and back, of which auditors must find nothing (MINUTES=60)
+	@$(BIN)/python -m hadash_sandbox audit-check --minutes $(MINUTES)
 
 clients-check: $(READY)  ## Clients of fourteen libraries, there and back; needs Go 1.26, Node 20 (LIBRARIES="sarama …")
 	@$(BIN)/python -m hadash_sandbox clients-check $(if $(LIBRARIES),--libraries $(LIBRARIES))
@@ -88,6 +93,9 @@ fault: $(READY)  ## What dies in each stage of a switch; writes var/bench/fault.
 
 fault-pool: $(READY)  ## What dies in each state of a consumer pool (WHATS="…" STATES="…")
 	@$(BIN)/python -m hadash_sandbox fault-pool --whats $(WHATS) --states $(STATES)
+
+fault-auditors: $(READY)  ## What dies beside auditors, in each state (WHATS="…" STATES="…")
+	@$(BIN)/python -m hadash_sandbox fault-auditors --whats $(WHATS) --states $(STATES)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh

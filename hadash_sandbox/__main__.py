@@ -24,6 +24,9 @@ from pathlib import Path
 from types import FrameType
 
 from hadash_sandbox import auditing
+from hadash_sandbox.audit_check import audit_check
+from hadash_sandbox.auditor_faults import run as auditor_faults
+from hadash_sandbox.auditor_faults.whats import WHATS as AUDITOR_WHATS
 from hadash_sandbox.bench import batch, fresh, health, mail, pipeline, plan
 from hadash_sandbox.bench.auditors import run as auditors
 from hadash_sandbox.bench.coordinator import run as coordinator
@@ -81,6 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     check_parser = commands.add_parser("check", help="switch there and back without a person")
     check_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
+    audit_parser = commands.add_parser(
+        "audit-check", help="switches there and back for an hour, of which auditors must find nothing"
+    )
+    audit_parser.add_argument("--minutes", type=float, default=60.0, help="for how long")
+    audit_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     clients_parser = commands.add_parser(
         "clients-check", help="clients of fourteen libraries and versions, there and back"
     )
@@ -98,6 +106,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pool_parser = commands.add_parser("fault-pool", help="what dies in each state of a consumer pool")
     pool_parser.add_argument("--whats", nargs="*", choices=[*pool_cell.WHATS, []], default=[])
     pool_parser.add_argument("--states", nargs="*", choices=[*pool_cell.STATES, []], default=[])
+    audits_parser = commands.add_parser(
+        "fault-auditors", help="what dies beside auditors in each state of their assignment"
+    )
+    audits_parser.add_argument("--whats", nargs="*", choices=[*AUDITOR_WHATS, []], default=[])
+    audits_parser.add_argument("--states", nargs="*", choices=[*auditor_faults.STATES, []], default=[])
     coordinator_parser = commands.add_parser(
         "bench-coordinator", help="how soon a consumer pool is Stable again"
     )
@@ -177,6 +190,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return manage(_that_runs(options.data), options.arguments)
             case "check":
                 return demo_check(options.keep)
+            case "audit-check":
+                return audit_check(options.minutes, options.keep)
             case "clients-check":
                 phases = [p for p in PHASES if p.offsets in options.offsets and p.scope in options.scopes]
                 return clients_check(options.libraries, phases, options.keep)
@@ -188,6 +203,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return coordinator.bench_coordinator(options.parts)
             case "fault-pool":
                 return fault_pool(options.whats, options.states)
+            case "fault-auditors":
+                return auditor_faults.fault_auditors(options.whats, options.states)
             case "bench-auditors":
                 return auditors.bench_auditors()
             case "bench-fresh":

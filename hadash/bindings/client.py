@@ -16,6 +16,7 @@ from kazoo.exceptions import (
     NoAuthError,
     NodeExistsError,
     NoNodeError,
+    NotEmptyError,
     OperationTimeoutError,
     RolledBackError,
     RuntimeInconsistency,
@@ -82,7 +83,7 @@ def committed(transaction: TransactionRequest) -> bool:
     # Next to the operation that failed there are those that were rolled back, or not tried, because of it.
     own = [fault for fault in faults if not isinstance(fault, RolledBackError | RuntimeInconsistency)]
     for fault in own:
-        if not isinstance(fault, BadVersionError | NoNodeError | NodeExistsError):
+        if not isinstance(fault, BadVersionError | NoNodeError | NodeExistsError | NotEmptyError):
             raise fault
     return not faults
 

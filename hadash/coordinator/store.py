@@ -4,7 +4,7 @@ refused when what it was decided on has changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +20,7 @@ from hadash.coordinator.holding import Hold
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.watched import Node, Watched
 from hadash.identity.names import decode
-from hadash.sentences import Explained, say
+from hadash.sentences import Explained, Sentence, say
 
 #: Largest document, in bytes. ZooKeeper refuses requests of more than a MiB (``jute.maxbuffer``), and a transaction
 #: carries both documents of a Topic.
@@ -289,6 +289,43 @@ class PoolStore:
             self._client.ensure_path(layout.CONSUMERS)
             return committed(transaction)
 
+    def delete(self) -> None:
+        """Delete the pool, in one transaction. It does nothing where there is none.
+
+        :raises PoolError: it reads a Topic, a member is there, or somebody changes it all the time.
+        """
+        pool = layout.pool(self.pool)
+        may_go = {layout.isolations(self.pool), layout.holds(self.pool)}
+        for _ in range(MAX_CONFLICTS):
+            with reaching():
+                try:
+                    below = {
+                        f"{pool}/{name}": self._client.get_children(f"{pool}/{name}")
+                        for name in self._client.get_children(pool)
+                    }
+                except NoNodeError:
+                    if self._client.exists(pool) is None:
+                        return
+                    continue
+                if topics := below.get(layout.assignments(self.pool)):
+                    raise PoolError(still_reads(self.pool, sorted(map(decode, topics))))
+                names = {*below.get(layout.pool_members(self.pool), ())}
+                names |= {*below.get(layout.member_names(self.pool), ())}
+                if names:
+                    raise PoolError(still_has(self.pool, sorted(map(decode, names))))
+                # (A folder that is not empty by then, because a member or a Topic came, has all of it refused.)
+                transaction = self._client.transaction()
+                for path, inner in below.items():
+                    for name in inner if path in may_go else ():
+                        transaction.delete(f"{path}/{name}")
+                    transaction.delete(path)
+                transaction.delete(pool)
+                done = committed(transaction)
+            self.forget()
+            if done:
+                return
+        raise self._conflict()
+
     def register(
         self, topic: str, consumer: Mapping[str, str | int | float | bool], partitions: Iterable[int]
     ) -> None:
@@ -445,6 +482,22 @@ class PoolStore:
 
     def _unknown(self) -> PoolError:
         return PoolError(say("There is no pool %(pool)s in ZooKeeper. Create it first.", pool=self.pool))
+
+
+def still_reads(pool: str, topics: Collection[str]) -> Sentence:
+    """Why a pool cannot be deleted: it reads Topics."""
+    return say(
+        "The pool %(pool)s reads %(topics)s. Let it read them no longer first.", pool=pool, topics=topics
+    )
+
+
+def still_has(pool: str, members: Collection[str]) -> Sentence:
+    """Why a pool cannot be deleted: members are there."""
+    return say(
+        "Members of the pool %(pool)s are there: %(members)s. End their processes first.",
+        pool=pool,
+        members=members,
+    )
 
 
 def _bounded(topic: str, document: AssignmentDocument) -> bytes:

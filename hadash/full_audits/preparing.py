@@ -7,7 +7,6 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from hadash.auditing.orders import Order, Range
 from hadash.auditors.clusters import PairClusters
 from hadash.auditors.ledger import Known
 from hadash.auditors.models import AuditedPartition
@@ -20,6 +19,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client, offset_syncs_of
 from hadash.sentences import Explained, joined, say
+from spark.orders import Order, Range
 
 #: Differences that are told one by one, over all partitions; of each partition at least so many.
 NOTED, LEAST_NOTED = 10_000, 20

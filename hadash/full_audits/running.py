@@ -18,7 +18,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.auditing.findings import Finding
-from hadash.auditing.orders import ProgressFile
 from hadash.auditing.whole import Compared, from_json
 from hadash.auditors.ledger import note_found
 from hadash.full_audits.machine import Event, Status
@@ -30,6 +29,7 @@ from hadash.pipeline import claims, running
 from hadash.pipeline.applications import APPLICATIONS, NotWanted, TookTooLong
 from hadash.sentences import Sentence, say
 from spark.codes import FAILED
+from spark.orders import ProgressFile
 from spark.publishing import faults
 
 log = logging.getLogger(__name__)

@@ -9,13 +9,12 @@ from typing import Any
 from django.db.models.signals import post_save
 
 from hadash.accounts.roles import DECIDE, people_who
+from hadash.changes import Status as ChangeStatus
 from hadash.notices.announcing import announce
 from hadash.notices.kinds import NoticeKind
-from hadash.pools.machine import Status as PoolStatus
 from hadash.pools.models import PoolApproval, PoolChange
 from hadash.sentences import Sentence, say
 from hadash.switching.machines.batches import Status as BatchStatus
-from hadash.switching.machines.binding_changes import Status as ChangeStatus
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.batches import Batch, BatchApproval
 from hadash.switching.models.binding_changes import BindingApproval, BindingChange
@@ -169,7 +168,7 @@ _OF_CHANGE: dict[Any, Made] = {
 
 #: (A change that needs nobody's approval is written before its page is answered: only its failure is told.)
 _OF_POOL_CHANGE: dict[Any, Made] = {
-    PoolStatus.AWAITING_APPROVAL: (
+    ChangeStatus.AWAITING_APPROVAL: (
         NoticeKind.APPROVAL_ASKED,
         lambda change: say(
             "%(person)s asks for a change of pool %(pool)s: %(what)s %(reason)s",
@@ -178,7 +177,7 @@ _OF_POOL_CHANGE: dict[Any, Made] = {
             reason=change.reason,
         ),
     ),
-    PoolStatus.DECLINED: (
+    ChangeStatus.DECLINED: (
         NoticeKind.APPROVAL_DECLINED,
         lambda change: say(
             "%(person)s has declined the change of pool %(pool)s: %(note)s",
@@ -187,17 +186,17 @@ _OF_POOL_CHANGE: dict[Any, Made] = {
             note=change.decision_note,
         ),
     ),
-    PoolStatus.EXPIRED: (
+    ChangeStatus.EXPIRED: (
         NoticeKind.SWITCH_ENDED,
         lambda change: say(
             "The change of pool %(pool)s has expired, nobody approved it: %(what)s", **_of_pool_change(change)
         ),
     ),
-    PoolStatus.CANCELLED: (
+    ChangeStatus.CANCELLED: (
         NoticeKind.SWITCH_ENDED,
         lambda change: say("The change of pool %(pool)s was cancelled: %(what)s", **_of_pool_change(change)),
     ),
-    PoolStatus.FAILED: (
+    ChangeStatus.FAILED: (
         NoticeKind.SWITCH_NEEDS_SOMEBODY,
         lambda change: say("The change of pool %(pool)s has failed: %(what)s", **_of_pool_change(change)),
     ),

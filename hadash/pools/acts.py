@@ -12,7 +12,7 @@ from typing import Any
 
 from hadash.coordinator.documents import AssignmentDocument, DocumentError
 from hadash.coordinator.pool import PoolSettings
-from hadash.coordinator.store import PoolStore, PoolView
+from hadash.coordinator.store import PoolStore, PoolView, still_reads
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.sentences import NOTHING, Sentence, say
 
@@ -30,8 +30,10 @@ class Act(StrEnum):
     #: Choose the strategy that assigns partitions, and the one that is only compared.
     STRATEGY = "strategy"
     SHADOW = "shadow"
-    #: Create the pool; let it read a Topic, and no longer.
+    #: Create the pool, and delete it when it reads nothing and has no member.
     CREATE = "create"
+    DELETE = "delete"
+    #: Let it read a Topic, and no longer.
     ADD_TOPIC = "add_topic"
     REMOVE_TOPIC = "remove_topic"
     #: Let a Topic be read again that a switch holds which is over.
@@ -59,7 +61,13 @@ class Change:
     @property
     def confirms(self) -> str:
         """The name that a person types to confirm it; empty for what can be undone without harm."""
-        return {Act.ISOLATE: self.member, Act.STOP: self.pool, Act.REMOVE_TOPIC: self.topic}.get(self.act, "")
+        typed = {
+            Act.ISOLATE: self.member,
+            Act.STOP: self.pool,
+            Act.DELETE: self.pool,
+            Act.REMOVE_TOPIC: self.topic,
+        }
+        return typed.get(self.act, "")
 
     @property
     def sentence(self) -> Sentence:
@@ -171,6 +179,11 @@ def _settings(
     return act
 
 
+def _cannot_delete(change: Change, view: PoolView) -> Sentence:
+    read = sorted(view.topics.keys() | view.unreadable.keys())
+    return still_reads(change.pool, read) if read else NOTHING
+
+
 # -- Topics --------------------------------------------------------------------------------------------------------
 
 
@@ -262,6 +275,11 @@ SPECS: Mapping[Act, Spec] = {
         lambda c: say("Create the pool %(pool)s.", pool=c.pool),
         _nothing,
         lambda c, store, by, reason: store.create(PoolSettings(c.strategy)),
+    ),
+    Act.DELETE: Spec(
+        lambda c: say("Delete the pool %(pool)s.", pool=c.pool),
+        _cannot_delete,
+        lambda c, store, by, reason: store.delete(),
     ),
     Act.ADD_TOPIC: Spec(
         lambda c: say("Read Topic %(topic)s (%(count)s partitions).", topic=c.topic, count=c.partitions),

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.bindings.errors import StoreUnavailable
+from hadash.changes import Event, Status
 from hadash.coordinator.store import PoolStore
 from hadash.inventory.gateways import zookeeper
 from hadash.pools.acts import write
-from hadash.pools.machine import Event, Status
 from hadash.pools.models import PoolChange
 from hadash.pools.moving import refuse_while_moving
 from hadash.sentences import Explained, Sentence, say

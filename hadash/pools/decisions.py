@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
+from hadash.changes import Event
 from hadash.inventory.gateways import zookeeper
 from hadash.pools.acts import against
 from hadash.pools.looking import view_of
-from hadash.pools.machine import Event
 from hadash.pools.models import PoolChange
 from hadash.sentences import Explained, Sentence, say
 from hadash.switching.approvals.workflow import Start, Workflow

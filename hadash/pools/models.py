@@ -10,10 +10,11 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from hadash.changes import Status
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
 from hadash.pools.acts import Act, Change
-from hadash.pools.machine import MACHINE, Status
+from hadash.pools.machine import MACHINE
 from hadash.sentence_field import SentenceField
 from hadash.sentences import Sentence, say
 from hadash.shown import Look, Shown, choices

@@ -16,10 +16,10 @@ from django.utils import timezone
 from hadash.accounts.roles import OPERATE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
-from hadash.coordinator.store import PoolView
+from hadash.changes import Status
+from hadash.coordinator.store import PoolView, still_has
 from hadash.inventory.models import Pair
 from hadash.pools.acts import Act, Change, against
-from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange, digest_of
 from hadash.pools.moving import refuse_while_moving
 from hadash.refusals import Refused
@@ -85,6 +85,9 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
         raise Refused(
             say("%(member)s is no member of the pool %(pool)s.", member=change.member, pool=change.pool)
         )
+    there = {*asked.members} - (asked.view.isolated.keys() if asked.view is not None else set())
+    if change.act is Act.DELETE and there:
+        raise Refused(still_has(change.pool, sorted(there)))
     hold = asked.view.holds.get(change.topic) if asked.view is not None else None
     if change.act is Act.RELEASE and hold is not None and _goes_on(hold[0].switch):
         raise Refused(

@@ -93,6 +93,13 @@ DECLARATIONS: dict[differences.State, Shown] = {
     differences.State.AGREED: Shown(gettext_lazy("declared and seen"), Look.FINE, "fine"),
 }
 
+#: What a person does about each of them.
+DECLARATION_REMEDIES: dict[differences.State, Any] = {
+    differences.State.UNDECLARED: gettext_lazy("declare it, or find out who it is"),
+    differences.State.UNSEEN: gettext_lazy("counts in plans all the same"),
+    differences.State.AGREED: gettext_lazy("as it should be"),
+}
+
 SEVERITIES: dict[Severity, Shown] = {
     Severity.HIGH: Shown(SEVERITY_WORDS[Severity.HIGH], Look.BAD, "bad"),
     Severity.MEDIUM: Shown(SEVERITY_WORDS[Severity.MEDIUM], Look.WAITING, "unknown"),

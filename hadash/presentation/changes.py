@@ -14,11 +14,12 @@ from django.utils.translation import gettext as _
 
 from hadash.accounts.roles import DECIDE, on_pairs
 from hadash.bindings.model import Binding, BindingDocument
+from hadash.changes import Status
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID
 from hadash.joined import with_names
 from hadash.presentation import badges
-from hadash.switching.machines.binding_changes import OPEN, Status
+from hadash.switching.machines.binding_changes import OPEN
 from hadash.switching.models.binding_changes import BindingApproval, BindingChange
 from hadash.switching.models.switches import Switch
 

@@ -27,6 +27,8 @@ class Row:
 
     relation: Relation
     state: badges.State
+    #: Whether it was only seen: then it has no InstanceID because a client has no client.id.
+    is_undeclared: bool
     last_seen: datetime | None
     declaration: Declaration | None = None
 
@@ -92,4 +94,6 @@ def rows(found: Iterable[Difference]) -> list[Row]:
 
 def _row(difference: Difference, declaration: Declaration | None = None) -> Row:
     state = badges.of_declaration(difference.state)
-    return Row(difference.relation, state, difference.last_seen, declaration)
+    return Row(
+        difference.relation, state, difference.state is State.UNDECLARED, difference.last_seen, declaration
+    )

@@ -17,6 +17,7 @@ from kazoo.exceptions import KazooException
 
 from hadash.accounts.roles import DECIDE, VIEW, may, on_pairs, pairs_where
 from hadash.bindings.errors import BindingError
+from hadash.changes import Status
 from hadash.coordinator.documents import Partitions
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State as Standing
@@ -27,7 +28,6 @@ from hadash.joined import with_names
 from hadash.pools import looking
 from hadash.pools.belonging import clusters_of, pair_of
 from hadash.pools.looking import Pools, Said
-from hadash.pools.machine import Status
 from hadash.pools.models import PoolApproval, PoolChange, PoolStep
 from hadash.presentation import badges, engines
 from hadash.presentation.badges import State

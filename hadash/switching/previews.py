@@ -29,6 +29,18 @@ class Checks(StrEnum):
     #: The checks were not made, because the plan has blockers already.
     NOT_MADE = "not made"
 
+    @property
+    def hold(self) -> bool:
+        return self is Checks.HOLD
+
+    @property
+    def has_failed(self) -> bool:
+        return self is Checks.FAILED
+
+    @property
+    def is_unknown(self) -> bool:
+        return self is Checks.UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:

@@ -18,22 +18,16 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.kafka import KafkaCluster
 from hadash_sandbox.pool import PoolProcesses
 from hadash_sandbox.pool_faults.noting_member import NOTES
-from hadash_sandbox.processes import Process
+from hadash_sandbox.striking import strike
 from hadash_sandbox.zookeeper import ZooKeeper
 
 COORDINATOR, MEMBER, ZOOKEEPER = "coordinator", "member", "ZooKeeper"
 WHATS = (COORDINATOR, MEMBER, ZOOKEEPER)
-KILL, PAUSE = "SIGKILL", "SIGSTOP"
-HOWS = (KILL, PAUSE)
 STATES = tuple(State)
 
 PARTITIONS, MEMBERS = 8, 3
 #: Records a second that are written to each partition.
 RATE = 20
-#: Seconds that something is paused: longer than a session of ZooKeeper (6 s) and than the coordinator's patience.
-PAUSE_SECONDS = 9.0
-#: Seconds after which something that was killed is started again.
-DOWN_SECONDS = 1.0
 #: Seconds for a pool to become Stable, and for all records to be handled.
 LIMIT_SECONDS = 90.0
 #: Seconds of writing before and after all that happens.
@@ -161,30 +155,18 @@ class Cell:
 
     def _befall(self, what: str, how: str) -> None:
         if what == ZOOKEEPER:
-            self._strike(self._zookeeper.process, how)
+            strike(self._zookeeper, how)
             return
         if what == COORDINATOR:
             process = self.pool.leader()
             if process is None:
                 raise SandboxError("No coordinator decides.")
-            self._strike(process, how)
+            strike(process, how)
             return
         standing = self.pool.assigned(self._topic).standing
         name = next(iter(standing.to_close or standing.to_start or self.pool.members))
         self._excused.add(name)
-        self._strike(self.pool.members[name], how)
-
-    def _strike(self, process: Process, how: str) -> None:
-        if how == PAUSE:
-            process.pause()
-            time.sleep(PAUSE_SECONDS)
-            process.resume()
-            return
-        process.kill()
-        time.sleep(DOWN_SECONDS)
-        process.start()
-        if process is self._zookeeper.process:
-            process.wait_ready()
+        strike(self.pool.members[name], how)
 
     def _handled(self) -> dict[tuple[int, int], list[str]]:
         """Partition and offset → the members that have handled the record, once for each time."""

@@ -13,10 +13,11 @@ from hadash.coordinator.states import State
 from hadash_sandbox.bench.report import begin
 from hadash_sandbox.demo import ROOT
 from hadash_sandbox.java import find_java
-from hadash_sandbox.pool_faults.cell import HOWS, STATES, WHATS, Cell, Row
+from hadash_sandbox.pool_faults.cell import STATES, WHATS, Cell, Row
 from hadash_sandbox.ports import allocate
 from hadash_sandbox.secrets import passwords
 from hadash_sandbox.stack import Stack
+from hadash_sandbox.striking import HOWS
 from hadash_sandbox.zookeeper import ZooKeeper
 
 

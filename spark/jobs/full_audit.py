@@ -18,9 +18,9 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from hadash.auditing.aligning import Which
-from hadash.auditing.orders import Order, ProgressFile, Range
 from hadash.auditing.prints import NONE, Print
 from hadash.auditing.whole import Compared, WholePartition, as_json, from_json
+from spark.orders import Order, ProgressFile, Range
 from spark.publishing.progress import followed
 
 #: What a task answers: one row for each partition.
@@ -33,7 +33,7 @@ NUMBERS = {Which.SOURCE: 0, Which.TARGET: 1}
 def carry_out(spark: SparkSession, order: Path, progress: Path) -> dict[str, Any]:
     """Compare a Topic, and return what came of each partition (:func:`as_json`).
 
-    :param order: a file with a :class:`hadash.auditing.orders.Order`; ``progress``: the one to which it is told how far
+    :param order: a file with a :class:`spark.orders.Order`; ``progress``: the one to which it is told how far
         this is.
     :raises OSError, ValueError, KeyError: the order cannot be read.
     :raises Exception: as Spark raises: a cluster cannot be reached, say.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,13 +10,13 @@ from django.utils import timezone
 from pools.parts import MEMBERS, SERVERS, assigned, requested, said, show, text_of, view
 
 from hadash.accounts.roles import ensure_user
+from hadash.changes import Status
 from hadash.coordinator.documents import NOBODY, StateDocument
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State
 from hadash.pools import applying, decisions
 from hadash.pools.acts import Act
 from hadash.pools.looking import Said
-from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import pools
 from hadash.sentences import say
@@ -217,6 +218,24 @@ def test_a_new_pool(
     with django_capture_on_commit_callbacks(execute=True):
         olga.post("/new-pool/", {"name": "新消费池", "strategy": "range", "reason": "x"})
     assert [(change.pool, change.strategy) for change in written] == [("新消费池", "range")]
+
+
+def test_an_empty_pool_can_be_deleted(
+    olga: Any, written: list[Any], monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    values = {"act": "delete", "reason": "Its service is gone.", "typed": "readers"}
+    show(monkeypatch)
+    assert "Delete the pool" not in text_of(olga.get("/pools/readers/"))
+    refused = olga.post("/pools/readers/change/", values)
+    assert refused.status_code == 409 and "The pool readers reads orders." in text_of(refused)
+    show(monkeypatch, replace(view(), topics={}), said())
+    busy = olga.post("/pools/readers/change/", values)
+    assert "Members of the pool readers are there: reader-1, reader-2, 读者-三." in text_of(busy)
+    show(monkeypatch, replace(view(), topics={}), said(members={}), registered=frozenset())
+    assert "Delete the pool" in text_of(olga.get("/pools/readers/"))
+    with django_capture_on_commit_callbacks(execute=True):
+        olga.post("/pools/readers/change/", values)
+    assert [change.act for change in written] == [Act.DELETE]
 
 
 def test_a_topic_of_a_pool(

@@ -1,6 +1,6 @@
 """The only worker is killed with SIGKILL inside each stage, and another one starts: the switch is finished or returned.
 
-These are the long ones; ``test_kill_one_of_two.py`` is what every run has.
+These are the long ones; every run has some of ``test_kill_one_of_two.py``.
 """
 
 from __future__ import annotations

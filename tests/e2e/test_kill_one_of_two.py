@@ -24,6 +24,10 @@ from hadash_sandbox.world import ClientSpec
 from .conftest import KILL_SECONDS, TwoWorkers, apart, missed
 from .test_kill import POINTS
 
+#: Those of every run: while consumers finish, while writes are refused, and when there is no way back. Each of the
+#: others is run within ten days (``setup/long_today.sh``).
+ALWAYS = ("quiesce", "block", "forward")
+
 pytestmark = pytest.mark.stack
 
 APPID, INSTANCE, TOPIC = "audit", "audit-kills", "audit.kills"
@@ -52,7 +56,11 @@ def other_than(cluster: str) -> str:
     return "west" if cluster == "east" else "east"
 
 
-@pytest.mark.parametrize(("stage", "command", "when"), POINTS, ids=str)
+@pytest.mark.parametrize(
+    ("stage", "command", "when"),
+    [pytest.param(*each, marks=[] if each[0] in ALWAYS else pytest.mark.long) for each in POINTS],
+    ids=str,
+)
 def test_the_other_worker_takes_over(
     kills: Trial, bindings: BindingStore, two_workers: TwoWorkers, stage: str, command: str, when: str
 ) -> None:

@@ -17,7 +17,6 @@ import pytest
 from django.utils import timezone
 
 from hadash.auditing.findings import Finding, Kind
-from hadash.auditing.orders import Order, Progress, ProgressFile, Range
 from hadash.auditing.whole import Compared, as_json
 from hadash.auditors import selectors
 from hadash.auditors.ledger import note_found
@@ -35,6 +34,7 @@ from hadash.pipeline import running as pipeline_running
 from hadash.pipeline.applications import APPLICATIONS
 from hadash.sentences import say
 from spark.codes import FAILED
+from spark.orders import Order, Progress, ProgressFile, Range
 from spark.serving import Answer
 from tasks import full_audits as tasks
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from kazoo.client import KazooClient
+from kazoo.client import KazooClient, TransactionRequest
 
+from hadash.coordinator import store as store_module
 from hadash.coordinator.holding import Hold
+from hadash.coordinator.member.registration import Registration
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.store import PoolError, PoolStore
 from hadash.pools.acts import SPECS, Act, Change, against, write
@@ -71,6 +73,11 @@ def test_every_act_says_what_it_does() -> None:
             "Topic orders of pool readers is held by switch a-switch.",
         ),
         (change(Act.CREATE, strategy="range"), view(), "There is a pool readers already."),
+        (
+            change(Act.DELETE),
+            view(),
+            "The pool readers reads orders. Let it read them no longer first.",
+        ),
         (change(Act.STOP), None, "There is no pool readers."),
     ],
     ids=lambda value: value.act.value if isinstance(value, Change) else "",
@@ -144,3 +151,41 @@ def test_creating(store: PoolStore, connect_client: Callable[..., KazooClient]) 
         write(new, PoolStore(client, "新消费池"), "olga", "")
     found = view_of(client, "新消费池")
     assert found is not None and found.settings == PoolSettings("weighted")
+
+
+def test_a_pool_is_deleted_when_it_is_empty(
+    store: PoolStore, connect_client: Callable[..., KazooClient]
+) -> None:
+    client = connect_client()
+    with pytest.raises(PoolError, match="The pool readers reads orders"):
+        write(change(Act.DELETE), store, "olga", "")
+    store.remove("orders")
+    member = Registration(client, "readers", "m-1", "http://127.0.0.1:1")
+    member.take_name()
+    with pytest.raises(PoolError, match="Members of the pool readers are there: m-1"):
+        write(change(Act.DELETE), store, "olga", "")
+    member.leave()
+    store.isolate("m-2", "olga", "It was gone for good.")
+    for _ in range(2):
+        write(change(Act.DELETE), store, "olga", "")
+    assert view_of(client, "readers") is None
+    with pytest.raises(PoolError, match="There is no pool readers in ZooKeeper"):
+        store.read()
+    assert store.create() and store.read().isolated == {}
+
+
+def test_a_member_that_comes_meanwhile_keeps_its_pool(
+    store: PoolStore, connect_client: Callable[..., KazooClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.remove("orders")
+    member = Registration(connect_client(), "readers", "m-1", "http://127.0.0.1:1")
+    commit = store_module.committed
+
+    def just_before(transaction: TransactionRequest) -> bool:
+        member.take_name()
+        return commit(transaction)
+
+    monkeypatch.setattr(store_module, "committed", just_before)
+    with pytest.raises(PoolError, match="are there: m-1"):
+        store.delete()
+    assert store.read().settings == PoolSettings()

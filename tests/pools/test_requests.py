@@ -16,10 +16,10 @@ from kazoo.client import KazooClient
 from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable
+from hadash.changes import Status
 from hadash.coordinator.store import PoolStore
 from hadash.pools import applying, decisions, requests
 from hadash.pools.acts import Act, Change
-from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange
 from hadash.refusals import Refused
 from hadash.switching.models.policies import Policy

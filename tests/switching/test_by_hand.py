@@ -21,6 +21,7 @@ from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.native import NativeDialect
 from hadash.bindings.store import Edit
+from hadash.changes import MOVES, Event, Status
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.machines import IllegalMove
@@ -30,7 +31,7 @@ from hadash.switching import checking, policy
 from hadash.switching import requests as switches
 from hadash.switching.binding_changes import applying, decisions, requests
 from hadash.switching.binding_rule import Wanted
-from hadash.switching.machines.binding_changes import MACHINE, MOVES, Event, Status
+from hadash.switching.machines.binding_changes import MACHINE
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged

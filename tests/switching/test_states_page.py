@@ -25,7 +25,7 @@ def test_the_page_is_up_to_date(drawing: ModuleType) -> None:
 
 def test_every_move_is_drawn(drawing: ModuleType) -> None:
     lines = [line.strip() for line in drawing.page().splitlines()]
-    for table in (MOVES, by_hand.MOVES, batches.MOVES, batches.ITEM_MOVES):
+    for table in (MOVES, by_hand.MACHINE.moves, batches.MOVES, batches.ITEM_MOVES):
         for status, moves in table.items():
             for event, after in moves.items():
                 assert f"{status} --> {after}: {event}" in lines

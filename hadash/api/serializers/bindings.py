@@ -17,12 +17,12 @@ from hadash.api.serializers.common import (
     SeenRequest,
     words,
 )
+from hadash.changes import Status
 from hadash.identity.identity import Identity
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import generating
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.switching.binding_rule import MAX_EDITS, Wanted
-from hadash.switching.machines.binding_changes import Status
 
 _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": True}
 

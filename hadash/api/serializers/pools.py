@@ -16,10 +16,10 @@ from hadash.api.serializers.common import (
     SeenRequest,
     words,
 )
+from hadash.changes import Status
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.pools.acts import Act
-from hadash.pools.machine import Status
 
 _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": True}
 
@@ -127,7 +127,7 @@ class PoolChangeRequest(s.Serializer):
     )
     confirm = Text(
         max_length=MAX_RESOURCE,
-        help_text="Of isolate the member's, of stop the pool's, of remove_topic the Topic's name again.",
+        help_text="Of isolate the member's, of stop and delete the pool's, of remove_topic the Topic's name again.",
         **_OPTIONAL,
     )
     reason = Text(max_length=MAX_TEXT)

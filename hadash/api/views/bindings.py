@@ -26,13 +26,13 @@ from hadash.api.views.common import (
     the_pair,
 )
 from hadash.api.views.lists import InboxQuery, inbox
+from hadash.changes import Status
 from hadash.inventory.models import AppID
 from hadash.presentation import appid_rows, changes
 from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.binding_changes import decisions, requests
 from hadash.switching.handovers import handing_over
-from hadash.switching.machines.binding_changes import Status
 from hadash.switching.models.binding_changes import BindingChange, digest_of
 
 

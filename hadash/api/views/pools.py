@@ -18,10 +18,10 @@ from hadash.api.serializers import pools as serializers
 from hadash.api.views.actions import Actions
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, browser, problems
 from hadash.api.views.lists import InboxQuery, inbox
+from hadash.changes import Status
 from hadash.inventory.models import Cluster
 from hadash.pools import applying, consumers, decisions, requests
 from hadash.pools.acts import Act, Change
-from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import pools
 from hadash.presentation.localized import sentence
@@ -167,8 +167,8 @@ def _step(step: PoolStep) -> dict[str, Any]:
 class ChangePool(View):
     @extend_schema(
         operation_id="change_pool",
-        summary="Isolate a member, take it back, stop all, choose a strategy, add or remove a Topic. With 202 somebody "
-        "else has to approve it first, or ZooKeeper does not answer.",
+        summary="Isolate a member, take it back, stop all, choose a strategy, add or remove a Topic, delete the pool. "
+        "With 202 somebody else has to approve it first, or ZooKeeper does not answer.",
         request=serializers.PoolChangeRequest,
         parameters=[KEY],
         responses={

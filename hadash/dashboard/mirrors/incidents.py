@@ -39,6 +39,11 @@ class Kind(StrEnum):
     LATE = "late"
     DOWN = "down"
 
+    @property
+    def is_known(self) -> bool:
+        """Whether something was seen to be wrong; of the others it is not known."""
+        return self in {Kind.LATE, Kind.DOWN}
+
 
 KIND_WORDS: dict[Kind, Any] = {
     Kind.SILENT: _("nobody has looked"),

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, REGISTER, REQUEST, may
+from hadash.changes import Status
 from hadash.dashboard.binding_forms import BindForm, GenerateForm
 from hadash.dashboard.forms import names_in
 from hadash.dashboard.templatetags.hadash import listed
@@ -46,7 +47,6 @@ from hadash.switching.binding_changes import decisions, requests
 from hadash.switching.binding_changes.unregistering import unregister as unregister_instance
 from hadash.switching.binding_rule import Judgement, Wanted, governed
 from hadash.switching.handovers import handing_over
-from hadash.switching.machines.binding_changes import Status
 from hadash.switching.models.binding_changes import BindingChange, digest_of
 
 #: Most uses of each binding that a page lists.

@@ -139,7 +139,9 @@ def _page(
         "appids": dict(AppID.objects.filter(pair=pair, name__in=names).values_list("name", "pk")),
         "query": query,
         "state": state,
-        "states": {one.value: badges.of_declaration(one) for one in State},
+        "states": {
+            one.value: (badges.of_declaration(one), badges.DECLARATION_REMEDIES[one]) for one in State
+        },
         "counts": {state.value: count for state, count in found.counts.items()},
         "filters": urlencode({name: value for name, value in (("q", query), ("state", state)) if value}),
         "may_declare": may_declare(user_of(request), pair),

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
+from hadash.changes import Status
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.dashboard.charts import pool as pool_chart
 from hadash.dashboard.charts.chart import asked_csv
@@ -26,10 +27,10 @@ from hadash.dashboard.views.common import address_of, denied, faults_of, part_of
 from hadash.inventory.models import Cluster
 from hadash.pools import applying, consumers, decisions, requests
 from hadash.pools.acts import Act, Change
-from hadash.pools.machine import Status
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import badges, pools, selectors
 from hadash.presentation.localized import sentence
+from hadash.presentation.pool_acts import WORDS
 from hadash.presentation.pools import PoolRow, PoolsLook
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
@@ -294,6 +295,10 @@ def change_pool(request: HttpRequest, name: str) -> HttpResponse:
         "name": name,
         "row": row,
         "change": change,
+        "words": WORDS[act],
+        "chooses": act in (Act.STRATEGY, Act.SHADOW),
+        "may_choose_none": act is Act.SHADOW,
+        "isolates": act is Act.ISOLATE,
         "member": next((each for each in row.members if each.name == change.member), None) if row else None,
         "choices_of_strategy": [(each, STRATEGY_WORDS[each]) for each in sorted(STRATEGIES)],
         "approvals_needed": requests.approvals_of(row.pair if row is not None else None),
@@ -334,7 +339,7 @@ def _submitted(
     held.refresh_from_db()
     if held.current is Status.APPLIED:
         messages.success(request, _("Done: %(what)s") % {"what": sentence(held.sentence)})
-        return redirect("pool", name=name)
+        return redirect("pools") if change.act is Act.DELETE else redirect("pool", name=name)
     if held.current is Status.AWAITING_APPROVAL:
         messages.success(request, _("The change is requested. Somebody else has to approve it."))
     return redirect("pool-change", key=held.key)

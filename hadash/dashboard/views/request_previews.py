@@ -100,21 +100,21 @@ def _checked(form: RequestForm, user: User) -> dict[str, Any]:
     """Return the result of the checks for a form: ``checks`` and the ``reasons`` against the request."""
     pair, scope, look = form.pair, form.the_scope(), engines.look()
     if look.fault:
-        return {"checks": Checks.UNKNOWN.value, "reasons": [zookeeper_is_away(look.fault)]}
+        return {"checks": Checks.UNKNOWN, "reasons": [zookeeper_is_away(look.fault)]}
     target = _target(form, scope, look) if scope is not None else None
     if scope is None or target is None:
-        return {"checks": Checks.NOT_MADE.value, "reasons": []}
+        return {"checks": Checks.NOT_MADE, "reasons": []}
     before = gone_back_from(user, form.cleaned_data.get("restores") or "")
     try:
         with one_preview(user, pair):
             found = preview_of(proposal_for(pair, scope, target, form.the_kind()), before)
     except (PreviewRunning, EnginesAway) as unknown:
-        return {"checks": Checks.UNKNOWN.value, "reasons": unknown.reasons}
+        return {"checks": Checks.UNKNOWN, "reasons": unknown.reasons}
     except Refused as refusal:
-        return {"checks": Checks.NOT_MADE.value, "reasons": refusal.reasons}
+        return {"checks": Checks.NOT_MADE, "reasons": refusal.reasons}
     shown = form.cleaned_data.get("digest")
     return {
-        "checks": found.checks.value,
+        "checks": found.checks,
         "reasons": found.blockers,
         "has_changed": bool(shown) and shown != found.draft.plan.digest,
     }
@@ -177,7 +177,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
     try:
         draft = proposal_for(pair, scope, target, form.the_kind())
     except EnginesAway as away:
-        return {**shown, "reasons": away.reasons, "checks": Checks.UNKNOWN.value}
+        return {**shown, "reasons": away.reasons, "checks": Checks.UNKNOWN}
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
     plan = draft.plan

@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from hadash.changes import Status as ChangeStatus
 from hadash.governance import selectors
 from hadash.governance.models.runs import Run
 from hadash.inventory.compared import Compared
 from hadash.inventory.differences import State
 from hadash.inventory.models import Pair
-from hadash.pools.machine import Status as PoolStatus
 from hadash.pools.models import PoolChange
 from hadash.presentation.localized import sentence
 from hadash.reports.kinds import parts
@@ -27,7 +27,6 @@ from hadash.reports.marks import marked, unmarked
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Heading, Line, Report, Section, Table, Tone
 from hadash.switching.machines.batches import Status as BatchStatus
-from hadash.switching.machines.binding_changes import Status as ChangeStatus
 from hadash.switching.machines.retirements import OPEN as RETIREMENT_OPEN
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.batches import Batch
@@ -179,7 +178,7 @@ def _approvals(pairs: Sequence[Pair]) -> Iterator[Due]:
     for change in BindingChange.objects.filter(pair__in=pairs, status=ChangeStatus.AWAITING_APPROVAL.value):
         what = _("change of bindings %(key)s") % {"key": change.key}
         yield Due(change.expires_at, what, change.appid, link("binding-change", change.key))
-    for asked in PoolChange.objects.filter(pair__in=pairs, status=PoolStatus.AWAITING_APPROVAL.value):
+    for asked in PoolChange.objects.filter(pair__in=pairs, status=ChangeStatus.AWAITING_APPROVAL.value):
         what = _("change of a consumer pool %(key)s") % {"key": asked.key}
         yield Due(asked.expires_at, what, asked.pool, link("pool-change", asked.key))
 

@@ -23,12 +23,12 @@ from hadash.bindings.errors import (
 )
 from hadash.bindings.model import Binding, BindingDocument, Journal
 from hadash.bindings.store import Edit
+from hadash.changes import Event, Status
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import AppID
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.binding_changes.requests import look_at
-from hadash.switching.machines.binding_changes import Event, Status
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.handovers import Way
 from hadash.telemetry import ids

@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
+from hadash.changes import Event
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.workflow import Start, Workflow
 from hadash.switching.binding_changes.requests import look
-from hadash.switching.machines.binding_changes import Event
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import PlanChanged

@@ -11,6 +11,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from hadash.changes import Status
 from hadash.identity.identity import Identity, parse
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
@@ -18,7 +19,7 @@ from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
 from hadash.shown import Look, Shown, choices
 from hadash.switching.binding_rule import Wanted
-from hadash.switching.machines.binding_changes import MACHINE, Status
+from hadash.switching.machines.binding_changes import MACHINE
 from hadash.switching.models.approvable import Approvable, GivenApproval
 from hadash.switching.plan import Plan
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from hadash.changes import Status as ChangeStatus
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
 from hadash.switching.machines import batches
-from hadash.switching.machines.binding_changes import Status as ChangeStatus
 from hadash.switching.machines.retirements import Status
 from hadash.switching.machines.switches import OPEN
 from hadash.switching.machines.switches import Status as SwitchStatus

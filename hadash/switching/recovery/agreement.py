@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hadash.bindings.model import BindingDocument, BindingState
+from hadash.changes import Status as ChangeStatus
 from hadash.identity.identity import Identity
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Pair
-from hadash.switching.machines.binding_changes import Status as ChangeStatus
 from hadash.switching.machines.switches import Kind, Status
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch

@@ -19,7 +19,6 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from hadash.auditing.orders import Order, Range
 from hadash.kafka.java_client import properties
 from hadash.kafka.values import ClusterAccess
 from hadash_sandbox import kafka_admin
@@ -29,6 +28,7 @@ from hadash_sandbox.downloads import spark_kafka_jars
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.java import find_java
 from hadash_sandbox.stack import CLUSTERS, Stack
+from spark.orders import Order, Range
 
 PARTITIONS = 8
 #: Bytes of a record's value, and records of each side: 300 MB.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hadash.auditing.orders import Order, Progress, ProgressFile, Range
+from spark.orders import Order, Progress, ProgressFile, Range
 
 ORDER = Order(
     "订单",

@@ -1,5 +1,5 @@
-"""What Spark is asked to compare, as a file that only its owner reads: it has the passwords of both clusters. Pure, but
-for reading and writing that file.
+"""What Spark is asked to compare, as a file that only its owner reads: it has the passwords of both clusters; and how
+far it is.
 """
 
 from __future__ import annotations

@@ -1,0 +1,163 @@
+"""``make audit-check``: switches there and back for an hour, under load, while auditors compare all mirrors: they must
+find nothing. Then a difference is planted in every mirrored Topic: they must find each of these, and no other.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hadash_sandbox import auditing
+from hadash_sandbox.bench.records import explain, judge_records
+from hadash_sandbox.bench.report import Report, begin
+from hadash_sandbox.check import MOVES, show_logs
+from hadash_sandbox.demo import DEMO_RATE, PAIR, ROOT, Demo
+from hadash_sandbox.ending import finish
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.traffic.client import Pace
+from hadash_sandbox.trial import Trial
+
+#: The demo's.
+AUDITORS = 2
+#: Seconds for the auditors to have compared all that both sides hold: at the start, after the last switch, and after
+#: differences were planted.
+LIMIT_SECONDS = 180.0
+LOOK_SECONDS = 1.0
+#: The table of the report.
+EACH_SWITCH = "after each switch"
+
+_log = partial(print, file=sys.stderr, flush=True)
+
+#: Topic, partition, kind, and the offset on the target.
+Difference = tuple[str, int, str, int]
+
+
+@dataclass
+class Look:
+    """What the API says of the audits of all mirrors.
+
+    :param proofs: mirror → its proof. :param equal: records that were found equal.
+    """
+
+    proofs: dict[str, str] = field(default_factory=dict)
+    equal: int = 0
+    differences: set[Difference] = field(default_factory=set)
+
+    @property
+    def is_proved(self) -> bool:
+        return set(self.proofs.values()) == {"equal"}
+
+
+def audit_check(minutes: float, keep: Path | None = None) -> int:
+    """Run it, print a row for each switch, and write ``var/bench/audit-check.json``; return the exit code.
+
+    :param minutes: for which there are switches.
+    """
+    path = ROOT / "var" / "bench" / "audit-check.json"
+    report = begin(path)
+    folder = keep or Path(tempfile.mkdtemp(prefix="hadash-audit-check-"))
+    try:
+        with Demo(folder, rate=DEMO_RATE, pace=Pace.RATE, auditors=AUDITORS, log=_log) as demo:
+            _run(demo, report, minutes)
+    except BaseException:
+        show_logs(folder)
+        raise
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return report.conclude(path)
+
+
+def _run(demo: Demo, report: Report, minutes: float) -> None:
+    trial = Trial(demo, _log)
+    trial.await_traffic()
+    _await(lambda: _look(trial).is_proved, "a proof of every mirror")
+    began = time.monotonic()
+    switches = 0
+    found: set[Difference] = set()
+    while time.monotonic() < began + minutes * 60:
+        appid, instance = MOVES[switches % len(MOVES)]
+        target = "west" if switches // len(MOVES) % 2 == 0 else "east"
+        measured = trial.switch(appid, instance, target)
+        switches += 1
+        look = _look(trial)
+        found |= look.differences
+        report.row(
+            EACH_SWITCH, minute=round((time.monotonic() - began) / 60, 1), scope=measured.scope,
+            target=measured.target, status=measured.status, compared=look.equal, differences=len(look.differences),
+        )  # fmt: skip
+    proved = _await(lambda: _look(trial).is_proved, "a proof of every mirror", give_up=False)
+    verdict = finish(trial)
+    _log(*explain(verdict), sep="\n")
+    last = _look(trial)
+    found |= last.differences
+    needed = {"samples": switches, "needed": 2 * len(MOVES)}
+    failed = sum(row["status"] != "succeeded" for row in report.tables.get(EACH_SWITCH, []))
+    report.at_most("switches that did not succeed", 0, failed, "", **needed)
+    report.at_most("differences found that are not there", 0, len(found), "", **needed)
+    report.at_least(
+        "mirrors proved equal after the last switch", len(last.proofs), len(last.proofs) * proved, ""
+    )
+    judge_records(report, [verdict])
+    planted = _plant(demo, trial)
+    _await(lambda: planted <= _look(trial).differences, "all that was planted", give_up=False)
+    seen = _look(trial).differences - found
+    report.at_most("planted differences that were not found", 0, len(planted - seen), f"of {len(planted)}")
+    report.at_most("others that were found beside them", 0, len(seen - planted), "")
+
+
+def _plant(demo: Demo, trial: Trial) -> set[Difference]:
+    """Write a record too much to the target of each mirrored Topic, past the mirror."""
+    configs = {name: demo.admin_config(name) for name in demo.stack.kafka}
+    planted: set[Difference] = set()
+    for mirror in demo.world.mirrors:
+        for topic in demo.world.mirrors[mirror]:
+            (row,) = [
+                each
+                for each in _audit_of(trial, mirror)["partitions"]
+                if (each["topic"], each["partition"]) == (topic, 0)
+            ]
+            (target,) = demo.stack.kafka.keys() - {row["source"]}
+            place = auditing.plant(configs, topic, target)
+            _log(f"Planted: {place}")
+            planted.add((topic, 0, "extra", int(place.rsplit(" ", 1)[1])))
+    return planted
+
+
+def _audit_of(trial: Trial, mirror: str) -> dict[str, Any]:
+    found: dict[str, Any] = trial.operator.call("GET", f"pairs/{PAIR}/mirrors/{mirror}/audit/")
+    return found
+
+
+def _look(trial: Trial) -> Look:
+    look = Look()
+    for mirror in trial.demo.world.mirrors:
+        told = _audit_of(trial, mirror)
+        look.proofs[mirror] = told["proof"]
+        look.equal += sum(each["equal"] for each in told["partitions"])
+        if told["differences"]:
+            page = trial.operator.call("GET", f"pairs/{PAIR}/mirrors/{mirror}/differences/")
+            look.differences |= {
+                (each["topic"], each["partition"], each["kind"], each["target_offset"])
+                for each in page["results"]
+            }
+    return look
+
+
+def _await(look: Callable[[], bool], what: str, *, give_up: bool = True) -> bool:
+    """Whether it comes about within :data:`LIMIT_SECONDS`. :raises SandboxError: it does not, and has to."""
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < deadline:
+        if look():
+            return True
+        time.sleep(LOOK_SECONDS)
+    if give_up:
+        raise SandboxError(f"{what} did not come about in {LIMIT_SECONDS:.0f} s.")
+    return False
