@@ -20,6 +20,7 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.member.process import PoolMember
 from hadash.coordinator.member.topic_reader import Reader
 from hadash.coordinator.process_settings import MemberSettings
+from hadash.inventory.installation import claimed
 from hadash.inventory.models import Pair
 
 log = logging.getLogger(__name__)
@@ -78,9 +79,9 @@ class Auditor:
         """Have the pool follow the mirrors. (All auditors of a pair do: what one has done, the others find done.)"""
         while not self._stop.is_set():
             try:
-                keep_if_possible(self._client, self._pair)
-            except StoreUnavailable as error:
-                log.warning("ZooKeeper does not answer: %s", error)
+                keep_if_possible(claimed(self._client), self._pair)
+            except StoreUnavailable as error:  # it does not answer, or its chroot is another installation's
+                log.warning("the pool does not follow the mirrors: %s", error)
             except Exception:  # a database that is away: it is tried again
                 log.exception("the pool does not follow the mirrors")
             close_old_connections()

@@ -99,6 +99,11 @@ def pool(name: str) -> str:
     return f"{CONSUMERS}/{_element(name)}"
 
 
+def is_coordinators(path: str) -> bool:
+    """Whether a node beside the pools is one of the coordinators' own."""
+    return path.startswith(f"{CONSUMERS}/.")
+
+
 def pool_settings(name: str) -> str:
     """The strategy of a pool, and whether it is stopped."""
     return f"{pool(name)}/settings"

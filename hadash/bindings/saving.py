@@ -1,9 +1,9 @@
 """hadash's content of ZooKeeper as one file, and back: ``hadash-manage backup_zookeeper`` and ``restore_zookeeper``.
 
-A backup holds what exists only in ZooKeeper: bindings, the journals of running switches, clusters, pairs, the epoch,
-and the installation that owns the chroot. It also holds which Gateways there are, so that a switch waits for a Gateway
-that cannot report itself. It leaves out what Gateways have in effect, the change nodes (an engine that is behind reads
-everything), and the departures of Gateways (valid for seconds).
+A backup holds what exists only in ZooKeeper: bindings, the journals of running switches, clusters, pairs, consumer
+pools, the epoch, and the installation that owns the chroot. It also holds which Gateways there are, so that a switch
+waits for a Gateway that cannot report itself. It leaves out what Gateways have in effect, the change nodes (an engine
+that is behind reads everything), the departures of Gateways (valid for seconds), and who decides about pools.
 
 The restored content gets an epoch that is later than any that a process can have seen. A Gateway that kept running
 through the loss then takes it as new and reads everything; otherwise it would report later changes as already in
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import NodeExistsError, NoNodeError, NotEmptyError
 
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
@@ -28,7 +28,7 @@ from hadash.bindings.watch import EPOCHS_LATER
 FORMAT = 1
 
 #: The trees that are saved; the epoch is saved separately.
-TREES = (layout.BINDINGS, layout.SWITCHES, layout.CLUSTERS, layout.PAIRS)
+TREES = (layout.BINDINGS, layout.SWITCHES, layout.CLUSTERS, layout.PAIRS, layout.CONSUMERS)
 
 #: Attempts at a consistent read; a read starts again when bindings change during it.
 TRIES = 10
@@ -126,13 +126,23 @@ def _epoch(client: KazooClient) -> int:
 def _tree(client: KazooClient, top: str) -> Iterator[tuple[str, bytes]]:
     """Yield the nodes of a tree, parents first, without ephemeral nodes.
 
-    Only the journals of switches have child nodes.
+    Only the journals of switches have child nodes, and consumer pools, whose folders have them, too.
+
+    :raises NoNodeError: there is no such tree. (Without a pool there need be none of pools.)
     """
+    if top == layout.CONSUMERS and client.exists(top) is None:
+        return
     yield top, client.get(top)[0]
     for path, data in _children(client, top):
+        if top == layout.CONSUMERS and layout.is_coordinators(path):
+            continue
         yield path, data
         if top == layout.SWITCHES:
             yield from _children(client, path)
+        if top == layout.CONSUMERS:
+            for folder, content in _children(client, path):
+                yield folder, content
+                yield from _children(client, folder)
 
 
 def _children(client: KazooClient, path: str) -> Iterator[tuple[str, bytes]]:
@@ -187,7 +197,12 @@ def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: i
                 "removed; a backup of them first does no harm."
             )
         for path in reversed([path for path in there if path not in TREES and path not in saved.nodes]):
-            client.delete(path)
+            try:
+                client.delete(path)
+            except NotEmptyError:
+                raise NotSaved(
+                    f"Members of a consumer pool are there: {client.chroot}{path}. End their processes first."
+                ) from None
         for path, data in saved.gateways.items():
             try:
                 client.create(path, data)

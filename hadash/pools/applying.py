@@ -13,6 +13,7 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.changes import Event, Status
 from hadash.coordinator.store import PoolStore
 from hadash.inventory.gateways import zookeeper
+from hadash.inventory.installation import claimed
 from hadash.pools.acts import write
 from hadash.pools.models import PoolChange
 from hadash.pools.moving import refuse_while_moving
@@ -40,7 +41,7 @@ def apply(change: PoolChange) -> None:
         overlaps.lock()  # (a switch that is requested from now on finds what is written)
         try:
             refuse_while_moving(held.change)
-            write(held.change, PoolStore(zookeeper(), held.pool), by, held.reason)
+            write(held.change, PoolStore(claimed(zookeeper()), held.pool), by, held.reason)
         except (Busy, StoreUnavailable) as error:
             log.warning("change of pool %s is tried again: %s", held.pool, error)
             held.conclude(say("%(error)s It is tried again.", error=error))

@@ -30,7 +30,8 @@ MAIL_FROM = os.environ.get("HADASH_MAIL_FROM", "hadash <hadash@localhost>").stri
 MAIL_RETURN = os.environ.get("HADASH_MAIL_RETURN", "").strip()
 BOUNCES = os.environ.get("HADASH_BOUNCES", "").strip()
 BOUNCE_LOOK_SECONDS = number("HADASH_BOUNCE_LOOK_SECONDS", 60)
-#: hadash's address in a browser, for links in mail. It is not taken from a request, where a client could set it.
+#: hadash's address in a browser, for links in mail; the command line calls it there (HADASH_URL). It is not taken from
+#: a request, where a client could set it.
 PUBLIC_URL = (
     os.environ.get("HADASH_PUBLIC_URL", os.environ.get("HADASH_URL", "http://127.0.0.1:8000")).rstrip("/")
     + "/"

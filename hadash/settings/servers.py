@@ -26,9 +26,9 @@ DATABASES["default"]["OPTIONS"] = ending_in_silence(
     DATABASES["default"].get("OPTIONS", {}), DATABASE_SILENT_SECONDS
 )
 #: Connections to the database that the requests of a web process share, and seconds for which a request waits
-#: for one; 0: each thread keeps its own, as workers do. (A web process serves each request in a thread of its
-#: own: each request would open a connection, and 200 people who open a page at once would open 200. PostgreSQL's
-#: default max_connections is 100.)
+#: for one; 0: each thread keeps its own, as workers do. A web process has 30 unless this is set. (It serves each
+#: request in a thread of its own: each would open a connection, and 200 people who open a page at once would open 200.
+#: PostgreSQL's default max_connections is 100.)
 DATABASE_POOL = int(number("HADASH_DATABASE_POOL", 0))
 DATABASE_POOL_SECONDS = number("HADASH_DATABASE_POOL_SECONDS", 20)
 if DATABASE_POOL:

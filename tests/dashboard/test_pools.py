@@ -38,6 +38,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     done: list[Any] = []
     monkeypatch.setattr(applying, "write", lambda change, *_: done.append(change))
     monkeypatch.setattr(applying, "zookeeper", lambda: None)
+    monkeypatch.setattr(applying, "claimed", lambda client: client)
     return done
 
 

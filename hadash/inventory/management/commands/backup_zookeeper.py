@@ -17,7 +17,10 @@ from hadash.inventory.installation import claimed
 
 
 class Command(BaseCommand):
-    help = "Save bindings, journals, clusters and pairs from ZooKeeper to a file (JSON). It holds no secrets."
+    help = (
+        "Save bindings, journals, clusters, pairs and consumer pools from ZooKeeper to a file (JSON). It holds no "
+        "secrets."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="replaced when all was read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ from kazoo.exceptions import KazooException
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.bindings.saving import NotSaved, Saved, read_installation, restore
+from hadash.coordinator.restoring import pools_of, stopped
 from hadash.inventory import workers
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import mark, note_epoch, seen_epoch
 
 #: The actor for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage restore_zookeeper"
+
+#: What pages say of a restored pool.
+WHY_STOPPED = "Restored from a backup. Look at where it reads before its members read again."
 
 
 class Command(BaseCommand):
@@ -48,6 +53,7 @@ class Command(BaseCommand):
                 raise NotSaved(
                     f"{client.chroot} of ZooKeeper is another installation's. Is HADASH_ZOOKEEPER_CHROOT the right one?"
                 )
+            saved = replace(saved, nodes=stopped(saved.nodes, BY, WHY_STOPPED))
             epoch = restore(client, saved, replace=options["replace"], seen=seen_epoch())
             note_epoch(client)
         except (BindingError, NotSaved, OSError, UnicodeDecodeError, KazooException) as error:
@@ -66,6 +72,11 @@ class Command(BaseCommand):
             f"{saved.documents} AppIDs are bound as at epoch {saved.epoch}; it is epoch {epoch} now. Run "
             f"hadash-manage compare_bindings."
         )
+        if pools := pools_of(saved.nodes):
+            self.stdout.write(
+                f"{pools} consumer pools are stopped: look at where each reads, and let its members read again "
+                "(page Consumer pools)."
+            )
 
 
 def _check_nobody_works() -> None:
@@ -79,6 +90,6 @@ def _check_nobody_works() -> None:
         last = min((now - worker.seen_at).total_seconds() for worker in there)
         raise NotSaved(
             f"Workers are running: {', '.join(worker.name for worker in there)} (seen {last:.0f} s ago). "
-            f"Stop web, workers and beat first. "
+            f"Stop web, workers and beat first, and coordinators and auditors with them. "
             f"One that was killed counts as gone after {settings.WORKER_SILENT_SECONDS:g} s."
         )
