@@ -7,6 +7,7 @@ compared as well, but do not decide what belongs together: after one that is mis
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,14 @@ class Side:
     def drop(self, count: int) -> None:
         del self.offsets[:count]
         del self.prints[:count]
+
+    def cut(self, offset: int) -> Side:
+        """Take the records from an offset on away, and return them."""
+        place = bisect_left(self.offsets, offset)
+        cut = Side(self.offsets[place:], self.prints[place:])
+        del self.offsets[place:]
+        del self.prints[place:]
+        return cut
 
 
 class Aligner:
@@ -90,16 +99,23 @@ class Aligner:
         if is_end and (self.source or self.target):
             yield from self._unequal(len(self.source), len(self.target))
 
-    def settle(self) -> Iterator[Finding]:
-        """Say what differs in all that the target holds, and yield it: both sides were read up to their ends, of which
-        the source's was read last. What the source has more may only be late.
+    def settle(self, end: int | None = None) -> list[Finding]:
+        """Return what differs in what the target holds before an offset: all that the source held when that was the
+        target's end was read. What the source has more may only be late, and of what the target has from there on the
+        source's records may not be read yet.
+
+        :param end: the offset; ``None``: after all that was read.
         """
+        later = self.target.cut(end) if end is not None else Side()
+        found: list[Finding] = []
         while self.target:
-            yield from self._equal(_common(self.source.prints, self.target.prints))
+            found += self._equal(_common(self.source.prints, self.target.prints))
             if not self.target:
-                return
+                break
             place = agreeing(self.source.prints, self.target.prints, is_end=False, target_ends=True)
-            yield from self._unequal(*(place or (self._replaced(), len(self.target))))
+            found += self._unequal(*(place or (self._replaced(), len(self.target))))
+        self.feed(self.target, later.offsets, later.prints)
+        return found
 
     def _replaced(self) -> int:
         """How many records of the source those of the target stand for, where neither is found on the other side:

@@ -88,7 +88,7 @@ class WholePartition:
         if self._aligner is None:
             source, target = (len(self._leading[which]) for which in Which)
             return Compared(older=(self._older[Which.SOURCE] + source, self._older[Which.TARGET] + target))
-        self._note(list(self._aligner.settle()))
+        self._note(self._aligner.settle())
         aligner = self._aligner
         return Compared(
             (self._begin[0], aligner.source_next),

@@ -40,7 +40,7 @@ class Audit:
 
     def has_compared(self, held: Held) -> bool:
         """Whether it was compared, too, but for what the target did not have yet."""
-        return self.has_read(held) and not self.auditor.has_surplus
+        return self.has_read(held) and not self.auditor.has_surplus_before(held.target_end)
 
     def which(self, cluster: int) -> Which:
         return Which.SOURCE if cluster == self.source else Which.TARGET

@@ -236,17 +236,18 @@ class PairAuditor:
                 audit.awaited = audit.held, now
 
     def _settle(self, audit: Audit) -> None:
-        """Say what differs at the target's end: whatever it holds there the source held before, whose end was read
-        later. It is told as soon as that has been so for a while: more records often show better what has happened.
+        """Say what differs at the target's end of an earlier look: whatever it held there the source held before, whose
+        end was read later. (Of what came since, the target may have been read before the source.) It is told as soon
+        as that has been so for a while: more records often show better what has happened.
         """
-        auditor, now = audit.auditor, time.monotonic()
-        is_read = audit.awaited is not None and audit.has_read(audit.awaited[0])
-        if not (auditor.has_surplus and is_read):
+        now = time.monotonic()
+        seen = audit.awaited[0] if audit.awaited is not None else None
+        if seen is None or not audit.has_read(seen) or not audit.auditor.has_surplus_before(seen.target_end):
             audit.surplus_since = None
         elif audit.surplus_since is None:
             audit.surplus_since = now
         elif now - audit.surplus_since >= self._settings.settle_seconds:
-            auditor.settle()
+            audit.auditor.settle(seen.target_end)
             audit.surplus_since, audit.is_new = None, True
 
     def _prune(self, audit: Audit) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from hadash.auditing.aligning import SEARCHED, Aligner, Which
 from hadash.auditing.findings import Finding
@@ -96,23 +97,25 @@ class PartitionAuditor:
         """Compare as far as can be told."""
         if self.is_searching and not self._is_worth_a_search():
             return
-        self._take(self._aligner.compare())
+        self._take(self._aligner.compare)
 
-    @property
-    def has_surplus(self) -> bool:
-        """Whether records of the target are not compared yet: the source has had them before, so that more has to be
-        read of it, or they differ.
+    def has_surplus_before(self, offset: int) -> bool:
+        """Whether records of the target before an offset are not compared yet: the source has had them before, so that
+        more has to be read of it, or they differ.
         """
-        return bool(self._sides[Which.TARGET])
+        target = self._sides[Which.TARGET]
+        return bool(target) and target.offsets[0] < offset
 
-    def settle(self) -> None:
-        """Compare all that the target holds: both sides were read up to their ends, the source's read last."""
-        self._take(self._aligner.settle())
+    def settle(self, end: int) -> None:
+        """Compare what the target holds before an offset, which was its end when the source's end was read, up to which
+        the source was read since.
+        """
+        self._take(partial(self._aligner.settle, end))
 
-    def _take(self, findings: Iterator[Finding]) -> None:
+    def _take(self, compare: Callable[[], Iterable[Finding]]) -> None:
         source = self._sides[Which.SOURCE]
         before = list(source.prints)
-        found = list(findings)
+        found = list(compare())
         self._found += found
         self.different += len(found)
         if compared := len(before) - len(source):

@@ -260,6 +260,21 @@ class TestTheTargetsEnd:
         assert said == [Finding(Kind.EXTRA, 10, 10 + SHIFT), Finding(Kind.EXTRA, 10, 11 + SHIFT)]
         assert (aligner.source_next, aligner.target_next) == (10, 12 + SHIFT)
 
+    def test_what_has_come_since_waits_for_what_the_source_has_of_it(self) -> None:
+        """Both sides are read in turn: the target may show a record before the source does."""
+        aligner = Aligner(0, SHIFT)
+        records = log(14)
+        aligner.feed(aligner.source, list(range(10)), records[:10])
+        stranger = Print(9, 9, 9, 9)
+        aligner.feed(
+            aligner.target, list(range(SHIFT, SHIFT + 13)), [*records[:10], stranger, *records[10:12]]
+        )
+        assert list(aligner.compare()) == []
+        assert aligner.settle(SHIFT + 11) == [Finding(Kind.EXTRA, 10, 10 + SHIFT)]
+        assert (aligner.target_next, len(aligner.target)) == (11 + SHIFT, 2)
+        aligner.feed(aligner.source, list(range(10, 14)), records[10:])
+        assert list(aligner.compare()) == [] and aligner.equal == 12
+
     def test_a_last_record_that_was_altered(self) -> None:
         records = log(12)
         altered = [*records[:9], records[9]._replace(value=7)]

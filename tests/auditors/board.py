@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from confluent_kafka import Producer, TopicPartition
 from support.kafka import Clusters
@@ -50,6 +52,37 @@ class Board:
         for cluster in ("east", "west"):
             self.write(cluster, written, partition)
 
+    @contextmanager
+    def writing_both(self) -> Iterator[Callable[[], int]]:
+        """Write to the first partition of both sides all the time, one record after the other, the source first; yield
+        how many there are."""
+        producers = [
+            Producer({**self.kafka.described[cluster].client_config(), "linger.ms": 0})
+            for cluster in ("east", "west")
+        ]
+        stop = threading.Event()
+        count = 0
+
+        def write() -> None:
+            nonlocal count
+            while not stop.wait(0.01):
+                ((value, headers, at),) = rows(count, count + 1)
+                for producer in producers:
+                    producer.produce(
+                        self.topic, value, b"key", partition=0, headers=list(headers), timestamp=at
+                    )
+                    producer.poll(0)
+                count += 1
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            yield lambda: count
+        finally:
+            stop.set()
+            thread.join()
+            assert all(producer.flush(20 * SLOWER) == 0 for producer in producers)
+
     def delete_before(self, cluster: str, offset: int) -> None:
         asked = self.kafka.admin(cluster).delete_records([TopicPartition(self.topic, 0, offset)])
         for future in asked.values():
@@ -61,6 +94,10 @@ class Board:
     def compared_up_to(self, source: int, target: int, partition: int = 0) -> bool:
         row = AuditedPartition.objects.filter(topic=self.topic, partition=partition).first()
         return row is not None and (row.source_next, row.target_next) == (source, target) and not row.fault
+
+    def compared_up_to_at_least(self, offset: int) -> bool:
+        row = AuditedPartition.objects.filter(topic=self.topic, partition=0).first()
+        return row is not None and row.target_next >= offset and row.compared_at is not None
 
     def found(self) -> set[tuple[str, int, int]]:
         of_topic = AuditDifference.objects.filter(audited__topic=self.topic)

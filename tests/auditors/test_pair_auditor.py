@@ -73,6 +73,19 @@ def test_what_is_the_same_is_proved_equal(board: Board, start: Start) -> None:
     assert row.auditor == "auditor-1" and board.found() == set()
 
 
+def test_nothing_is_found_in_a_mirror_that_is_quicker_than_looks(board: Board, start: Start) -> None:
+    """Records come to the target while the source, which was read before, does not show them yet."""
+    start()
+    with board.writing_both() as written:
+        eventually(lambda: board.compared_up_to_at_least(100), "a hundred records")
+        first = board.row().compared_at
+        eventually(lambda: board.row().compared_at != first, "a later proof, while it is written")
+        eventually(lambda: written() > 600, "six hundred records")
+    eventually(lambda: board.compared_up_to(written(), written()), "all records")
+    assert board.found() == set()
+    assert (board.row().equal, board.row().different) == (written(), 0)
+
+
 def test_every_planted_difference_is_found_and_no_other(board: Board, start: Start) -> None:
     source = rows(0, 1000)
     target = list(source)
