@@ -75,12 +75,15 @@ def expire_requests() -> None:
 def look_for_tails() -> None:
     """Ask lost sources for their tails, and continue rebuilding those whose worker was lost."""
     with single("look for tails") as won:
+        if won:
+            try:
+                unreplicated.look_for_tails()
+            except Exception:  # rebuilding continues nevertheless
+                log.exception("lost sources could not be asked for their tails")
+    # (A claim of its own: to rebuild takes minutes, in which another lost source may come back, and take writes.)
+    with single("rebuild lost sides") as won:
         if not won:
             return
-        try:
-            unreplicated.look_for_tails()
-        except Exception:  # rebuilding continues nevertheless
-            log.exception("lost sources could not be asked for their tails")
         for tail in Tail.objects.filter(status=Tail.Status.REBUILDING):
             try:
                 unreplicated.carry_out(tail)

@@ -61,20 +61,24 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a claimed partition is. Counts are of what was found since the last note."""
+    """How far a claimed partition is.
+
+    :param equal: how many records were found equal since it was begun. :param found: what differs, and was not noted.
+    :param counted: the next offsets that were noted → how many records had been equal then. One that was to be noted
+        may have been, although the database has not answered: it is not counted again.
+    """
 
     claim: Claim
     source_next: int
     target_next: int
-    held: Held | None
+    held: Held
     equal: int = 0
-    different: int = 0
+    counted: Mapping[tuple[int, int], int] = field(default_factory=dict)
     compared_at: datetime | None = None
     record_ms: int | None = None
     waiting_since: float | None = None
     windows: Sequence[Sequence[int]] = ()
     found: Sequence[Finding] = ()
-    fault: Sentence = field(default=NOTHING)
 
 
 class Ledger:
@@ -204,9 +208,11 @@ class Ledger:
         found: list[AuditDifference] = []
         for each in mine:
             row = rows[each.claim.row]
-            found += _differences(row, each.found, now)
+            new = _unknown(row, row.source_id, each.found)
+            found += _differences(row, new, now)
             _update(row, each, now)
-        AuditDifference.objects.bulk_create(found, AT_ONCE, ignore_conflicts=True)
+            row.different += len(new)
+        AuditDifference.objects.bulk_create(found, AT_ONCE)
         AuditedPartition.objects.bulk_update(
             [rows[each.claim.row] for each in mine], _NOTED, batch_size=AT_ONCE
         )
@@ -259,10 +265,7 @@ def note_found(pair: Pair, source: int, found: Mapping[Partition, Sequence[Findi
         row = AuditedPartition.objects.select_for_update().get(
             pair=pair, topic=partition.topic, partition=partition.partition
         )
-        known = set(
-            row.differences.filter(source=source).values_list("kind", "source_offset", "target_offset")
-        )
-        new = [each for each in differences if (each.kind.value, each.source, each.target) not in known]
+        new = _unknown(row, source, differences)
         AuditDifference.objects.bulk_create(_differences(row, new, now, source), AT_ONCE)
         row.different += len(new)
         row.save(update_fields=["different"])
@@ -277,24 +280,35 @@ _NOTED = [
 
 
 def _update(row: AuditedPartition, each: Progress, now: datetime) -> None:
+    row.equal += each.equal - each.counted.get((row.source_next, row.target_next), 0)
     row.source_next, row.target_next = each.source_next, each.target_next
-    row.equal += each.equal
-    row.different += each.different
-    if each.held is not None:
-        row.source_start, row.source_end = each.held.source_start, each.held.source_end
+    row.source_start, row.source_end = each.held.source_start, each.held.source_end
     if each.compared_at is not None:
         row.compared_at = each.compared_at
     if each.record_ms is not None and each.record_ms >= 0:
         row.record_at = _moment(each.record_ms / 1000)
     row.waiting_since = _moment(each.waiting_since) if each.waiting_since is not None else None
     row.windows = _windows(row.windows, each.windows)
-    row.fault, row.updated_at = each.fault, now
+    row.fault, row.updated_at = NOTHING, now
 
 
 def _windows(known: Sequence[Any], new: Sequence[Sequence[int]]) -> list[Any]:
     """The newest windows of both; a new one takes the place of the one of the same time."""
     by_begin = {window[0]: list(window) for window in [*known, *new]}
     return [by_begin[begin] for begin in sorted(by_begin)[-WINDOWS_TOLD:]]
+
+
+def _unknown(row: AuditedPartition, source: int, found: Sequence[Finding]) -> list[Finding]:
+    """Return what nobody has noted of a partition yet: a full audit may have found what an auditor finds later, and the
+    database may have noted what it has not answered to.
+
+    :param source: the key of the cluster that was the source.
+    """
+    if not found:
+        return []
+    of_source = row.differences.filter(source=source)
+    known = set(of_source.values_list("kind", "source_offset", "target_offset"))
+    return [each for each in found if (each.kind.value, each.source, each.target) not in known]
 
 
 def _differences(

@@ -120,7 +120,7 @@ class AuditDifference(models.Model):
         ordering = ("-pk",)
         permissions = [("view_values", "May see the keys, values and headers of records that differ")]
         constraints = [
-            # An auditor that has died before it noted how far it was finds the same again.
+            # A full audit may have found what an auditor finds later.
             models.UniqueConstraint(
                 fields=["audited", "kind", "source", "source_offset", "target_offset"],
                 name="audit_difference_once",

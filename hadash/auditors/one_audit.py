@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from hadash.auditors.ledger import Claim, Known, Progress
@@ -23,9 +23,8 @@ class Audit:
     #: When all that both sides held was compared; and a look at what they hold, with its time, that waits for that.
     compared_at: datetime | None = None
     awaited: tuple[Held, datetime] | None = None
-    #: What was noted of it: counts, and when.
-    equal: int = 0
-    different: int = 0
+    #: What was noted of it, or may have been: the next offsets → how many records were equal; and when.
+    counted: dict[tuple[int, int], int] = field(default_factory=dict)
     noted_at: float = 0.0
     is_new: bool = True
     bytes: int = 0
@@ -70,8 +69,8 @@ def progress_of(audit: Audit) -> Progress:
         auditor.source_next,
         auditor.target_next,
         audit.held,
-        auditor.equal - audit.equal,
-        auditor.different - audit.different,
+        auditor.equal,
+        dict(audit.counted),
         audit.compared_at,
         auditor.record_ms,
         auditor.waiting_since,

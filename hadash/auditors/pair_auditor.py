@@ -369,6 +369,8 @@ class PairAuditor:
             if partition not in self._audits:
                 continue
             self._put_off(partition)
+            if partition in self._lost:
+                continue  # another auditor has it, and says how it is
             if reason:
                 self._rests[partition] = time.monotonic() + REST_SECONDS
                 self._faults[partition] = say("It cannot be read: %(reason)s.", reason=reason)
@@ -417,10 +419,12 @@ class PairAuditor:
         if not due:
             return
         progress = [progress_of(audit) for _, audit in due]
+        for _, audit in due:  # (whatever the database answers: it may have noted it)
+            audit.counted[audit.auditor.source_next, audit.auditor.target_next] = audit.auditor.equal
         lost = self._books.note(progress)
         for (p, audit), each in zip(due, progress, strict=True):
             audit.auditor.forget_found(len(each.found))
-            audit.equal, audit.different = audit.auditor.equal, audit.auditor.different
+            audit.counted = {(each.source_next, each.target_next): each.equal}
             audit.noted_at, audit.is_new = now, False
             if audit.claim.row in lost and p in self._audits:
                 self._drop(p)

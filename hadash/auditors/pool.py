@@ -37,10 +37,13 @@ def mirrored_topics(pair: Pair) -> set[str]:
     return {topic for topics in lists for topic in topics}
 
 
-def keep(client: KazooClient, pair: Pair) -> tuple[int, int]:
+def keep(client: KazooClient, pair: Pair, *, with_servers: bool = False) -> tuple[int, int]:
     """Let the pool have the mirrored Topics and no others; what was known of others is removed.
 
     The coordinator itself follows a Topic that gets more partitions.
+
+    :param with_servers: whether Topics are begun again whose documents name other servers than the cluster has: the
+        coordinator would count their partitions there.
 
     :return: how many Topics came, and how many went.
     :raises StoreUnavailable: ZooKeeper does not answer. :raises KafkaError: the cluster of a new Topic does not answer.
@@ -51,6 +54,11 @@ def keep(client: KazooClient, pair: Pair) -> tuple[int, int]:
     gone = known - wanted
     for topic in gone:
         store.remove(topic)
+    if with_servers:
+        for topic, assigned in store.read().topics.items():
+            if assigned.document.consumer["bootstrap.servers"] != pair.default.bootstrap_servers:
+                store.remove(topic)
+                known.discard(topic)
     AuditedPartition.objects.filter(pair=pair).exclude(topic__in=wanted).delete()
     come = sorted(wanted - known)
     if not come:
@@ -71,9 +79,12 @@ def keep(client: KazooClient, pair: Pair) -> tuple[int, int]:
     return len(by_topic), len(gone)
 
 
-def keep_if_possible(client: KazooClient, pair: Pair) -> None:
-    """The same as :func:`keep`, for what looks again anyway: a cluster that does not answer is told in the log."""
+def keep_if_possible(client: KazooClient, pair: Pair, *, with_servers: bool = False) -> bool:
+    """The same as :func:`keep`, for what looks again anyway: a cluster that does not answer is told in the log. Whether
+    it was done."""
     try:
-        keep(client, pair)
+        keep(client, pair, with_servers=with_servers)
     except KafkaError as error:
         log.warning("new Topics of pair %s are not audited yet: %s", pair, error)
+        return False
+    return True

@@ -77,9 +77,13 @@ class Auditor:
 
     def _keep_topics(self) -> None:
         """Have the pool follow the mirrors. (All auditors of a pair do: what one has done, the others find done.)"""
+        servers = ""
         while not self._stop.is_set():
             try:
-                keep_if_possible(claimed(self._client), self._pair)
+                pair = Pair.objects.select_related("first", "second", "default").get(pk=self._pair.pk)
+                now = pair.default.bootstrap_servers
+                if keep_if_possible(claimed(self._client), pair, with_servers=now != servers):
+                    servers = now
             except StoreUnavailable as error:  # it does not answer, or its chroot is another installation's
                 log.warning("the pool does not follow the mirrors: %s", error)
             except Exception:  # a database that is away: it is tried again

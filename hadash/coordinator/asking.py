@@ -1,7 +1,7 @@
 """Asks the members of a pool what they read.
 
-A member that hangs holds up nobody: each is asked by a thread of its own, one question at a time, and what it has
-answered last is kept.
+A member that hangs holds up a look by ``ask_seconds`` at most, and no other member: each is asked by a thread of its
+own, one question at a time, and what it has answered last is kept.
 """
 
 from __future__ import annotations

@@ -116,6 +116,7 @@ class Coordinator:
         names = pools(self._client)
         for gone in self.pools.keys() - set(names):
             self.pools.pop(gone).asking.close()
+            self.errors.pop(gone, None)
         counts = self._new_counts()
         is_at_rest = True
         for name in names:

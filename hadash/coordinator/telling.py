@@ -135,7 +135,7 @@ class Figures(Collector):
             members.add_metric([name, "listed"], len(pool.listed or {}))
             members.add_metric([name, "answering"], len(pool.asking.answers) - len(pool.asking.errors))
             members.add_metric([name, "isolated"], len(pool.view.isolated) if pool.view is not None else 0)
-            of_topics = sum(bool(found.error) for found in pool.topics.values())
+            of_topics = sum(bool(found.error) for found in list(pool.topics.values()))
             errors.add_metric([name], of_topics + (name in coordinator.errors))
         yield from (unstable, states, members, errors)
 

@@ -30,8 +30,9 @@ class Watched:
         self._on_change = on_change
         self._lock = threading.Lock()
         self._kept: dict[tuple[str, str], Any] = {}
-        #: What is being read: a change that comes before the answer is stored makes it too old to keep.
-        self._under_way: set[tuple[str, str]] = set()
+        #: What is being read, and by which call: a change that comes before the answer is stored makes it too old to
+        #: keep, also when another thread has asked again meanwhile.
+        self._under_way: dict[tuple[str, str], object] = {}
 
     def nodes(self, paths: Iterable[str]) -> dict[str, Node]:
         """Return path → node; without those that do not exist. All that is not kept is requested in one go.
@@ -60,18 +61,18 @@ class Watched:
             for key in [*self._kept, *self._under_way]:
                 if not paths or key[1] in paths:
                     self._kept.pop(key, None)
-                    self._under_way.discard(key)
+                    self._under_way.pop(key, None)
 
     def _read(self, kind: str, paths: Iterable[str], ask: Callable[..., Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        asked = []
+        asked, this = [], object()
         for path in paths:
             key = (kind, path)
             with self._lock:
                 if key in self._kept:
                     found[path] = self._kept[key]
                     continue
-                self._under_way.add(key)
+                self._under_way[key] = this
             asked.append((key, ask(path, watch=self._changed)))
         for key, answer in asked:
             try:
@@ -80,9 +81,9 @@ class Watched:
                 continue  # there is no watch on a node that is missing: it is asked for again
             found[key[1]] = value
             with self._lock:
-                if key in self._under_way:
+                if self._under_way.get(key) is this:
                     self._kept[key] = value
-                    self._under_way.discard(key)
+                    del self._under_way[key]
         return found
 
     def _changed(self, event: WatchedEvent) -> None:

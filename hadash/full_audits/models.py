@@ -89,14 +89,14 @@ class FullAudit(Stateful):
             return say("It has failed: %(fault)s", fault=self.fault)
         if self.current is not Status.DONE:
             return say("Nothing is known yet.")
+        if self.different:
+            return say("Records that differ: %(count)s.", count=self.different)
         if self.without_place:
             return say(
                 "Of partitions %(partitions)s nothing is known: no place was found at which both sides agree. Let "
                 "auditors come to the end of them, then ask again.",
                 partitions=self.without_place,
             )
-        if self.different:
-            return say("Records that differ: %(count)s.", count=self.different)
         if not self.equal:
             return say("Both sides hold no record that could be compared.")
         return say("All records that both sides hold are equal (records: %(count)s).", count=self.equal)

@@ -48,9 +48,9 @@ def carry_out(number: int) -> None:
             except NotWanted:
                 log.info("full audit %d is cancelled", number)
             except (CannotCompare, KafkaError) as error:
-                _fail(number, error.sentence)
+                fail(number, error.sentence)
             except TookTooLong:
-                _fail(
+                fail(
                     number,
                     say(
                         "It was ended after %(seconds)s s (HADASH_FULL_AUDIT_SECONDS).",
@@ -59,7 +59,7 @@ def carry_out(number: int) -> None:
                 )
             except Exception as error:  # any error is stored, and the worker continues
                 log.exception("full audit %d has failed", number)
-                _fail(number, faults.fault_of_run(error))
+                fail(number, faults.fault_of_run(error))
 
 
 def fail_dead() -> int:
@@ -68,7 +68,7 @@ def fail_dead() -> int:
     if not running_now or claims.claimed_of([THE_ONE], claims.FULL_AUDITS):
         return 0
     for number in running_now:
-        _fail(number, say("The worker that compared it has ended. Ask again."))
+        fail(number, say("The worker that compared it has ended. Ask again."))
     return len(running_now)
 
 
@@ -84,7 +84,7 @@ def next_waiting() -> int | None:
 def _begun(number: int) -> FullAudit | None:
     """The full audit, begun; ``None`` if it does not wait any more."""
     for other in FullAudit.objects.filter(status=Status.RUNNING.value):
-        _fail(other.pk, say("The worker that compared it has ended. Ask again."))  # (it had the claim)
+        fail(other.pk, say("The worker that compared it has ended. Ask again."))  # (it had the claim)
     held = FullAudit.objects.select_for_update().filter(pk=number, status=Status.WAITING.value).first()
     if held is None:
         return None
@@ -155,7 +155,7 @@ def _finish(
 
 
 @transaction.atomic
-def _fail(number: int, why: Sentence) -> None:
+def fail(number: int, why: Sentence) -> None:
     """Say why a full audit has failed, unless it has ended already."""
     held = FullAudit.objects.select_for_update().get(pk=number)
     if held.allows(Event.FAIL):

@@ -13,7 +13,8 @@ import psycopg
 from django.db import connection
 
 #: The first part of the locks' keys, whose second part is the number of the run; and of full audits, of which one runs
-#: at a time. No other locks of hadash have a key of two parts.
+#: at a time. (Of hadash's other locks those of previews have a key of two parts, with another first one:
+#: ``switching/planning/one_preview.py``.)
 _RUNS, FULL_AUDITS = 0x52756E, 0x46756C
 
 

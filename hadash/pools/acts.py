@@ -11,8 +11,9 @@ from enum import StrEnum
 from typing import Any
 
 from hadash.coordinator.documents import AssignmentDocument, DocumentError
+from hadash.coordinator.holding import Hold
 from hadash.coordinator.pool import PoolSettings
-from hadash.coordinator.store import PoolStore, PoolView, still_reads
+from hadash.coordinator.store import PoolError, PoolStore, PoolView, still_reads
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.sentences import NOTHING, Sentence, say
 
@@ -207,31 +208,45 @@ def _cannot_remove(change: Change, view: PoolView) -> Sentence:
     if change.topic not in view.topics and change.topic not in view.unreadable:
         return say("The pool %(pool)s does not read Topic %(topic)s.", pool=change.pool, topic=change.topic)
     hold = view.holds.get(change.topic)
-    if hold is not None:
-        return say(
-            "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
-            topic=change.topic,
-            pool=change.pool,
-            switch=hold[0].switch,
-        )
-    return NOTHING
+    return _is_held(change, hold[0]) if hold is not None else NOTHING
 
 
 def _remove(change: Change, store: PoolStore, by: str, reason: str) -> None:
-    if change.topic in store.topics():
-        store.remove(change.topic)
+    if change.topic not in store.topics():
+        return
+    if (hold := store.read().holds.get(change.topic)) is not None:
+        raise PoolError(_is_held(change, hold[0]))
+    store.remove(change.topic)
+
+
+def _is_held(change: Change, hold: Hold) -> Sentence:
+    return say(
+        "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
+        topic=change.topic,
+        pool=change.pool,
+        switch=hold.switch,
+    )
 
 
 def _cannot_release(change: Change, view: PoolView) -> Sentence:
     if change.topic not in view.holds:
         return say("No switch holds Topic %(topic)s of pool %(pool)s.", topic=change.topic, pool=change.pool)
+    hold, _version = view.holds[change.topic]
+    if hold.consumer is not None:
+        return say(
+            "Switch %(switch)s has let members of pool %(pool)s go on with Topic %(topic)s: they do as soon as they "
+            "are there.",
+            switch=hold.switch,
+            pool=change.pool,
+            topic=change.topic,
+        )
     return NOTHING
 
 
 def _release(change: Change, store: PoolStore, by: str, reason: str) -> None:
     view = store.read()
     hold, assigned = view.holds.get(change.topic), view.topics.get(change.topic)
-    if hold is not None and assigned is not None:
+    if hold is not None and hold[0].consumer is None and assigned is not None:
         servers = str(assigned.document.consumer["bootstrap.servers"])
         store.open(change.topic, hold[0].switch, {"bootstrap.servers": servers})
 

@@ -14,9 +14,9 @@ from hadash.changes import Event, Status
 from hadash.coordinator.store import PoolStore
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed
-from hadash.pools.acts import write
+from hadash.pools.acts import Act, write
 from hadash.pools.models import PoolChange
-from hadash.pools.moving import refuse_while_moving
+from hadash.pools.moving import refuse_what_goes_on, refuse_while_moving
 from hadash.sentences import Explained, Sentence, say
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy
@@ -37,11 +37,18 @@ def apply(change: PoolChange) -> None:
         held = change.locked()
         if held.current is not Status.APPROVED:
             return
+        if held.expires_at < timezone.now():
+            _end(held, Event.FAIL, say("It could not be written in time. Ask again."), "pool not changed")
+            return
         by = held.requested_by.get_username()
-        overlaps.lock()  # (a switch that is requested from now on finds what is written)
+        if held.change.act is Act.ADD_TOPIC:
+            overlaps.lock()  # (a switch that is requested from now on finds what is written)
         try:
+            store = PoolStore(claimed(zookeeper()), held.pool)
             refuse_while_moving(held.change)
-            write(held.change, PoolStore(claimed(zookeeper()), held.pool), by, held.reason)
+            if held.change.act is Act.RELEASE:
+                refuse_what_goes_on(held.change, store.read())
+            write(held.change, store, by, held.reason)
         except (Busy, StoreUnavailable) as error:
             log.warning("change of pool %s is tried again: %s", held.pool, error)
             held.conclude(say("%(error)s It is tried again.", error=error))
@@ -65,7 +72,7 @@ def apply_waiting() -> int:
     """Write the changes whose process was lost before it did, or that ZooKeeper did not take; return how many."""
     late = timezone.now() - timedelta(seconds=WRITE_SECONDS)
     approved = PoolChange.objects.filter(status=Status.APPROVED.value)
-    waiting = [row for row in approved if (row.decided_at or row.requested_at) < late]
+    waiting = [row for row in approved.order_by("pk") if (row.decided_at or row.requested_at) < late]
     for row in waiting:
         apply(row)
     return len(waiting)

@@ -65,8 +65,8 @@ def read_all(client: KazooClient) -> Pools:
     unreadable: dict[str, Sentence] = {}
     registered: dict[str, frozenset[str]] = {}
     names = pools(client)
-    for gone in [key for key in _stores if key[1] not in names]:
-        del _stores[gone]
+    for gone in [key for key in list(_stores) if key[1] not in names]:
+        _stores.pop(gone, None)
     for name in names:
         store = _stores.setdefault((client, name), PoolStore(client, name))
         try:

@@ -21,10 +21,9 @@ from hadash.coordinator.store import PoolView, still_has
 from hadash.inventory.models import Pair
 from hadash.pools.acts import Act, Change, against
 from hadash.pools.models import PoolChange, digest_of
-from hadash.pools.moving import refuse_while_moving
+from hadash.pools.moving import pairs_read_by, refuse_what_goes_on, refuse_while_moving
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.models.switches import Switch
 from hadash.switching.policy import policy_of
 from hadash.switching.refusals import Busy
 
@@ -88,18 +87,13 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
     there = {*asked.members} - (asked.view.isolated.keys() if asked.view is not None else set())
     if change.act is Act.DELETE and there:
         raise Refused(still_has(change.pool, sorted(there)))
-    hold = asked.view.holds.get(change.topic) if asked.view is not None else None
-    if change.act is Act.RELEASE and hold is not None and _goes_on(hold[0].switch):
-        raise Refused(
-            say(
-                "Switch %(switch)s is not over: it lets the Topic be read again by itself. Look at it.",
-                switch=hold[0].switch,
-            )
-        )
+    refuse_what_goes_on(change, asked.view)
     refuse_while_moving(change)
     if change.confirms and asked.confirmed.strip() != change.confirms:
         raise Refused(say("Type %(name)s to confirm it.", name=change.confirms))
-    needed = approvals_of(asked.pair)
+    # (A Topic of another pair, or the first one of a pool: the rules of its pair count as well.)
+    pairs = [*([asked.pair] if asked.pair is not None else []), *pairs_read_by(change)]
+    needed = max(map(approvals_of, pairs), default=approvals_of(None))
     with transaction.atomic():
         digest = digest_of(change)
         waiting = [Status.AWAITING_APPROVAL.value, Status.APPROVED.value]
@@ -107,7 +101,7 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
         if same is not None:
             raise Busy(say("%(user)s has asked for the same already.", user=same.requested_by.get_username()))
         held = PoolChange.objects.create(
-            pair=asked.pair,
+            pair=pairs[0] if pairs else None,
             pool=change.pool,
             act=change.act.value,
             member=change.member,
@@ -127,9 +121,3 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
         if not needed:
             transaction.on_commit(lambda: start(held))
     return held
-
-
-def _goes_on(switch: str) -> bool:
-    """Whether a switch can still end its own holds."""
-    found = Switch.objects.filter(key=switch).first()
-    return found is not None and found.open

@@ -7,11 +7,8 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 
-from hadash.bindings.errors import BindingError
 from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.models import Pair
-from hadash.kafka.errors import ConnectError, KafkaError
-from hadash.mirroring.services import MirrorError
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.check_times import CheckTimes
@@ -19,6 +16,7 @@ from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.plan import Plan
 from hadash.switching.policy import limits_of
 from hadash.switching.refusals import EnginesAway
+from hadash.switching.server_errors import SERVER_ERRORS
 from hadash.switching.stages import failover
 from hadash.switching.stages.asking import Command
 from hadash.switching.stages.context import StageContext
@@ -51,7 +49,7 @@ def check_now(plan: Plan) -> None:
         raise Refused(failure.sentence) from None
     except GatewaySilent as error:
         raise EnginesAway(say("%(error)s Ask again when it answers.", error=error)) from None
-    except (BindingError, KafkaError, ConnectError, MirrorError) as error:
+    except SERVER_ERRORS as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
 
 

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from kazoo.client import KazooClient
 
+from hadash.bindings import layout
+from hadash.coordinator.documents import AssignmentDocument
+from hadash.coordinator.member.following import wanted
 from hadash.coordinator.pool import Isolation
 from hadash.coordinator.store import PoolError, PoolStore
 from hadash.coordinator.watched import Watched
@@ -71,3 +75,52 @@ def test_holds(store: PoolStore) -> None:
     assert store.read().holds["orders"][0].consumer == {"bootstrap.servers": "other:9092"}
     store.remove("orders")
     assert store.read().holds == {}
+
+
+class SlowClient:
+    """Answers with one value after the other; what is to happen before the first answer is taken is ``meanwhile``."""
+
+    def __init__(self, *values: bytes) -> None:
+        self.values = list(values)
+        self.meanwhile: Callable[[], object] | None = None
+
+    def get_async(self, path: str, watch: object) -> SimpleNamespace:
+        value, (meanwhile, self.meanwhile) = self.values.pop(0), (self.meanwhile, None)
+
+        def get() -> tuple[bytes, None]:
+            if meanwhile is not None:
+                meanwhile()
+            return value, None
+
+        return SimpleNamespace(get=get)
+
+
+def test_what_was_read_before_a_change_is_not_kept_over_a_later_read() -> None:
+    """Two threads read a node that changes in between, and the first one is slow to take its answer."""
+    client = SlowClient(b"old", b"new")
+    watched = Watched(client, lambda: None)  # type: ignore[arg-type]
+
+    def other_thread() -> None:
+        watched.forget("/node")
+        assert watched.node("/node")[0] == b"new"
+
+    client.meanwhile = other_thread
+    assert watched.node("/node")[0] == b"old"
+    assert watched.node("/node")[0] == b"new", "the later one is kept"
+
+
+def test_a_topic_whose_document_cannot_be_read_goes_on(
+    store: PoolStore, connect_client: Callable[..., KazooClient]
+) -> None:
+    client = connect_client()
+    path = layout.assignment("readers", "orders")
+    client.set(path, AssignmentDocument(CONSUMER, {0: "m", 1: "other"}).to_bytes())
+    store.forget()
+    before = wanted(store.read(), "m", has_name=True)
+    assert before["orders"].partitions == {0}
+    client.set(path, b"no document")
+    store.forget()
+    view = store.read()
+    assert view.unreadable.keys() == {"orders"}
+    assert wanted(view, "m", before, has_name=True) == before
+    assert wanted(view, "m", before, has_name=False) == {}, "another process has its name"

@@ -136,6 +136,21 @@ def test_a_record_that_was_not_handled_is_handled_again_and_in_its_order(
     eventually(lambda: one.reading().error == "", "no error any more")
 
 
+def test_a_partition_that_was_taken_away_while_its_record_waited_is_read_when_it_comes_back(
+    reader: Callable[[Handled], TopicReader], write: Callable[[int], None]
+) -> None:
+    handled = Handled()
+    handled.failures = {(0, 5)}
+    write(20)
+    one = reader(handled)
+    runs(one, 1, 0)
+    eventually(lambda: "was not handled" in one.reading().error, "the failure")
+    runs(one, 2)
+    runs(one, 3, 0)
+    eventually(lambda: handled.number == 20, "all of its records")
+    assert set(handled.counts.values()) == {1}
+
+
 def test_who_begins_at_the_end_leaves_nothing_out_for_the_next(
     reader: Callable[..., TopicReader], write: Callable[[int], None]
 ) -> None:

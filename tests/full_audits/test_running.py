@@ -18,9 +18,11 @@ from django.utils import timezone
 
 from hadash.auditing.findings import Finding, Kind
 from hadash.auditing.whole import Compared, as_json
+from hadash.auditors import ledger as auditors
 from hadash.auditors import selectors
-from hadash.auditors.ledger import note_found
+from hadash.auditors.ledger import Ledger, note_found
 from hadash.auditors.models import AuditDifference, AuditedPartition
+from hadash.auditors.places import Held, Place
 from hadash.auditors.standing import Proof
 from hadash.full_audits import asking, forgetting, running
 from hadash.full_audits.machine import Status
@@ -29,6 +31,7 @@ from hadash.full_audits.preparing import CannotCompare, Prepared
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
+from hadash.mirroring.signals import standby_renewed
 from hadash.pipeline import applications, claims
 from hadash.pipeline import running as pipeline_running
 from hadash.pipeline.applications import APPLICATIONS
@@ -117,6 +120,39 @@ def test_what_differs_stands_where_auditors_note_it(
         ["headers"],
     )
     assert selectors.standing(mirror).proof is Proof.DIFFERENT and selectors.stops_switches(mirror)
+
+
+def test_what_a_full_audit_knows_already_does_not_count_twice_for_auditors(
+    audit: FullAudit, mirror: Mirror, spark: Callable[[str], None]
+) -> None:
+    spark(done())
+    carried_out(audit)
+    books = Ledger(mirror.pair, "auditor-1")
+    claim = books.claim(Partition("carts", 0), mirror.source_id)
+    books.begin(claim, mirror.source_id, Place(0, 0, is_begin=True), was_made_again=False)
+    held = Held(0, 900, 0, 903)
+    for _ in range(2):  # (the answer of the first was lost: it is noted again)
+        books.note(
+            [auditors.Progress(claim, 900, 903, held, 899, {(0, 0): 0, (900, 903): 899}, found=[FOUND])]
+        )
+    row = AuditedPartition.objects.get(partition=0)
+    assert (row.equal, row.different, row.differences.count()) == (899, 1, 1)
+
+
+def test_a_standby_that_is_rebuilt_meanwhile_ends_it(
+    audit: FullAudit, mirror: Mirror, spark: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is being copied anew would be told as missing."""
+    spark(done())
+
+    def rebuilt(*arguments: Any) -> Any:
+        standby_renewed.send(Mirror, mirror=mirror)
+        return {"partitions": RESULT}
+
+    monkeypatch.setattr(running, "_carried_out", rebuilt)
+    found = carried_out(audit)
+    assert found.current is Status.FAILED and "was rebuilt meanwhile" in str(found.verdict)
+    assert not AuditDifference.objects.exists()
 
 
 def test_what_auditors_know_already_does_not_count_twice(

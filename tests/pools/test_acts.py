@@ -72,6 +72,12 @@ def test_every_act_says_what_it_does() -> None:
             replace(view(), holds={"orders": (Hold("a-switch"), 1)}),
             "Topic orders of pool readers is held by switch a-switch.",
         ),
+        (
+            change(Act.RELEASE, topic="orders"),
+            replace(view(), holds={"orders": (Hold("a-switch", {"bootstrap.servers": "west"}), 1)}),
+            "Switch a-switch has let members of pool readers go on with Topic orders: they do as soon as they are "
+            "there.",
+        ),
         (change(Act.CREATE, strategy="range"), view(), "There is a pool readers already."),
         (
             change(Act.DELETE),
@@ -189,3 +195,17 @@ def test_a_member_that_comes_meanwhile_keeps_its_pool(
     with pytest.raises(PoolError, match="are there: m-1"):
         store.delete()
     assert store.read().settings == PoolSettings()
+
+
+def test_a_topic_that_a_switch_has_begun_to_hold_meanwhile_is_not_removed(store: PoolStore) -> None:
+    store.hold("orders", "a-switch")
+    with pytest.raises(PoolError, match="held by switch a-switch"):
+        write(change(Act.REMOVE_TOPIC, topic="orders"), store, "olga", "")
+    assert store.read().topics.keys() == {"orders"}
+
+
+def test_what_a_switch_has_let_go_on_is_not_led_back(store: PoolStore) -> None:
+    store.hold("orders", "a-switch")
+    store.open("orders", "a-switch", {"bootstrap.servers": "west:9092"})
+    write(change(Act.RELEASE, topic="orders"), store, "olga", "")
+    assert store.read().holds["orders"][0] == Hold("a-switch", {"bootstrap.servers": "west:9092"})

@@ -251,6 +251,40 @@ class TestATopicThatASwitchMoves:
         assert "carts" in store.read().topics
 
 
+def test_the_rules_of_the_pair_of_a_new_topic_count(
+    ask: Callable[..., PoolChange],
+    store: PoolStore,
+    people: SimpleNamespace,
+    fleet: Any,  # noqa: F811
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    """The pool itself reads nothing of a pair yet."""
+    Policy.objects.create(pair=fleet.pair, pool_approvals=1)
+    consumer = {"bootstrap.servers": fleet.east.bootstrap_servers, "group.id": "readers"}
+    adding = Change("readers", Act.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3)
+    asked = requests.ChangeRequest(people.olga, None, adding, "Prices.", store.read())
+    held = requests.request(asked, applying.apply)
+    assert held.current is Status.AWAITING_APPROVAL and held.pair == fleet.pair
+
+
+def test_what_could_not_be_written_in_time_is_not_written_later(
+    ask: Callable[..., PoolChange], store: PoolStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> Any:
+        raise StoreUnavailable("no answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(applying, "write", away)
+        held = ask()
+    PoolChange.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    applying.apply(held)
+    held.refresh_from_db()
+    assert (
+        held.current is Status.FAILED and str(held.outcome) == "It could not be written in time. Ask again."
+    )
+    assert store.read().isolated == {}
+
+
 def test_nobody_who_decides_in_time(
     ask: Callable[..., PoolChange],
     fleet: Any,  # noqa: F811

@@ -206,9 +206,13 @@ class TestGo:
     def test_one_that_was_resumed_can_be_asked_again(self, paused: Switch, people: dict[str, User]) -> None:
         operations.resume(people["olga"], paused, nobody_starts)
         paused.refresh_from_db()
+        resumed_at = paused.resumed_at
         operations.pause(people["olga"], paused)
         paused.refresh_from_db()
-        assert paused.pauses_after_precheck
+        assert paused.pause_after_precheck
+        assert paused.resumed_at == resumed_at, (
+            "since when it was let run is what decides whether it may begin"
+        )
 
     def test_one_of_a_batch_is_stopped_with_it(
         self, asked: Any, approve: Any, people: dict[str, User], pair: Pair

@@ -27,12 +27,17 @@ class Wanted:
         return reading.token == self.token and reading.running.keys() <= self.partitions
 
 
-def wanted(view: PoolView, member: str, has_name: bool) -> dict[str, Wanted]:
+def wanted(
+    view: PoolView, member: str, before: Mapping[str, Wanted] | None = None, *, has_name: bool
+) -> dict[str, Wanted]:
     """Return Topic → what a member is to read of it: nothing while it is isolated, the pool is stopped, or another
     process has its name.
+
+    :param before: what it was to read: a Topic whose document cannot be read goes on as it is.
     """
     reads = has_name and member not in view.isolated and not view.settings.is_stopped
-    return {topic: _wanted(assigned, member, reads) for topic, assigned in view.topics.items()}
+    kept = {topic: each for topic, each in (before or {}).items() if reads and topic in view.unreadable}
+    return kept | {topic: _wanted(assigned, member, reads) for topic, assigned in view.topics.items()}
 
 
 def _wanted(assigned: Assigned, member: str, reads: bool) -> Wanted:

@@ -158,14 +158,14 @@ class PoolMember:
             taken = error  # what the other one reads, this one must not
         self._sync()
         view = self._store.read()
-        self._wanted = wanted(view, self._settings.name, has_name=taken is None)
+        self._wanted = wanted(view, self._settings.name, self._wanted, has_name=taken is None)
         self._apply()
         if taken is not None:
             self._is_current = False
             raise taken
         if not all(self._is_in_effect(topic, each) for topic, each in self._wanted.items()):
             return False
-        versions = {topic: each.version for topic, each in self._wanted.items()}
+        versions = {topic: self._wanted[topic].version for topic in view.topics}
         isolation = view.isolated.get(self._settings.name)
         if isolation is not None and isolation.is_ending:
             self._registration.end_isolation(isolation, versions)
@@ -190,6 +190,10 @@ class PoolMember:
         self._synced = session[0]
 
     def _apply(self) -> None:
+        for topic in [topic for topic, reader in self._readers.items() if reader.is_closed()]:
+            # (It has ended by itself: an error that nobody has thought of. What it had not committed is read again.)
+            log.error("the reader of Topic %s has ended; another one begins", topic)
+            del self._readers[topic], self._consumers[topic]
         for topic in self._readers.keys() - self._wanted.keys():
             self._ended(topic)
         for topic, each in self._wanted.items():

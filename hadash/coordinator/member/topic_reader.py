@@ -159,6 +159,9 @@ class TopicReader:
         """Stop partitions whose position can be committed; the others are kept until it can."""
         stopping = sorted(partitions)
         if stopping and self._commit(stopping):
+            if paused := [TopicPartition(self.topic, each) for each in stopping if each in self._again]:
+                # (The client would remember that it is paused, also when it is assigned again.)
+                self._consumer.resume(paused)
             self._consumer.incremental_unassign([TopicPartition(self.topic, each) for each in stopping])
             for each in stopping:
                 for values in (self._positions, self._committed, self._again, self._bytes, self._rates):
@@ -173,7 +176,7 @@ class TopicReader:
             self._consumer.incremental_assign(
                 [TopicPartition(self.topic, partition, offset) for partition, offset in offsets.items()]
             )
-        except KafkaException as error:
+        except (KafkaException, TimeoutError) as error:
             self._failed("start", error)
             return
         self._errors.pop("start", None)
@@ -184,7 +187,7 @@ class TopicReader:
         """Where to go on: at what is committed. A partition of which nothing is begins where the settings say, and that
         is committed at once: its next member must not begin somewhere else.
 
-        :raises KafkaException: the cluster does not answer.
+        :raises KafkaException, TimeoutError: the cluster does not answer.
         """
         seconds = self._settings.kafka_seconds
         found = self._consumer.committed(
@@ -203,7 +206,8 @@ class TopicReader:
             asked = self._admin.list_offsets(
                 {TopicPartition(self.topic, each): spec for each in new}, request_timeout=seconds
             )
-            begun = {each.partition: answer.result(seconds).offset for each, answer in asked.items()}
+            # (The client itself gives up after so many seconds: its error says more than one of waiting for it.)
+            begun = {each.partition: answer.result(seconds + 1).offset for each, answer in asked.items()}
             self._write_offsets(begun)
             known |= begun
         return known
@@ -243,8 +247,11 @@ class TopicReader:
             self._settings.retry_seconds,
         )
         self._errors[f"handle {partition}"] = f"partition {partition}: the record at {offset} was not handled"
-        self._consumer.pause([TopicPartition(self.topic, partition)])
         self._again[partition] = time.monotonic() + self._settings.retry_seconds
+        try:
+            self._consumer.pause([TopicPartition(self.topic, partition)])
+        except KafkaException as error:  # what comes of it is passed over meanwhile
+            self._failed("read", error)
 
     def _try_again(self) -> None:
         now = time.monotonic()
@@ -293,7 +300,7 @@ class TopicReader:
 
     # -- what is told ----------------------------------------------------------------------------------------------
 
-    def _failed(self, what: str, error: KafkaException) -> None:
+    def _failed(self, what: str, error: Exception) -> None:
         text = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
         if self._errors.get(what) != text:
             log.warning("Topic %s: %s: %s; trying again", self.topic, what, text)

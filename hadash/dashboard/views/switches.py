@@ -91,7 +91,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         if switch.paused_at is not None
         else None,
         "may_pause": operations.may_pause(user, switch),
-        "will_pause": switch.pauses_after_precheck
+        "will_pause": switch.pause_after_precheck
         and (switch.current is Status.APPROVED or switch.stage == Stage.PRECHECK.value),
         "may_resume": operations.may_resume(user, switch),
         "may_review": decisions.may_review(user, switch),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from hadash.bindings.quiescing import STATES
 from hadash.gateway.clients.signed_in import SignedIn
 from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.since import LeaveGroup
@@ -20,10 +21,6 @@ from hadash.gateway.protocol.wire import Request
 from hadash.gateway.rules.verdicts import Verdict
 from hadash.gateway.waiting.purgatory import DelayedOperation
 from hadash.gateway.waiting.replies import Reply
-
-#: How far a member has quiesced, the furthest first. ``parked``: its JOIN_GROUP or SYNC_GROUP waits in a Gateway.
-#: ``joining``: the coordinator has its JOIN_GROUP. ``held``: the answer to its heartbeat is withheld.
-STATES = ("parked", "joining", "held", "active")
 
 #: Seconds for which a member without a connection is remembered when its session timeout is not known: the default of
 #: Kafka's clients. Its coordinator remembers it for as long.

@@ -161,6 +161,12 @@ class Client:
         """Whether the client's next request has to wait."""
         return self.held_up_by is not HeldUpBy.NOTHING
 
+    def go_on_when_answered(self) -> None:
+        """If it waits for answers to earlier ones, let the connection go on when one was sent."""
+        if self.held_up_by is HeldUpBy.ANSWERS:
+            self._has_waited = True
+            self.connection.replies.on_sent = self.connection.go_on
+
     @property
     def blocked(self) -> bool:
         """Whether a block waits for the client's writes."""
@@ -170,12 +176,7 @@ class Client:
         """Whether earlier requests must be answered first: each holds memory until then, and so do the answers that
         wait behind it.
         """
-        replies = self.connection.replies
-        if len(replies) < self.context.settings.max_unanswered:
-            return False
-        self._has_waited = True
-        replies.on_sent = self.connection.go_on
-        return True
+        return len(self.connection.replies) >= self.context.settings.max_unanswered
 
     @property
     def parked(self) -> str:

@@ -336,6 +336,7 @@ class ClientConnection(asyncio.Protocol):
             self.fail(error)
         finally:
             self._its_turn = Turn.NONE
+        client.go_on_when_answered()
         if not left and self._received.ready and not (self.closing or self.slow or client.waits):
             client.left_over()
             self._its_turn = Turn.QUEUED

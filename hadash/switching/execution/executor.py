@@ -29,9 +29,6 @@ from hadash.bindings.errors import (
 )
 from hadash.bindings.model import Journal
 from hadash.inventory.dialects import dialect_of
-from hadash.inventory.gateways import GatewaySilent
-from hadash.kafka.errors import ConnectError, KafkaError
-from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.windows import may_begin
 from hadash.switching.execution import ending
@@ -55,6 +52,7 @@ from hadash.switching.machines.switches import (
 from hadash.switching.models.switches import StageRecord, Switch, log_event, log_once
 from hadash.switching.plan import Plan
 from hadash.switching.policy import limits_of
+from hadash.switching.server_errors import SERVER_ERRORS
 from hadash.switching.stages.commands import WRITES, Pause, Together, WriteBindings
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import StageFailed, StageRun, check_blocked
@@ -76,9 +74,6 @@ AGAIN_SECONDS = 1.0
 #: The longest delay, in seconds, until an abort is noticed while clients wait: a query before each command would make
 #: them wait longer. (The end of a stage notices it in any case.)
 ABORT_READ_SECONDS = 0.1
-
-#: Expected errors of servers. Any other is a bug, and also counts as a failure of the stage.
-_EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
 
 
 def run_stage(switch_pk: int, token: int) -> int | None:
@@ -238,7 +233,7 @@ class _Execution:
             raise  # without the database nothing can be noted: the lease ends, and the stage is run again
         except StageFailed as failure:
             return Attempt(False, failure.sentence)
-        except _EXPECTED as error:
+        except SERVER_ERRORS as error:
             unknown = isinstance(error, UnknownOutcome)
             unreachable = unknown or isinstance(error, StoreUnavailable)
             return Attempt(
@@ -354,7 +349,7 @@ class _Execution:
 
     def _following(self, held: Switch, succeeded: bool) -> _Following:
         """What comes after this stage."""
-        if succeeded and self.stage is Stage.PRECHECK and held.pauses_after_precheck:
+        if succeeded and self.stage is Stage.PRECHECK and held.pause_after_precheck:
             return _Following(Event.PAUSE, at_once=False)
         following = after_success(self.stage, held.the_kind) if succeeded else after_failure(self.stage)
         at_once = isinstance(following, Stage) and (

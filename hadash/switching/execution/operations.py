@@ -44,7 +44,7 @@ def is_abortable(switch: Switch) -> bool:
 
 def is_pausable(switch: Switch) -> bool:
     """Whether the switch has not moved anybody yet, so that it can still be told to pause when its checks hold."""
-    if not switch.the_kind.spec.may_pause or switch.pauses_after_precheck or _is_of_a_batch(switch):
+    if not switch.the_kind.spec.may_pause or switch.pause_after_precheck or _is_of_a_batch(switch):
         return False
     return switch.current is Status.APPROVED or (
         switch.current is Status.RUNNING and Stage(switch.stage) is Stage.PRECHECK
@@ -85,7 +85,7 @@ def pause(user: User, switch: Switch, address: str | None = None) -> Switch:
         raise PermissionDenied("You may not pause switches.")
     with transaction.atomic():
         held = switch.locked()
-        if held.open and held.pauses_after_precheck:
+        if held.open and held.pause_after_precheck:
             return held
         if _is_of_a_batch(held):
             raise Refused(
@@ -100,8 +100,8 @@ def pause(user: User, switch: Switch, address: str | None = None) -> Switch:
                 if is_abortable(held)
                 else say("This switch cannot pause: only one that has not moved anybody yet can.")
             )
-        held.pause_after_precheck, held.resumed_at = True, None
-        held.save(update_fields=["pause_after_precheck", "resumed_at"])
+        held.pause_after_precheck = True
+        held.save(update_fields=["pause_after_precheck"])
         log_event(
             held,
             say("%(user)s asked it to pause after its checks.", user=user.get_username()),
@@ -125,7 +125,7 @@ def resume(user: User, switch: Switch, start: Callable[[Switch], None], address:
         waited = timedelta(seconds=settings.SWITCH_RESUME_SECONDS)
         if held.paused_at is not None and held.paused_at + waited < timezone.now():
             raise Refused(say("It was paused for as long as it may be, and is dropped. Ask for it again."))
-        held.stage, held.resumed_at = FIRST.value, timezone.now()
+        held.stage, held.resumed_at, held.pause_after_precheck = FIRST.value, timezone.now(), False
         held.save()
         log_event(held, say("%(user)s resumed it.", user=user.get_username()), held.stage, user)
         record(user, "resume", held.subject, address)

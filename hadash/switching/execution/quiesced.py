@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: The states of a member in a Gateway's ``/members``, the furthest first (see ``gateway/clients/members.py``).
-STATES = ("parked", "joining", "held", "active")
+from hadash.bindings.quiescing import STATES
 
 
 def furthest_quiesced(members: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:

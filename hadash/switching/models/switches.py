@@ -69,8 +69,8 @@ class Switch(Approvable):
     #: The earliest and the latest start; empty: at once.
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
-    #: Whether it pauses when all checks hold, until somebody resumes it, since when it is paused, and when it was
-    #: resumed.
+    #: Whether it will pause when all checks hold, until somebody resumes it; since when it is paused, and when it was
+    #: last resumed.
     pause_after_precheck = models.BooleanField(default=False)
     paused_at = models.DateTimeField(null=True)
     resumed_at = models.DateTimeField(null=True)
@@ -146,11 +146,6 @@ class Switch(Approvable):
     @property
     def the_kind(self) -> Kind:
         return Kind(self.kind)
-
-    @property
-    def pauses_after_precheck(self) -> bool:
-        """Whether it will pause when all checks hold."""
-        return self.pause_after_precheck and self.resumed_at is None
 
     @property
     def to_be_reviewed(self) -> bool:

@@ -45,9 +45,10 @@ def pools_of(pair: Pair) -> PoolsFound:
     unreadable: dict[str, Sentence] = {}
     # (A pool may read thousands of Topics, mostly with the same servers.)
     cluster_at = cache(lambda servers: cluster_of(servers, pair.clusters))
-    for name in pools(client):
-        if name.startswith(OF_AUDITORS):
-            continue
+    names = [name for name in pools(client) if not name.startswith(OF_AUDITORS)]
+    for gone in [key for key in list(_stores) if key[1] not in names]:
+        _stores.pop(gone, None)
+    for name in names:
         store = _stores.setdefault((client, name), PoolStore(client, name))
         try:
             view = store.read()

@@ -49,6 +49,15 @@ def rebuild_standby(mirror: Mirror, confirmed: str, by: str, discard_originals: 
         overlaps.lock()  # a switch that is requested from now on finds the mirror marked
         _refuse_held(mirror)
         rebuild.mark(mirror)
+        if mirror.target != standby:
+            raise Refused(
+                say(
+                    "Mirror %(mirror)s was turned round meanwhile: its standby is on %(cluster)s now. Confirm again.",
+                    mirror=mirror.name,
+                    cluster=mirror.target.name,
+                )
+            )
+        _refuse_clients(mirror)
         details = {"standby": standby.name, "topics": mirror.topics, "discard_originals": discard_originals}
         record(None, "rebuild standby", _subject(mirror), by=by, **details)
     rebuild.rebuild_standby(mirror, discard_originals=discard_originals)

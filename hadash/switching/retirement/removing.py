@@ -17,14 +17,11 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 
 from hadash.audit.models import record, stored
-from hadash.bindings.errors import BindingError
-from hadash.inventory.gateways import GatewaySilent
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.kafka.values import Partition
 from hadash.mirroring import ending, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import WriteDenial
-from hadash.mirroring.services import MirrorError
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.machines.retirements import Status, Step
@@ -34,6 +31,7 @@ from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services
 from hadash.switching.retirement.checks import blockers
 from hadash.switching.retirement.reading import existing, mirrors_of, read_now
+from hadash.switching.server_errors import SERVER_ERRORS
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +39,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 
 #: Errors of servers, after which the removal is retried later.
-_AWAY = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent, EnginesAway)
+_AWAY = (*SERVER_ERRORS, EnginesAway)
 
 
 class Replaced(Exception):

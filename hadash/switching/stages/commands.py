@@ -422,7 +422,8 @@ class ReadActivity(Command[set[tuple[str, str]]]):
 @dataclass(frozen=True, slots=True)
 class RecordSeen(Command[None]):
     """Store the state before the move → ``None``: the clients, the groups that had members, and the activity (see
-    :class:`ReadActivity`). Fails if ZooKeeper has no room for what later stages will store as well.
+    :class:`ReadActivity`). Fails if ZooKeeper has no room for what later stages will store as well, the positions of
+    readers apart.
     """
 
     clients: tuple[str, ...]
@@ -512,6 +513,8 @@ WRITES = (
     ResumeMirrors,
     ReverseMirrors,
     HoldMirrors,
+    ClosePools,
+    OpenPools,
     OpenTail,
 )
 

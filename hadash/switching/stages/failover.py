@@ -36,7 +36,8 @@ MOST_NAMED = 10
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
-    """What must hold of the target and the Gateways, and that the source is really lost. Changes nothing."""
+    """What must hold of the target and the Gateways, and that the source is really lost. Changes nothing but
+    what Gateways know of where partitions lead."""
     yield from check_plan(plan)
     leaders = yield from _checks(plan)
     yield from ask(do.PublishPlacement(leaders))

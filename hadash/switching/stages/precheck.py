@@ -26,7 +26,8 @@ from hadash.switching.stages.waiting import NotYet, wait_until
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
-    """Everything that must hold before a client notices anything. Changes nothing but missing ACLs and quotas."""
+    """Everything that must hold before a client notices anything. Changes nothing but missing ACLs
+    and quotas, and what Gateways know of where partitions lead."""
     yield from check_plan(plan)
     leaders, quotas = yield from _checks(plan, limits)
     copied = yield from ask(do.CopyAcls())

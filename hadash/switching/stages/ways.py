@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hadash.bindings.model import BindingState
+from hadash.bindings.quiescing import HELD, QUIESCED
 from hadash.kafka.values import Partition
 from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends
 from hadash.sentences import say
@@ -62,7 +63,7 @@ def quiesce(plan: Plan, limits: Limits) -> StageRun:
         # Read each time: a consumer that left is no member any more, and one that joined has to commit, too.
         members = yield from _members(plan)
         states = yield from ask(do.ReadQuiesced())
-        late = sorted(m for m in members if states.get(m) not in ("parked", "joining"))
+        late = sorted(m for m in members if states.get(m) not in QUIESCED)
         if not late:
             return members
         group, member = late[0]
@@ -95,7 +96,7 @@ def _hold_heartbeats(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) 
     began = yield from ask(do.Pause(0))
     while True:
         states = yield from ask(do.ReadQuiesced())
-        if all(states.get(member) in ("held", "parked", "joining") for member in waiting):
+        if all(states.get(member) in HELD for member in waiting):
             return
         if (yield from ask(do.Pause(limits.poll))) - began > limits.hold_heartbeats:
             return

@@ -108,9 +108,9 @@ def audit(configs: Mapping[int, Config], topic: str, partitions: int) -> dict[st
 
         def note(self, progress: list[Progress]) -> dict[int, bool]:
             for each in progress:
+                counts["equal"] += each.equal - each.counted.get(compared.get(each.claim.row, (0, 0)), 0)
+                counts["different"] += len(each.found)
                 compared[each.claim.row] = each.source_next, each.target_next
-                counts["equal"] += each.equal
-                counts["different"] += each.different
             if _is_done(compared, wanted):
                 done.set()
             return {}

@@ -116,7 +116,10 @@ def open_pools(hand: HandlerContext, command: do.OpenPools) -> None:
     (other,) = (each for each in hand.pair.clusters if each != cluster)
     for each in hand.plan.pools:
         store = PoolStore(client, each.pool)
-        assigned = store.read().topics.get(each.topic)
+        try:
+            assigned = store.read().topics.get(each.topic)
+        except PoolError:
+            continue  # somebody has deleted the pool
         if assigned is not None:  # (otherwise somebody has let the pool read it no longer)
             store.open(
                 each.topic, hand.journal.switch, connection(cluster, other, assigned.document.consumer)
