@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.processes import Process
 from hadash_sandbox.service import Service
 
@@ -20,9 +21,11 @@ def strike(struck: Process | Service, how: str) -> None:
     """Kill a process, or all of a server's, and start it again; or pause and resume it. Returns when it is there again.
 
     :param how: one of :data:`HOWS`.
-    :raises SandboxError: a server did not come up again.
+    :raises SandboxError: it is dead already, or did not come up again.
     """
     processes = struck.processes if isinstance(struck, Service) else [struck]
+    if dead := [process.name for process in processes if not process.alive]:
+        raise SandboxError(f"{', '.join(dead)} has ended before it was struck.")
     if how == PAUSE:
         for process in processes:
             process.pause()

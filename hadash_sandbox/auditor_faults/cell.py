@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,7 @@ SLOW_AUDITOR = "hadash_sandbox.auditor_faults.slow_auditor"
 class Row:
     """What came of a cell.
 
+    :param state: of the assignment when it was struck.
     :param again_s: seconds from the fault until the assignment was Stable and all was compared that had been written
         when what had been struck was there again.
     :param written: records of the source. :param left: records that were not compared. :param twice: records that
@@ -102,23 +104,27 @@ class Cell:
         try:
             both.plant()
             self._bring_to(state)
+            struck = self._struck(what)
+            found_in = self.pool.assigned(self._topic).standing.state
             began = time.monotonic()
-            strike(self._struck(what), how)
+            strike(struck, how)
             marks = both.ends
             both.plant()
-            self._wait(lambda: self.pool.is_stable(self._topic), "Stable again")
-            self._wait(lambda: self._left(marks) == 0, "that all is compared again")
+            self._wait(lambda: self.pool.is_stable(self._topic) and self._left(marks) == 0, "all as before")
             again = time.monotonic() - began
             self._wait(lambda: not both.is_planting, "all differences to be planted")
-        finally:
-            both.stop()
+        except BaseException:
+            with suppress(SandboxError):  # (what has happened before it says more)
+                both.stop()
+            raise
+        both.stop()
         self._wait(lambda: self._is_done(both), "all records", give_up=False)
         found = self._found()
         counted = self._rows().aggregate(counted=Sum("equal", default=0))["counted"]
         row = Row(
             what,
             how,
-            state,
+            found_in,
             round(again, 1),
             sum(source for source, _ in both.ends.values()),
             self._left(both.ends),
@@ -152,7 +158,7 @@ class Cell:
             self._wait(lambda: self._rows().filter(equal__gt=0).count() == PARTITIONS, "that it is compared")
         if state is State.CLOSING:
             self._audit()
-        if state is not State.INITIAL:
+        if state is not State.INITIAL:  # (that lasts for a tenth of a second: the row says what it was)
             self._wait(lambda: self.pool.assigned(self._topic).standing.state is state, state)
 
     def _struck(self, what: str) -> Process | Service:

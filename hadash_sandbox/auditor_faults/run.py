@@ -47,7 +47,7 @@ def fault_auditors(whats: Sequence[str] = (), states: Sequence[str] = ()) -> int
             zookeeper = ZooKeeper(folder, port, find_java(), words["zookeeper"])
             zookeeper.start(print)
             try:
-                rows = _run(cells, report, folder, stack, zookeeper, words["secret-key"])
+                rows = _run(cells, report, path, folder, stack, zookeeper, words["secret-key"])
             finally:
                 zookeeper.stop()
     finally:
@@ -66,6 +66,7 @@ def fault_auditors(whats: Sequence[str] = (), states: Sequence[str] = ()) -> int
 def _run(
     cells: Sequence[tuple[str, str, State]],
     report: Report,
+    path: Path,
     folder: Path,
     stack: Stack,
     zookeeper: ZooKeeper,
@@ -94,6 +95,7 @@ def _run(
             rows.append(cell.run(what, how, state))
         except BaseException:
             cell.pool.show_logs()
+            report.write(path)
             raise
         finally:
             cell.end()

@@ -44,6 +44,11 @@ def main() -> None:
             self._waiting.daemon = True
             self._waiting.start()
 
+        def stop(self) -> None:
+            if self._waiting is not None:
+                self._waiting.cancel()
+            super().stop()
+
     class SlowAuditor(Auditor):
         def _reader(self, topic: str, consumer: Mapping[str, Any]) -> SlowTopic:
             self.reads.assignments.topic(topic)
