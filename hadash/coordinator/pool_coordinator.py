@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from hadash.coordinator.asking import Asking
 from hadash.coordinator.comparing import Comparison, compare
 from hadash.coordinator.deciding import Report, Step, View, Waiting, next_step
 from hadash.coordinator.discovery.listing import Discovery, DiscoveryUnavailable
 from hadash.coordinator.documents import NOBODY, Partitions
 from hadash.coordinator.election import Fence
+from hadash.coordinator.polling import Asking
 from hadash.coordinator.process_settings import CoordinatorSettings
 from hadash.coordinator.settling import Settling, Weights
 from hadash.coordinator.states import Event, State

@@ -12,10 +12,10 @@ from typing import TypeAlias
 from kazoo.client import KazooClient
 
 from hadash.bindings.errors import StoreUnavailable
-from hadash.coordinator.asking import Asking
 from hadash.coordinator.discovery.listing import Discovery
 from hadash.coordinator.documents import AssignmentDocument
 from hadash.coordinator.election import Candidate, Fence
+from hadash.coordinator.polling import Asking
 from hadash.coordinator.pool_coordinator import PoolCoordinator
 from hadash.coordinator.process_settings import CoordinatorSettings
 from hadash.coordinator.store import PoolStore, pools

@@ -24,7 +24,7 @@ from hadash.auditors.ledger import Ledger, note_found
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.auditors.places import Held, Place
 from hadash.auditors.standing import Proof
-from hadash.full_audits import asking, forgetting, running
+from hadash.full_audits import forgetting, requests, running
 from hadash.full_audits.machine import Status
 from hadash.full_audits.models import FullAudit
 from hadash.full_audits.preparing import CannotCompare, Prepared
@@ -69,7 +69,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def audit(mirror: Mirror, olga: Any) -> FullAudit:
-    return asking.ask(olga, mirror, "carts")
+    return requests.request(olga, mirror, "carts")
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_it_is_cancelled_while_it_runs(
     real = running._carried_out
 
     def cancelled(*arguments: Any) -> Any:
-        asking.cancel(olga, audit)
+        requests.cancel(olga, audit)
         return real(*arguments)
 
     monkeypatch.setattr(running, "_carried_out", cancelled)
@@ -228,7 +228,7 @@ def test_it_is_cancelled_while_it_runs(
 
 
 def test_one_that_was_cancelled_before_does_not_begin(audit: FullAudit, olga: Any) -> None:
-    asking.cancel(olga, audit)
+    requests.cancel(olga, audit)
     assert carried_out(audit).began_at is None
 
 

@@ -16,7 +16,7 @@ from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, pro
 from hadash.auditors import accepting, selectors
 from hadash.auditors.models import AuditDifference
 from hadash.auditors.standing import PartitionStanding
-from hadash.full_audits import asking
+from hadash.full_audits import requests
 from hadash.full_audits.models import FullAudit
 from hadash.full_audits.selectors import full_audits_of
 from hadash.mirroring.models import Mirror
@@ -173,7 +173,7 @@ class FullAudits(PagedView):
     def post(self, request: Request, pair: str, mirror: str) -> Response:
         values = self.validated(serializers.AskFullAuditRequest)
         found = _the_mirror(request.user, pair, mirror)
-        made = asking.ask(request.user, found, values["topic"], address_of(request))
+        made = requests.request(request.user, found, values["topic"], address_of(request))
         return Response(_one_full_audit(made), 201)
 
 
@@ -198,5 +198,5 @@ class CancelFullAudit(View):
     @idempotent
     def post(self, request: Request, pair: str, mirror: str, number: int) -> Response:
         found = _the_full_audit(request.user, pair, mirror, number)
-        asking.cancel(request.user, found, address_of(request))
+        requests.cancel(request.user, found, address_of(request))
         return Response(_one_full_audit(_the_full_audit(request.user, pair, mirror, number)))

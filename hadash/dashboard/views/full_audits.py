@@ -18,7 +18,7 @@ from hadash.accounts.roles import ACCEPT
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.looking import the_mirror
 from hadash.dashboard.views.common import address_of, denied, part_of, typed, user_of
-from hadash.full_audits import asking
+from hadash.full_audits import requests
 from hadash.full_audits.models import FullAudit
 from hadash.full_audits.selectors import full_audits_of
 from hadash.mirroring.models import Mirror
@@ -43,7 +43,7 @@ def section(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
     """Return the context of the full audits on a mirror's page."""
     return {
         "full_audits": [(each, badges.of_full_audit(each)) for each in full_audits_of(mirror)[:AUDITS_SHOWN]],
-        "may_compare": asking.may_ask(user_of(request), mirror),
+        "may_compare": requests.may_request(user_of(request), mirror),
         "topics_offered": mirror.topics[:TOPICS_OFFERED],
         "only_topic": mirror.topics[0] if len(mirror.topics) == 1 else "",
     }
@@ -54,7 +54,9 @@ def ask(request: HttpRequest, pair: str, name: str) -> HttpResponse:
     """Have a whole Topic compared: field ``topic``."""
     mirror = the_mirror(user_of(request), pair, name)
     try:
-        made = asking.ask(user_of(request), mirror, typed(request, "topic").strip(), address_of(request))
+        made = requests.request(
+            user_of(request), mirror, typed(request, "topic").strip(), address_of(request)
+        )
     except PermissionDenied as error:
         return denied(request, error, ACCEPT, mirror.pair)
     except Refused as refusal:
@@ -79,7 +81,7 @@ def full_audit(request: HttpRequest, pair: str, name: str, pk: int) -> HttpRespo
         "partitions": part_of(
             request, "partitions", found.partitions, PARTITIONS_SHOWN, found.get_absolute_url()
         ),
-        "may_compare": asking.may_ask(user_of(request), found.mirror),
+        "may_compare": requests.may_request(user_of(request), found.mirror),
     }
     template = (
         "mirrors/full_audit_live.html" if request.headers.get("HX-Request") else "mirrors/full_audit.html"
@@ -92,7 +94,7 @@ def cancel(request: HttpRequest, pair: str, name: str, pk: int) -> HttpResponse:
     """Cancel a full audit that waits or runs."""
     found = _the_audit(request, pair, name, pk)
     try:
-        asking.cancel(user_of(request), found, address_of(request))
+        requests.cancel(user_of(request), found, address_of(request))
     except PermissionDenied as error:
         return denied(request, error, ACCEPT, found.mirror.pair)
     except Refused as refusal:

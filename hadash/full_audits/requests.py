@@ -18,7 +18,7 @@ from hadash.refusals import Refused
 from hadash.sentences import say
 
 
-def ask(user: Any, mirror: Mirror, topic: str, address: str | None = None) -> FullAudit:
+def request(user: Any, mirror: Mirror, topic: str, address: str | None = None) -> FullAudit:
     """Have a whole Topic compared, as soon as a worker is free.
 
     :raises PermissionDenied: ``user`` may not.
@@ -58,13 +58,13 @@ def cancel(user: Any, audit: FullAudit, address: str | None = None) -> FullAudit
     return held
 
 
-def may_ask(user: Any, mirror: Mirror) -> bool:
+def may_request(user: Any, mirror: Mirror) -> bool:
     """Whether ``user`` may have Topics of a mirror compared, and cancel that."""
     return may(user, ACCEPT, mirror.pair)
 
 
 def _check_may(user: Any, mirror: Mirror) -> None:
-    if not may_ask(user, mirror):
+    if not may_request(user, mirror):
         raise PermissionDenied("You may not have Topics compared.")
 
 
