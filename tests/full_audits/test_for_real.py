@@ -14,7 +14,7 @@ from support.kafka import App, Clusters
 from hadash.accounts.roles import ensure_user
 from hadash.auditing.findings import Kind
 from hadash.auditors.models import AuditDifference
-from hadash.full_audits import asking, running
+from hadash.full_audits import requests, running
 from hadash.full_audits.machine import Status
 from hadash.full_audits.models import FullAudit
 from hadash.inventory.models import Pair
@@ -87,7 +87,7 @@ def audited(pair: Pair, topic: str, partitions: int) -> FullAudit:
         MirrorOffsetSync.objects.create(
             mirror=mirror, topic=topic, partition=number, source_offset=0, target_offset=0
         )
-    audit = asking.ask(ensure_user("olga", "a-long-password", "operator"), mirror, topic)
+    audit = requests.request(ensure_user("olga", "a-long-password", "operator"), mirror, topic)
     running.carry_out(audit.pk)
     return FullAudit.objects.get(pk=audit.pk)
 
