@@ -107,7 +107,7 @@ test: $(READY) browser haproxy  ## All tests but the long ones, on stacks of the
 	@setup/test.sh
 
 test-long: $(READY)  ## What takes minutes a test: every client library, clusters that die or are lost for good
-	@$(BIN)/python -m hadash_sandbox exec -- $(BIN)/python -m pytest -m long tests
+	@$(BIN)/python -m hadash_sandbox exec -- $(BIN)/python -m pytest -m "long or in_turn" tests
 
 test-unit: $(READY)  ## The tests that need no server, in minutes
 	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# All tests but the long ones (make test-long), and of these a part each day (setup/long_today.sh), in three lanes
-# beside each other, each with a stack of its own: a test waits for servers most of its time. What the first two have
-# printed follows when the third has ended.
+# All tests but the long ones (make test-long), of which a part has its turn each day (setup/long_today.sh), and a third
+# of those that take long (in_turn), in three lanes beside each other, each with a stack of its own: a test waits for
+# servers most of its time. What the first two have printed follows when the third has ended.
 set -u
 cd "$(dirname "$0")/.."
 # So divided that all take about as long. Whole demos, the API and what is installed; pages, reports, the command line,
@@ -22,6 +22,9 @@ unset PYTHONDONTWRITEBYTECODE
 # Nothing comes soon where three stacks share two cores: what tests wait for may take this many times as long as on a
 # machine of one's own.
 export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-8}"
+
+# What takes long has its turn every third day (marked in_turn); what takes minutes, every tenth (setup/long_today.sh).
+export HADASH_TEST_TURN="${HADASH_TEST_TURN:-$(($(date +%s) / 86400 % 3))}"
 
 # Each test commits some dozen times, into stacks that are thrown away: on a busy disk that alone can take an hour.
 export HADASH_SANDBOX_WAIT_FOR_DISK="${HADASH_SANDBOX_WAIT_FOR_DISK:-no}"

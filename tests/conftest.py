@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +29,19 @@ settings.register_profile("hadash", deadline=None, suppress_health_check=[Health
 settings.load_profile("hadash")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the stack's servers and its Kafka, and put the quick tests first.
+#: Of the tests marked ``in_turn``, one of so many is run at a time where ``HADASH_TEST_TURN`` says which.
+TURNS = 3
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs the stack's servers and its Kafka, put the quick tests first, and leave out whose turn it is not.
 
     (hypothesis also dislikes threads of ZooKeeper clients that use ``random`` meanwhile.)
     """
+    if turn := os.environ.get("HADASH_TEST_TURN"):
+        left = [item for item, its in _turns(items) if its != int(turn) % TURNS]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
     for item in items:
         asked = getattr(item, "fixturenames", ())
         if "clusters" in asked:
@@ -38,6 +49,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "clusters" in asked or "zookeeper_hosts" in asked:
             item.add_marker("stack")
     items.sort(key=lambda item: item.get_closest_marker("stack") is not None)
+
+
+def _turns(items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, int]]:
+    """What is marked ``in_turn``, with its turn: those of a file have one after the other."""
+    counts: Counter[Path] = Counter()
+    for item in items:
+        if item.get_closest_marker("in_turn"):
+            yield item, counts[item.path] % TURNS
+            counts[item.path] += 1
 
 
 @pytest.fixture(autouse=True)

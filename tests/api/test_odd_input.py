@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from .endpoints import PAGES
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db, pytest.mark.in_turn]
 
 #: What no table and no number takes.
 BAD = ("%00", "a%00b", "²", "9" * 30, "0000000011000000", "-1")

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db, pytest.mark.in_turn]
 
 #: Requests to each endpoint.
 EXAMPLES = 10

@@ -21,7 +21,7 @@ from hadash_sandbox import ports
 
 from .board import Board, rows
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True), pytest.mark.in_turn]
 
 #: Seconds until a session of ZooKeeper has ended, and others have taken what it had.
 SESSION_SECONDS = 40.0

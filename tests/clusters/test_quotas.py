@@ -34,7 +34,7 @@ from hadash.switching.stages.answers import QuotaCheck, QuotasFound
 from hadash.switching.stages.asking import Command
 from hadash.switching.stages.context import StageContext
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 WRITE, READ = "producer_byte_rate", "consumer_byte_rate"
 

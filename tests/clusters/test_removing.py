@@ -43,7 +43,7 @@ from hadash.switching.retirement import removing, services
 from hadash_sandbox import seeding
 from hadash_sandbox.world import World
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db, pytest.mark.in_turn]
 
 #: Records before the migration, and after it.
 BEFORE, AFTER = 20, 5

@@ -23,7 +23,12 @@ from hadash.pipeline.applications import APPLICATIONS
 from hadash_sandbox.downloads import spark_kafka_jars
 from hadash_sandbox.java import find_java
 
-pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.spark,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.in_turn,
+]
 
 #: A record: key, value, headers, milliseconds since 1970.
 Record = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]

@@ -24,7 +24,7 @@ from hadash.gateway.protocol.codec import ErrorCode
 from hadash.gateway.virtual.producer_ids import ID_BITS
 from hadash.identity.identity import Identity
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 PRODUCERS = {
     "acks=all": {"acks": "all"},

@@ -20,7 +20,7 @@ from hadash.bindings.membership import members
 from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 WORKERS = 2
 

@@ -34,7 +34,7 @@ from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db, pytest.mark.in_turn]
 
 #: Seconds for Connect to start a connector and copy some records.
 PATIENCE = 60

@@ -22,7 +22,7 @@ from hadash.lake.store import Store
 from spark import manifest
 from spark.jobs import facts
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 PAIRS = {"east": "main", "west": "main"}
 

@@ -26,7 +26,7 @@ from spark.rules.base import Inputs
 from spark.schemas import FACTS
 from spark.transform.facts import REMEMBERED_DAYS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn]
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WEEK = 0b1111111

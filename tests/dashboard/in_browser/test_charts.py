@@ -17,7 +17,12 @@ from dashboard.in_browser.parts import PAGES, drawn
 from hadash.governance.models.published import LagDay
 from hadash.governance.models.runs import Run
 
-pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.in_turn,
+]
 
 
 def test_a_bar_leads_to_its_appid(olga: Window, published: SimpleNamespace) -> None:

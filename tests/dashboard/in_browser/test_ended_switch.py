@@ -19,7 +19,12 @@ from dashboard.parts import PASSWORD
 from dashboard.pictures import Screen, look_at
 from hadash.switching.models.switches import StageRecord, Switch
 
-pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.in_turn,
+]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/New_York"])

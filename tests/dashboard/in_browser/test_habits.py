@@ -14,7 +14,12 @@ from dashboard.in_browser.parts import PAGES
 from dashboard.pictures import can_be_read
 from hadash.inventory.models import Access, AppID
 
-pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.in_turn,
+]
 
 
 def test_the_search_is_a_key_away_but_for_those_who_type(olga: Window, published: SimpleNamespace) -> None:

@@ -13,7 +13,12 @@ from support.browser import Window
 from dashboard.in_browser.parts import PAGES, drawn
 from dashboard.parts import PASSWORD
 
-pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.in_turn,
+]
 
 
 def test_what_somebody_has_zoomed_into_stands_in_the_address(olga: Window) -> None:

@@ -26,7 +26,7 @@ from hadash.identity.identity import Identity
 from hadash.switching.stages.commands import Pause, ReadExpectedBack
 from hadash.switching.stages.steps import await_returning_clients
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 SECONDS = 4
 
