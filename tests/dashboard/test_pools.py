@@ -16,9 +16,10 @@ from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State
 from hadash.pools import applying, decisions
 from hadash.pools.acts import Act
-from hadash.pools.looking import Said
+from hadash.pools.looking import Pools, Said
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import pools
+from hadash.presentation.engines import SharedLook
 from hadash.sentences import say
 from hadash.switching.models.policies import Policy
 
@@ -50,7 +51,7 @@ def test_the_list_says_how_each_pool_is(olga: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_without_pools_the_list_says_what_they_are(olga: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "look", lambda user: pools.PoolsLook())
+    monkeypatch.setattr(pools, "look", lambda user, **_: pools.PoolsLook())
     assert "There is no pool. Consumers that run hadash's member" in text_of(olga.get("/pools/"))
 
 
@@ -98,7 +99,7 @@ def test_what_is_not_known_is_not_shown_as_fine(olga: Any, monkeypatch: pytest.M
     page = text_of(olga.get("/pools/readers/"))
     assert "No coordinator decides now: start one." in page
     assert "reader-1 not known 2 ? ? ?" in page
-    monkeypatch.setattr(pools, "look", lambda user: pools.PoolsLook(fault="no answer within 1.5 s"))
+    monkeypatch.setattr(pools, "look", lambda user, **_: pools.PoolsLook(fault="no answer within 1.5 s"))
     for address in ("/pools/", "/pools/readers/"):
         page = text_of(olga.get(address))
         assert "ZooKeeper does not answer. no answer within 1.5 s" in page
@@ -219,6 +220,18 @@ def test_a_new_pool(
     with django_capture_on_commit_callbacks(execute=True):
         olga.post("/new-pool/", {"name": "新消费池", "strategy": "range", "reason": "x"})
     assert [(change.pool, change.strategy) for change in written] == [("新消费池", "range")]
+
+
+def test_a_pool_that_was_created_a_moment_ago_has_its_page(
+    olga: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before is still shared: by this process, or by the one that the browser comes to next."""
+    show(monkeypatch)
+    looks = [Pools(), Pools({"readers": view()})]
+    shared = SharedLook(lambda: looks.pop(0), seconds=60)
+    monkeypatch.setattr(pools, "_in_zookeeper", shared)
+    assert shared.get().views == {}
+    assert olga.get("/pools/readers/").status_code == 200
 
 
 def test_an_empty_pool_can_be_deleted(
