@@ -17,9 +17,9 @@ PARTS=(
   "$KILL[verify-ReadClients-before] $RETURN[WriteBindings-before] $RETURN[ResumeMirrors-after]"
   "$KILL[drain-RecordDrained-before] tests/e2e/test_forgetful_database.py"
   "$KILL[forward-WriteBindings-after] $ONE_OF_TWO[verify-ReadClients-before] $KILL[reverse-ReverseMirrors-after]"
-  "tests/e2e/test_zzz_forced.py $ONE_OF_TWO[translate-WriteGroupOffsets-after]"
+  "$ONE_OF_TWO[translate-WriteGroupOffsets-after] tests/e2e/test_zzz_forced.py"
   "tests/e2e/test_all_libraries.py"
   "tests/e2e/test_update.py $SWITCH $KILLS::test_switch_returns_when_clients_have_waited_for_too_long"
-  "tests/e2e/test_fleet_pages.py $ONE_OF_TWO[reverse-ReverseMirrors-after]"
+  "$ONE_OF_TWO[reverse-ReverseMirrors-after] tests/e2e/test_fleet_pages.py"
 )
 echo "${PARTS[${HADASH_TEST_DAY:-$(($(date +%s) / 86400 % ${#PARTS[@]}))}]}"
