@@ -118,7 +118,7 @@ def _run(demo: Demo, report: Report, minutes: float) -> None:
     most = max(len(found), *(look.count for look in looks))
     report.at_most("differences found that are not there", 0, most, "", **needed)
     again = sum(after.equal < before.equal for before, after in pairwise(looks))
-    report.at_most("comparisons that began anew", 0, again, "", **needed)
+    report.at_most("comparisons that began again", 0, again, "", **needed)
     report.at_least("records compared", 1, last.equal, "", **needed)
     proved = sum(proof == "equal" for proof in last.proofs.values()) if last.is_proved(ended) else 0
     report.at_least("mirrors proved equal up to the end", len(last.proofs), proved, "")

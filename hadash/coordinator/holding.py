@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hadash.coordinator.documents import parsed, unreadable
+from hadash.sentences import Sentence, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,15 @@ class Hold:
         """Whether members with these settings are where the switch wants them."""
         return self.consumer is not None and all(
             consumer.get(name) == value for name, value in self.consumer.items()
+        )
+
+    def by_its_switch(self, pool: str, topic: str) -> Sentence:
+        """Why nobody else changes a Topic of a pool now."""
+        return say(
+            "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
+            topic=topic,
+            pool=pool,
+            switch=self.switch,
         )
 
     def to_bytes(self) -> bytes:

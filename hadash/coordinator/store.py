@@ -423,14 +423,7 @@ class PoolStore:
                     value, stat = self._client.get(path)
                     held = Hold.parse(path, value)
                     if held.switch != switch:
-                        raise PoolError(
-                            say(
-                                "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
-                                topic=topic,
-                                pool=self.pool,
-                                switch=held.switch,
-                            )
-                        )
+                        raise PoolError(held.by_its_switch(self.pool, topic))
                     if held == wanted:
                         return
                     self._client.set(path, wanted.to_bytes(), stat.version)

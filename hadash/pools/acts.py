@@ -220,12 +220,7 @@ def _remove(change: Change, store: PoolStore, by: str, reason: str) -> None:
 
 
 def _is_held(change: Change, hold: Hold) -> Sentence:
-    return say(
-        "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
-        topic=change.topic,
-        pool=change.pool,
-        switch=hold.switch,
-    )
+    return hold.by_its_switch(change.pool, change.topic)
 
 
 def _cannot_release(change: Change, view: PoolView) -> Sentence:

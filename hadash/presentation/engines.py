@@ -76,15 +76,19 @@ class SharedLook(Generic[T]):
         finally:
             self._done_at = time.monotonic()
 
-    def get(self, patience: float = PATIENCE_SECONDS, *, anew: bool = False) -> T:
+    def get(self, patience: float = PATIENCE_SECONDS, *, refresh: bool = False) -> T:
         """Return the shared result, or wait for a new one.
 
-        :param anew: whether to look once more in any case.
+        :param refresh: whether to look once more in any case.
         :raises TimeoutError: the look takes longer than ``patience`` seconds. Errors of ``read`` are raised, too.
         """
         with self._lock:
             future = self._future
-            if anew or future is None or (future.done() and time.monotonic() - self._done_at > self._seconds):
+            if (
+                refresh
+                or future is None
+                or (future.done() and time.monotonic() - self._done_at > self._seconds)
+            ):
                 future = self._future = self._pool.submit(self._run)
         return future.result(timeout=patience)
 

@@ -180,13 +180,13 @@ def _said() -> Said:
         return Said(fault=say("The coordinator has not answered within %(seconds)s s.", seconds=seconds))
 
 
-def look(user: Any, holding: str = "", *, anew: bool = False) -> PoolsLook:
+def look(user: Any, holding: str = "", *, refresh: bool = False) -> PoolsLook:
     """Return the pools that ``user`` may see, by name. Three queries if there are any.
 
-    :param holding: a text that their names contain. :param anew: whether what was read a moment ago is too old.
+    :param holding: a text that their names contain. :param refresh: whether what was read a moment ago is too old.
     """
     try:
-        found = _in_zookeeper.get(anew=anew)
+        found = _in_zookeeper.get(refresh=refresh)
         said = _said()
     except TimeoutError:
         return PoolsLook(
@@ -214,8 +214,8 @@ def the_pool(user: Any, name: str) -> tuple[PoolRow | None, PoolsLook]:
 
     :raises Http404: there is none, or ``user`` may not see it.
     """
-    for anew in (False, True):  # (it may have been created a moment ago, also by another process)
-        found = look(user, anew=anew)
+    for refresh in (False, True):  # (it may have been created a moment ago, also by another process)
+        found = look(user, refresh=refresh)
         row = next((each for each in found.pools if each.name == name), None)
         if row is not None or found.fault:
             break

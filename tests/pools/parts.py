@@ -87,7 +87,7 @@ class _Fixed:
     def __init__(self, found: Any) -> None:
         self._found = found
 
-    def get(self, *, anew: bool = False) -> Any:
+    def get(self, *, refresh: bool = False) -> Any:
         return self._found
 
 

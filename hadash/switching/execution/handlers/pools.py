@@ -82,12 +82,7 @@ def _fault(
             topic=asked.topic,
         )
     if hold is not None and hold[0].switch != switch:
-        return say(
-            "Topic %(topic)s of pool %(pool)s is held by switch %(switch)s.",
-            topic=asked.topic,
-            pool=asked.pool,
-            switch=hold[0].switch,
-        )
+        return hold[0].by_its_switch(asked.pool, asked.topic)
     if assigned.standing.state is State.STABLE and not any(assigned.document.members.values()):
         return say(
             "No member of pool %(pool)s reads Topic %(topic)s. Start one, or let the pool read it no longer.",
