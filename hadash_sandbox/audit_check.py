@@ -8,7 +8,6 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +24,7 @@ from hadash_sandbox.ending import finish
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.traffic.client import Pace
 from hadash_sandbox.trial import Trial
+from hadash_sandbox.waiting import came_about, wait_until
 
 #: The demo's.
 AUDITORS = 2
@@ -87,7 +87,7 @@ def audit_check(minutes: float, keep: Path | None = None) -> int:
 def _run(demo: Demo, report: Report, minutes: float) -> None:
     trial = Trial(demo, _log)
     trial.await_traffic()
-    _await(lambda: _look(trial).is_proved(), "a proof of every mirror")
+    wait_until(lambda: _look(trial).is_proved(), "A proof of every mirror", LIMIT_SECONDS, every=LOOK_SECONDS)
     began, switches, faults = time.monotonic(), 0, list[str]()
     looks: list[Look] = []
     while time.monotonic() < began + minutes * 60:
@@ -109,7 +109,7 @@ def _run(demo: Demo, report: Report, minutes: float) -> None:
     for line in explain(verdict):
         _log(line)
     ended = datetime.now(UTC)
-    _await(lambda: _look(trial).is_proved(ended), "a proof of every mirror", give_up=False)
+    came_about(lambda: _look(trial).is_proved(ended), LIMIT_SECONDS, every=LOOK_SECONDS)
     looks.append(last := _look(trial))
     found = {each for look in looks for each in look.differences}
     needed = {"samples": switches, "needed": 2 * len(MOVES)}
@@ -124,7 +124,7 @@ def _run(demo: Demo, report: Report, minutes: float) -> None:
     report.at_least("mirrors proved equal up to the end", len(last.proofs), proved, "")
     judge_records(report, [verdict])
     planted = _plant(demo, trial)
-    _await(lambda: planted <= _look(trial).differences, "all that was planted", give_up=False)
+    came_about(lambda: planted <= _look(trial).differences, LIMIT_SECONDS, every=LOOK_SECONDS)
     seen = _look(trial).differences - found
     report.at_most("planted differences that were not found", 0, len(planted - seen), f"of {len(planted)}")
     report.at_most("others that were found beside them", 0, len(seen - planted), "")
@@ -171,15 +171,3 @@ def _look(trial: Trial) -> Look:
     known = [each for each in times if each is not None]
     look.compared_at = min(known) if known and len(known) == len(times) else None
     return look
-
-
-def _await(look: Callable[[], bool], what: str, *, give_up: bool = True) -> bool:
-    """Whether it comes about within :data:`LIMIT_SECONDS`. :raises SandboxError: it does not, and has to."""
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while time.monotonic() < deadline:
-        if look():
-            return True
-        time.sleep(LOOK_SECONDS)
-    if give_up:
-        raise SandboxError(f"{what} did not come about in {LIMIT_SECONDS:.0f} s.")
-    return False

@@ -26,6 +26,7 @@ from hadash_sandbox.processes import Process
 from hadash_sandbox.service import Service
 from hadash_sandbox.stack import Stack
 from hadash_sandbox.striking import strike
+from hadash_sandbox.waiting import came_about, wait_until
 from hadash_sandbox.zookeeper import ZooKeeper
 
 AUDITORS = 2
@@ -33,7 +34,8 @@ AUDITORS = 2
 LIMIT_SECONDS = 120.0
 #: Seconds for a Topic to be created.
 TOPIC_SECONDS = 30.0
-LOOK_SECONDS = 0.05
+#: What a look raises while what was struck is away.
+AWAY = (StoreUnavailable, OperationalError, InterfaceError)
 
 SLOW_AUDITOR = "hadash_sandbox.auditor_faults.slow_auditor"
 
@@ -118,7 +120,7 @@ class Cell:
                 both.stop()
             raise
         both.stop()
-        self._wait(lambda: self._is_done(both), "all records", give_up=False)
+        came_about(_connecting(lambda: self._is_done(both)), LIMIT_SECONDS, away=AWAY)
         found = self._found()
         counted = self._rows().aggregate(counted=Sum("equal", default=0))["counted"]
         row = Row(
@@ -194,21 +196,23 @@ class Cell:
     def _is_done(self, both: BothSides) -> bool:
         return self._left(both.ends) == 0 and both.planted <= self._found()
 
-    def _wait(self, look: Callable[[], bool], what: str, *, give_up: bool = True) -> None:
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                if look():
-                    return
-            except StoreUnavailable:
-                pass  # it is what was struck
-            except (OperationalError, InterfaceError):
-                connection.close()  # so is this; the next look connects again
-            time.sleep(LOOK_SECONDS)
-        if give_up:
-            raise SandboxError(f"{what} did not come about in {LIMIT_SECONDS:.0f} s.")
+    def _wait(self, look: Callable[[], bool], what: str) -> None:
+        wait_until(_connecting(look), what, LIMIT_SECONDS, away=AWAY)
 
     def end(self) -> None:
         self.pool.stop()
         self._client.stop()
         self._client.close()
+
+
+def _connecting(look: Callable[[], bool]) -> Callable[[], bool]:
+    """``look``, but what it raises while PostgreSQL is away closes the connection: the next look connects again."""
+
+    def again() -> bool:
+        try:
+            return look()
+        except (OperationalError, InterfaceError):
+            connection.close()
+            raise
+
+    return again

@@ -31,6 +31,7 @@ from hadash_sandbox.processes import describe_exit
 from hadash_sandbox.traffic.log_reader import Sides, groups_behind
 from hadash_sandbox.traffic.verdict import journal_faults
 from hadash_sandbox.trial import LOOK_SECONDS, Trial
+from hadash_sandbox.waiting import came_about
 from hadash_sandbox.world import ClientSpec
 
 _log = partial(print, file=sys.stderr, flush=True)
@@ -205,13 +206,13 @@ def there_and_back(
 
 def _catch_up(trial: Trial, specs: Sequence[ClientSpec]) -> None:
     """Wait until consumers have read all acknowledged records, or their time is over: the rest is counted later."""
-    deadline = time.monotonic() + CATCH_UP_SECONDS
-    while time.monotonic() < deadline:
+
+    def have_read() -> bool:
         journals = {spec.name: trial.journal(spec) for spec in specs}
         pairs = zip(specs[::2], specs[1::2], strict=True)
-        if not any(unread(journals[writer.name], journals[reader.name]) for writer, reader in pairs):
-            return
-        time.sleep(LOOK_SECONDS)
+        return not any(unread(journals[writer.name], journals[reader.name]) for writer, reader in pairs)
+
+    came_about(have_read, CATCH_UP_SECONDS, every=LOOK_SECONDS)
 
 
 def _judge(

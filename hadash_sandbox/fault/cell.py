@@ -19,6 +19,7 @@ from hadash_sandbox.fault.outcome import Outcome, Row, outcome_of, standstill, w
 from hadash_sandbox.fault.scene import LOOK_SECONDS, Scene, patiently, where
 from hadash_sandbox.service import Log
 from hadash_sandbox.trial import Trial
+from hadash_sandbox.waiting import came_about
 
 #: Seconds that consumers have, at a cell's end, to read all acknowledged records: more than the session timeout of a
 #: member (45 s), after which a group continues without a member that is gone.
@@ -158,12 +159,12 @@ class Cells:
 
     def _await_read(self, row: Row) -> None:
         """Wait until consumers have read all records that were acknowledged in the cell, and count."""
-        deadline = time.monotonic() + CATCH_UP_SECONDS
-        while True:
+
+        def have_read() -> bool:
             self.count(row)
-            if row.lost == 0 or time.monotonic() > deadline:
-                return
-            time.sleep(LOOK_SECONDS)
+            return row.lost == 0
+
+        came_about(have_read, CATCH_UP_SECONDS, every=LOOK_SECONDS)
 
     def count(self, row: Row) -> None:
         """Count the records of a cell's tries.

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.waiting import came_about, wait_until
 
 #: The environment variable with the folder.
 FOLDER = "HADASH_FAULT_POINTS"
@@ -106,11 +105,12 @@ class Points:
 
         :raises SandboxError: it is not over after ``seconds``.
         """
-        deadline = time.monotonic() + seconds
-        while not self._file(name, "left").exists():
-            if time.monotonic() > deadline:
-                raise SandboxError(f"The worker held in {name} has not ended its run after {seconds:.0f} s.")
-            time.sleep(LOOK_SECONDS)
+        wait_until(
+            self._file(name, "left").exists,
+            f"The end of the run that was held in {name}",
+            seconds,
+            every=LOOK_SECONDS,
+        )
 
     # -- the worker ----------------------------------------------------------------------------------------------
 
@@ -130,9 +130,7 @@ class Points:
             os.close(os.open(self._file(name, "reached"), os.O_CREAT | os.O_EXCL))
         except FileExistsError:
             return None
-        deadline = time.monotonic() + HOLD_SECONDS
-        while not self._file(name, "go").exists() and time.monotonic() < deadline:
-            time.sleep(LOOK_SECONDS)
+        came_about(self._file(name, "go").exists, HOLD_SECONDS, every=LOOK_SECONDS)
         return name, float(armed["clock"])
 
     def leave(self, name: str) -> None:

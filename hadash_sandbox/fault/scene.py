@@ -20,6 +20,7 @@ from hadash_sandbox.processes import Process
 from hadash_sandbox.service import Log
 from hadash_sandbox.traffic.log_reader import Sides
 from hadash_sandbox.trial import Trial
+from hadash_sandbox.waiting import came_about
 
 T = TypeVar("T")
 
@@ -69,11 +70,15 @@ class Scene:
 
     def reach(self) -> bool:
         """Wait until the worker is held at the point; false when the switch ended before, or takes too long."""
-        return self._await(
-            lambda: self.fleet.points.reached(self.name),
-            REACH_SECONDS,
-            unless=lambda: self.state()["status"] not in GOING_ON,
-        )
+
+        def is_decided() -> bool:
+            return self._is_held() or self.state()["status"] not in GOING_ON
+
+        came_about(is_decided, REACH_SECONDS, every=LOOK_SECONDS)
+        return self._is_held()
+
+    def _is_held(self) -> bool:
+        return self.fleet.points.reached(self.name)
 
     def await_stage_left(self, seconds: float) -> bool:
         """Wait until the switch is in another stage or has ended; false when neither happens within ``seconds``."""
@@ -82,21 +87,11 @@ class Scene:
             state = self.state()
             return state["stage"] != self.stage or state["status"] not in GOING_ON
 
-        return self._await(left, seconds)
+        return came_about(left, seconds, every=LOOK_SECONDS)
 
     def await_end(self) -> bool:
         """Wait until the switch neither waits nor runs; false when it does after :data:`END_SECONDS`."""
-        return self._await(lambda: self.state()["status"] not in GOING_ON, END_SECONDS)
-
-    def _await(
-        self, condition: Callable[[], bool], seconds: float, unless: Callable[[], bool] = lambda: False
-    ) -> bool:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            if unless() or time.monotonic() > deadline:
-                return False
-            time.sleep(LOOK_SECONDS)
-        return True
+        return came_about(lambda: self.state()["status"] not in GOING_ON, END_SECONDS, every=LOOK_SECONDS)
 
     def world(self) -> dict[str, str]:
         """All that only the switch's executor may change: every binding, the epoch, and each connector's state."""

@@ -19,6 +19,7 @@ from hadash_sandbox.kafka import KafkaCluster
 from hadash_sandbox.pool import PoolProcesses
 from hadash_sandbox.pool_faults.noting_member import NOTES
 from hadash_sandbox.striking import strike
+from hadash_sandbox.waiting import came_about, wait_until
 from hadash_sandbox.zookeeper import ZooKeeper
 
 COORDINATOR, MEMBER, ZOOKEEPER = "coordinator", "member", "ZooKeeper"
@@ -32,6 +33,8 @@ RATE = 20
 LIMIT_SECONDS = 90.0
 #: Seconds of writing before and after all that happens.
 BESIDE_SECONDS = 1.0
+#: What a look raises while what was struck is away.
+AWAY = (StoreUnavailable,)
 
 NOTING = "hadash_sandbox.pool_faults.noting_member"
 
@@ -136,7 +139,7 @@ class Cell:
             time.sleep(BESIDE_SECONDS)
         finally:
             writer.stop()
-        self._wait(lambda: not writer.acknowledged - self._handled().keys(), "all records", give_up=False)
+        came_about(lambda: not writer.acknowledged - self._handled().keys(), LIMIT_SECONDS)
         handled = self._handled()
         doubled = {place: who for place, who in handled.items() if len(who) > 1}
         return Row(
@@ -176,17 +179,8 @@ class Cell:
             found.setdefault((int(partition), int(offset)), []).append(member)
         return found
 
-    def _wait(self, look: Callable[[], bool], what: str, *, give_up: bool = True) -> None:
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                if look():
-                    return
-            except StoreUnavailable:
-                pass  # it is what was killed
-            time.sleep(0.02)
-        if give_up:
-            raise SandboxError(f"{what} did not come about in {LIMIT_SECONDS:.0f} s.")
+    def _wait(self, look: Callable[[], bool], what: str) -> None:
+        wait_until(look, what, LIMIT_SECONDS, away=AWAY)
 
     def end(self) -> None:
         self.pool.stop()

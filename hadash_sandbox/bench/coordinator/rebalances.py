@@ -21,6 +21,7 @@ from hadash_sandbox.java import find_java
 from hadash_sandbox.pool import PoolProcesses
 from hadash_sandbox.ports import HOST, allocate
 from hadash_sandbox.secrets import passwords
+from hadash_sandbox.waiting import wait_until
 from hadash_sandbox.zookeeper import ZooKeeper
 
 TOPIC, MEMBER = "records", "hadash_sandbox.bench.coordinator.quiet_member"
@@ -36,6 +37,8 @@ GOAL_PARTITIONS, GOAL_MEMBERS = 1.3, 2.5
 RETURN_SECONDS = 0.5
 #: Seconds for a pool to become Stable, before the benchmark gives up.
 LIMIT_SECONDS = 15.0
+#: Seconds between two looks: what is measured is no more precise.
+PRECISION_SECONDS = 0.01
 
 
 @contextmanager
@@ -144,8 +147,5 @@ def _requests(zookeeper: ZooKeeper) -> int:
 
 
 def _wait(look: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS * float(os.environ.get("HADASH_TEST_SLOWER", "1"))
-    while not look():
-        if time.monotonic() > deadline:
-            raise SandboxError("The pool did not become Stable.")
-        time.sleep(0.01)
+    limit = LIMIT_SECONDS * float(os.environ.get("HADASH_TEST_SLOWER", "1"))
+    wait_until(look, "Stable", limit, every=PRECISION_SECONDS)
