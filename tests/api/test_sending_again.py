@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from dashboard.parts import gateway
 from django.utils.crypto import salted_hmac
 
 from hadash.accounts.models import ApiToken
@@ -90,14 +91,16 @@ def test_an_unknown_outcome_is_not_kept_and_its_entry_in_the_audit_log_is(
     def lost(client: object, name: str, excluded: bool) -> None:
         raise UnknownOutcome("the reply was lost")
 
+    monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gw-1", live=False)])
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
     monkeypatch.setattr(gateways, "claimed", lambda client: client)
     monkeypatch.setattr(gateways, "set_excluded", lost)
     answer = program("olga").post("gateways/gw-1/include/", Idempotency_Key="k1")
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:hadash:problem:unknown-outcome")
     assert not IdempotentAnswer.objects.exists()
-    entry = Entry.objects.get(verb="include")
-    assert (entry.subject, entry.details) == ("Gateway gw-1", {"outcome": "unknown", "token": "test"})
+    asked, came = Entry.objects.filter(verb="include").order_by("number")
+    assert (asked.subject, asked.details) == ("Gateway gw-1", {"token": "test"})
+    assert came.details == {"outcome": "the reply was lost", "token": "test"}
 
 
 @pytest.mark.parametrize("key", ["x" * 201, "käse", "a\tb"])

@@ -8,6 +8,7 @@ import pytest
 from bindings.conftest import LoseReply, lose_reply
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
 
@@ -165,7 +166,7 @@ class TestALostReply:
         assert [m.excluded for m in members(zookeeper)] == [True]
         assert Entry.objects.get().details == {"reason": "Gone."}
 
-    def test_what_has_not_happened_is_not_recorded(
+    def test_what_has_not_happened_is_recorded_as_that(
         self,
         lose: Callable[..., None],
         join: Callable[[str], KazooClient],
@@ -177,7 +178,25 @@ class TestALostReply:
         with pytest.raises(EnginesAway, match="cannot be reached"):
             gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
         assert [m.excluded for m in members(zookeeper)] == [False]
-        assert not Entry.objects.exists()
+        assert "cannot be reached" in Entry.objects.get(number=2).details["outcome"]
+
+    def test_nobody_waits_for_the_log_while_zookeeper_takes_its_time(
+        self,
+        join: Callable[[str], KazooClient],
+        monkeypatch: pytest.MonkeyPatch,
+        olga: User,
+    ) -> None:
+        """The audit log has one writer at a time: an open transaction would keep all others waiting."""
+        dies(join("gateway-2"))
+        open_and_recorded: list[tuple[int, int]] = []
+
+        def excluded(*_: object) -> None:
+            # (The test itself is a transaction; each other one has a savepoint within it.)
+            open_and_recorded.append((len(connection.savepoint_ids), Entry.objects.count()))
+
+        monkeypatch.setattr(gateways, "set_excluded", excluded)
+        gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
+        assert open_and_recorded == [(0, 1)]
 
     def test_what_cannot_be_known_stays_in_the_log(
         self,
@@ -191,5 +210,6 @@ class TestALostReply:
         with pytest.raises(UnknownOutcome):
             gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
         assert [m.excluded for m in members(zookeeper)] == [True]
-        entry = Entry.objects.get()
-        assert (entry.verb, entry.details) == ("exclude", {"reason": "Gone.", "outcome": "unknown"})
+        asked, came = Entry.objects.order_by("number")
+        assert (asked.verb, asked.details) == ("exclude", {"reason": "Gone."})
+        assert came.verb == "exclude" and "could not be read" in came.details["outcome"]

@@ -12,10 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from django.db import transaction
 from django.db.models import Q
 
-from hadash.audit.models import record
+from hadash.audit.ahead import recorded_ahead
 from hadash.bindings.editing import FORWARD_STAGE
 from hadash.bindings.kept import Documents, kept_documents
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
@@ -196,9 +195,9 @@ def give_back(key: str, confirmed: str) -> int:
         for stray in its
     ]
     identities = [stray.identity.key for stray in its]
-    with transaction.atomic():
-        # The audit entry comes first: what cannot be recorded is not done.
-        record(None, "give strays back", f"switch {key}", cluster=clusters[0], identities=identities)
+    with recorded_ahead(
+        None, "give strays back", f"switch {key}", cluster=clusters[0], identities=identities
+    ):
         return dialect.change(edits, Journal(key, Stage.RETURN.value, token))
 
 
