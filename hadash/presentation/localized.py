@@ -1,4 +1,4 @@
-"""Stored sentences and names of stages in the viewer's language."""
+"""Stored sentences, names of stages and durations in the viewer's language."""
 
 from __future__ import annotations
 
@@ -31,3 +31,24 @@ def stage_name(value: Any) -> str:
         return labels.stage_word(labels.Stage(value))
     except ValueError:
         return str(value)
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration in readable precision.
+
+    >>> seconds(0.314), seconds(12.34), seconds(125)
+    ('0.31 s', '12.3 s', '2 min 05 s')
+    """
+    if value is None:
+        return "?"
+    value = max(0.0, float(value))
+    if value < 9.995:
+        return f"{value:.2f} s"
+    if value < 59.95:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        values = {"minutes": whole // 60, "seconds": f"{whole % 60:02d}"}
+        return gettext("%(minutes)s min %(seconds)s s") % values
+    values = {"hours": whole // 3600, "minutes": f"{whole % 3600 // 60:02d}"}
+    return gettext("%(hours)s h %(minutes)s min") % values

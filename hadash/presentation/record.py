@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hadash.audit.models import Entry
-from hadash.presentation import live
+from hadash.presentation import live, rpo
 from hadash.switching.approvals import four_eyes
 from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.models.switches import StageRecord, Switch
+from hadash.switching.models.tails import Tail
+from hadash.switching.recovery import unreplicated
 from hadash.switching.stages.context import StageContext
 
 #: Most rows of the proof, and of the pauses, on the page; the CSV has all of them.
@@ -107,11 +109,12 @@ def proof_of(facts: Mapping[str, Any], records: Iterable[StageRecord]) -> list[P
 
 
 def record_of(switch: Switch) -> dict[str, Any]:
-    """Return the values for a switch's record. Seven queries."""
+    """Return the values for a switch's record. Eight queries."""
     records = list(switch.stages.all())
     proof = proof_of(switch.facts, records)
     entries = Entry.objects.filter(subject=switch.subject)
     pauses = kept_pauses(switch)
+    tail = Tail.objects.filter(switch=switch).first()
     return {
         "switch": switch,
         "plan": switch.the_plan(),
@@ -120,6 +123,8 @@ def record_of(switch: Switch) -> dict[str, Any]:
         "refused_seconds": live.refused_seconds(records),
         "proof": proof[:PROOF_SHOWN],
         "proof_count": len(proof),
+        "lost": rpo.lost_by(switch, records, tail),
+        "tail_rows": unreplicated.shown(tail) if tail is not None else [],
         "pauses": [(pause, moment(pause.since), moment(pause.until)) for pause in pauses[:PROOF_SHOWN]],
         "pause_count": len(pauses),
         "approvals": four_eyes.shown(switch),

@@ -34,8 +34,8 @@ def look(feed: streaming.Feed) -> dict[str, Any]:
 @pytest.mark.stack
 @pytest.mark.django_db(transaction=True)
 class TestTheStream:
-    def feed(self, user: Any) -> views.Feed:
-        request = RequestFactory().get("/")
+    def feed(self, user: Any, **asked: str) -> views.Feed:
+        request = RequestFactory().get("/", asked)
         request.user = user
         feed = views.Feed(request, "main", "shop")
         feed._looked_at_rights = math.inf  # (there is no session)
@@ -54,6 +54,16 @@ class TestTheStream:
         again = look(feed)
         assert again["lag"]["records"][-1] == 77
         assert not set(again["lag"]["at"]) & set(first["lag"]["at"])
+
+    @pytest.mark.parametrize("window", ["hour", "day", "month"])
+    def test_beside_a_longer_past_the_present_is_told(
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any, window: str
+    ) -> None:
+        """What was once *running, 0.4 s behind* must not pass for the state of now."""
+        feed = self.feed(people.vera, window=window)
+        assert set(look(feed)) == {"state", "tasks", "audit", "topics"}
+        Mirror.objects.filter(pk=fleet.mirror.pk).update(state="failed")
+        assert "failed" in look(feed)["state"]["state"]
 
     def test_partitions_over_time_are_told_once_a_step(
         self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any, monkeypatch: Any
@@ -102,6 +112,11 @@ class TestTheStreamOfTheList:
         assert set(look(feed)) == {"rows"}
         monkeypatch.setattr(mirror_list.timezone, "now", lambda: now + WINDOWS["live"].step)
         assert set(look(feed)) >= {"chart"}
+
+    def test_rows_are_told_beside_a_longer_past(
+        self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any
+    ) -> None:
+        assert set(look(self.feed(people.vera, window="month"))) == {"rows"}
 
     def test_it_follows_what_the_address_asks_for(
         self, people: SimpleNamespace, fleet: SimpleNamespace, one_thread: Any

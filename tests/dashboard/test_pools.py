@@ -199,6 +199,10 @@ def test_a_change_that_waits_has_a_page_for_those_who_decide(
     )
     held = PoolChange.objects.get()
     assert "You requested it, so somebody else decides on it: arne." in text_of(answer)
+    inbox = text_of(arne.get("/switches/?inbox=waiting"))
+    assert "Stop all members of the pool." in inbox and "No switch waits for you." in inbox
+    file = arne.get("/switches/?inbox=waiting&format=pool-changes")
+    assert held.key in b"".join(file.streaming_content).decode()
     page = text_of(arne.get(f"/pool-changes/{held.key}/"))
     assert "Stop all members of the pool. awaiting approval" in page and "Approve and write it" in page
     with django_capture_on_commit_callbacks(execute=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,10 +20,24 @@ from hadash.reports.pdf import pdf_of
 from hadash.reports.recipients import View
 from hadash.reports.text import text_of
 from hadash.switching.models.switches import StageRecord, Switch
+from hadash.switching.models.tails import Tail
 from hadash.switching.stages.answers import TailsCompared
 from hadash.switching.stages.context import StageContext
 
 DRAINED = [["orders", 1, 900, 420], ["orders", 0, 57, 57], ["empty", 0, 0, 0]]
+
+
+def ran(switch: Switch, *stages: str, result: str = "done") -> None:
+    """Let these stages have run."""
+    for stage in stages:
+        now = timezone.now()
+        StageRecord.objects.create(
+            switch=switch, stage=stage, token=1, result=result, started_at=now, ended_at=now
+        )
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def drain(result: str = "done") -> StageRecord:
@@ -87,8 +102,77 @@ class TestThePage:
         entry = audit(None, "switch ended", proved.subject)
         assert entry.digest in self.text(as_vera, proved)
 
-    def test_one_that_proved_nothing_says_so(self, as_vera: Client, finished: Switch) -> None:
-        assert "Nothing was proved in this switch." in self.text(as_vera, finished)
+    @pytest.fixture
+    def forced(self, make_switch: Any) -> Switch:
+        """A forced switch: 3 records of its lost source were seen that the target does not have."""
+        now = timezone.now()
+        switch: Switch = make_switch(
+            "succeeded",
+            kind="forced",
+            started_at=now - timedelta(minutes=1),
+            ended_at=now,
+            facts={"loss": {"records": [["orders", 0, 3]], "age": 12.0, "proved": []}},
+        )
+        ran(switch, "block", "assess", "forward", "verify")
+        return switch
+
+    def both(self, client: Client, switch: Switch) -> tuple[str, str]:
+        """What the page of the switch and its record say in all, in one line each."""
+        page = client.get(reverse("switch", args=[switch.key])).content.decode()
+        return one_line(page), one_line(self.text(client, switch))
+
+    def test_the_record_says_of_losses_what_the_page_of_the_switch_says(
+        self, as_vera: Client, forced: Switch, engines: Any
+    ) -> None:
+        for text in self.both(as_vera, forced):
+            assert "at least 3 records" in text and "as the source was seen 12.0 s before" in text
+
+    def test_what_a_lost_source_held_is_told_when_it_is_back(
+        self, as_vera: Client, forced: Switch, engines: Any
+    ) -> None:
+        Tail.objects.create(
+            switch=forced,
+            points=[],
+            status="reported",
+            found=[["orders", 0, 57, 61]],
+            reported_at=timezone.now(),
+        )
+        page, record = self.both(as_vera, forced)
+        for text in page, record:
+            assert "4 records" in text and "counted when the source was back" in text
+            assert "The tail of east" in text and "<td><code>orders</code></td>" in text
+        report = whole_record.build(View("en", "UTC", ("main",)), timezone.now(), forced.key)
+        said = one_line(text_of(report))
+        assert "4 records" in said and "The tail of east" in said
+        assert [s.table.all_rows for s in report.sections if s.title.startswith("The tail") and s.table] == [
+            [("orders", 0, 57, 61, 4)]
+        ]
+
+    def test_a_forced_switch_that_never_saw_its_source_does_not_know(
+        self, as_vera: Client, forced: Switch, engines: Any
+    ) -> None:
+        Switch.objects.filter(pk=forced.pk).update(facts={"loss": {"records": [], "age": None, "proved": []}})
+        for text in self.both(as_vera, forced):
+            assert "not known" in text and "not proved" in text and "0 records" not in text
+
+    def test_one_that_went_back_has_lost_nothing(
+        self, as_vera: Client, make_switch: Any, engines: Any
+    ) -> None:
+        now = timezone.now()
+        switch = make_switch("rolled_back", started_at=now, ended_at=now)
+        ran(switch, "quiesce", "block", "return")
+        for text in self.both(as_vera, switch):
+            assert "0 records" in text and "nothing was forwarded" in text
+
+    def test_a_forward_of_which_nobody_knows_the_outcome_may_have_lost_some(
+        self, as_vera: Client, make_switch: Any, engines: Any
+    ) -> None:
+        now = timezone.now()
+        switch = make_switch("closed", kind="forced", started_at=now, ended_at=now)
+        ran(switch, "block", "assess")
+        ran(switch, "forward", result="unknown")
+        for text in self.both(as_vera, switch):
+            assert "not known" in text and "0 records" not in text
 
     def test_one_that_goes_on_has_no_record_yet(self, as_vera: Client, make_switch: Any) -> None:
         switch = make_switch("running", stage="quiesce")

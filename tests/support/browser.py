@@ -44,6 +44,17 @@ def chromium() -> Iterator[Browser]:
 #: What htmx says of a request that it gave up for a newer one.
 _ABORTED = ("htmx:sendAbort", "htmx:afterRequest")
 
+#: Stands for the browser's EventSource: the test says when the server sends what. (Django's server for tests
+#: answers streams to their end, which they do not have.)
+STREAM = """
+window.EventSource = class {
+  static OPEN = 1;
+  constructor() { this.readyState = 1; this.heard = {}; window.theStream = this; }
+  addEventListener(name, act) { this.heard[name] = act; }
+  close() {}
+};
+"""
+
 
 class Window:
     """One person's browser. ``errors`` are what its console complained of: also what a page may not load

@@ -20,7 +20,7 @@ from hadash.bindings.model import BindingState
 from hadash.inventory.models import Access
 from hadash.presentation import badges, labels
 from hadash.presentation.badges import State
-from hadash.presentation.localized import sentence, stage_name
+from hadash.presentation.localized import seconds, sentence, stage_name
 from hadash.presentation.readiness import Reason
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence
@@ -28,6 +28,7 @@ from hadash.sentences import Sentence
 register = template.Library()
 register.filter(sentence)
 register.filter(stage_name)
+register.filter(seconds)
 
 #: Most characters of an audit entry's details on the page; the export has all of them.
 SHOWN_DETAILS = 4000
@@ -54,28 +55,6 @@ def number(value: Any) -> str:
     if value is None or value == "":
         return "?"
     return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
-
-
-@register.filter
-def seconds(value: float | None) -> str:
-    """Return a duration in readable precision.
-
-    >>> seconds(0.314), seconds(12.34), seconds(125)
-    ('0.31 s', '12.3 s', '2 min 05 s')
-    """
-    if value is None:
-        return "?"
-    value = max(0.0, float(value))
-    if value < 9.995:
-        return f"{value:.2f} s"
-    if value < 59.95:
-        return f"{value:.1f} s"
-    whole = round(value)
-    if whole < 3600:
-        values = {"minutes": whole // 60, "seconds": f"{whole % 60:02d}"}
-        return gettext("%(minutes)s min %(seconds)s s") % values
-    values = {"hours": whole // 3600, "minutes": f"{whole % 3600 // 60:02d}"}
-    return gettext("%(hours)s h %(minutes)s min") % values
 
 
 @register.filter

@@ -64,7 +64,7 @@ POLL_SECONDS = 1.0
 @require_GET
 def mirrors(request: HttpRequest) -> HttpResponseBase:
     """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``;
-    ``?window=`` of the chart: live (then the rows are, too), hour, day or month; ``?csv=`` its table.
+    ``?window=`` of the chart: live, hour, day or month; ``?csv=`` its table.
     """
     if request.GET.get("format") == "csv":
         return _csv(request)
@@ -137,7 +137,7 @@ def _chart(request: HttpRequest, pairs: list[str], window: Window, until: dateti
 
 @require_GET
 async def stream(request: HttpRequest) -> HttpResponseBase:
-    """Stream the events ``rows`` (the list, as the address asks for it) and ``chart`` (with the live window)."""
+    """Stream the events ``rows`` (the list, as the address asks for it) and, in the live window, ``chart``."""
     return await streaming.answer(Feed(request))
 
 
@@ -159,7 +159,9 @@ class Feed(streaming.Feed):
         events += self.if_new(
             "rows", render_to_string("mirrors/rows.html", _rows(self.request, pairs), self.request)
         )
-        window = WINDOWS["live"]
+        window = _window(self.request)
+        if not window.live:  # (Of a longer one hardly anything changes while somebody looks.)
+            return
         until = last_whole(window.step, timezone.now())
         if until == self._shown_until:
             return

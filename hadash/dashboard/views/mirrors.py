@@ -197,6 +197,7 @@ class Feed(streaming.Feed):
     def __init__(self, request: HttpRequest, pair: str, name: str) -> None:
         super().__init__(request)
         self._pair, self._name = pair, name
+        self._is_live = _window(request).live
         self._after = 0
         self._audit_due = timezone.now()
         #: The end of the partitions' history that the viewer has; the page itself has loaded the first.
@@ -206,21 +207,16 @@ class Feed(streaming.Feed):
         the_mirror(user_of(self.request), self._pair, self._name)
 
     def tell(self, events: list[bytes]) -> None:
+        """Tell what is new: the present in every window, the past in the live one only. (Of an hour or a month hardly
+        anything changes while somebody looks.)
+        """
         found, now = the_mirror(user_of(self.request), self._pair, self._name), timezone.now()
-        window = WINDOWS["live"]
-        shown = history_of(found, window, now)
-        # The last step is still being filled: it is sent once it is complete.
-        whole = [bucket for bucket in shown.buckets if bucket.at + window.step <= now]
-        points = points_of(whole, window.step)
-        first = next((n for n, at in enumerate(points["at"]) if at > self._after), len(points["at"]))
-        if first < len(points["at"]):
-            self._after = points["at"][-1]
-            new = {key: values[first:] for key, values in points.items()}
-            shapes = shapes_of(shown.incidents, shown.span, shown.rpo, shown.switched)
-            ends = [milliseconds(each) for each in shown.span]
-            events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
+        shown = history_of(found, WINDOWS["live"], now)
         context = _parts(self.request, found, shown, partitions_of(found))
-        parts = ["state", "tasks", "topics", "incidents"]
+        parts = ["state", "tasks", "topics"]
+        if self._is_live:
+            parts.append("incidents")
+            self._tell_points(events, shown, now)
         if self._audit_due <= now:
             self._audit_due = now + AUDIT_EVERY
             context |= _audit(self.request, found)
@@ -228,8 +224,28 @@ class Feed(streaming.Feed):
         for part in parts:
             html = render_to_string(f"mirrors/{part}.html", context, self.request)
             events += self.if_new(part, html)
+        if self._is_live:
+            self._tell_over_time(events, found, now)
+
+    def _tell_points(self, events: list[bytes], shown: History, now: datetime) -> None:
+        """Tell the points of the lag that the viewer does not have."""
+        step = WINDOWS["live"].step
+        # The last step is still being filled: it is sent once it is complete.
+        points = points_of([bucket for bucket in shown.buckets if bucket.at + step <= now], step)
+        first = next((n for n, at in enumerate(points["at"]) if at > self._after), len(points["at"]))
+        if first == len(points["at"]):
+            return
+        self._after = points["at"][-1]
+        new = {key: values[first:] for key, values in points.items()}
+        shapes = shapes_of(shown.incidents, shown.span, shown.rpo, shown.switched)
+        ends = [milliseconds(each) for each in shown.span]
+        events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
+
+    def _tell_over_time(self, events: list[bytes], mirror: Mirror, now: datetime) -> None:
+        """Tell the charts of Topics and partitions, once a step."""
+        window = WINDOWS["live"]
         until = last_whole(step_of(window), now)
         if self._shown_until is not None and until != self._shown_until:
-            told = _over_time(self.request, found, window)
+            told = _over_time(self.request, mirror, window)
             events += self.if_new("over-time", render_to_string("mirrors/over-time.html", told, self.request))
         self._shown_until = until

@@ -17,6 +17,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
 from hadash.changes import Status
 from hadash.coordinator.strategies import STRATEGIES
+from hadash.dashboard import pool_changes
 from hadash.dashboard.charts import pool as pool_chart
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.csv_export import csv_response
@@ -129,7 +130,7 @@ def _csv_row(row: PoolRow) -> tuple[Any, ...]:
 def pool(request: HttpRequest, name: str) -> HttpResponseBase:
     """Render the page of a pool; with htmx only what changes, or with ``?part=charts`` only the chart.
     ``?topic=`` narrows its partitions to one Topic; ``?csv=``: ``topics``, ``members``, ``partitions``,
-    ``steps``, or the chart.
+    ``steps``, ``changes``, or the chart.
     """
     user = user_of(request)
     row, look = pools.the_pool(user, name)
@@ -150,6 +151,7 @@ def pool(request: HttpRequest, name: str) -> HttpResponseBase:
         "members": part_order(request, "members", MEMBER_KEYS),
         "partitions": part_order(request, "partitions", PARTITION_KEYS),
         "steps": part_order(request, "steps", STEP_FIELDS),
+        "changes": part_order(request, "changes", pool_changes.FIELDS),
     }
     match request.GET.get("csv"):
         case "topics":
@@ -162,6 +164,9 @@ def pool(request: HttpRequest, name: str) -> HttpResponseBase:
             )
         case "partitions":
             return csv_response("partitions", ["topic", "partition", "member", "next"], partitions)
+        case "changes":
+            made = pools.changes(user).filter(pool=name).iterator(chunk_size=500)
+            return csv_response("changes", pool_changes.COLUMNS, map(pool_changes.row_of, made))
         case "steps":
             steps = pools.steps(name).iterator(chunk_size=2000)
             return csv_response("steps", ["at", "topic", "event", "state", "moved"], map(_step_csv, steps))
@@ -181,12 +186,12 @@ def pool(request: HttpRequest, name: str) -> HttpResponseBase:
     }
     if request.headers.get("HX-Request"):
         return render(request, "pools/now.html", context)
+    of_pool = orders["changes"].query(pools.changes(user).filter(pool=name), pool_changes.FIELDS)
+    changes = part_of(request, "changes", of_pool, CHANGES_SHOWN)
     context |= {
         "steps": part_of(request, "steps", orders["steps"].query(pools.steps(name), STEP_FIELDS), ROWS_SHOWN),
-        "changes": [
-            (change, badges.of_row(change))
-            for change in pools.changes(user).filter(pool=name)[:CHANGES_SHOWN]
-        ],
+        "changes": [(change, badges.of_row(change)) for change in changes.page.object_list],
+        "changes_part": changes,
     }
     return render(request, "pools/page.html", context)
 

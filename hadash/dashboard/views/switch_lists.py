@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from hadash.dashboard import pool_changes
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
@@ -51,7 +52,7 @@ BATCHES_SHOWN = 10
 def switches(request: HttpRequest) -> HttpResponseBase:
     """List the switches. ``?inbox=waiting|mine`` and ``?status=`` filter; ``?q=`` searches AppID, InstanceID and
     Topics, or is a key; ``?of=`` is the number of an AppID that moved, by itself or along with others; ``?sort=``;
-    ``?format=csv``, or ``changes`` for the changes of bindings of the inbox.
+    ``?format=csv``, or ``changes`` and ``pool-changes`` for the changes of bindings and of pools of the inbox.
     """
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
@@ -80,6 +81,9 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     if request.GET.get("format") == "changes":
         rows = changes.in_inbox(user, inbox).iterator(chunk_size=500)
         return csv_response("changes-of-bindings", _CHANGES_CSV, map(_change_csv_row, rows))
+    if request.GET.get("format") == "pool-changes":
+        of_pools = pools.in_inbox(user, inbox).iterator(chunk_size=500)
+        return csv_response("changes-of-pools", pool_changes.COLUMNS, map(pool_changes.row_of, of_pools))
     page = paged(request, found)
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # The filters by status and name apply to switches only: with one of them, nothing else is listed.
@@ -87,9 +91,10 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     change_order = part_order(request, "changes", CHANGE_FIELDS)
     changed = change_order.query(changes.in_inbox(user, inbox), CHANGE_FIELDS)
     part = part_of(request, "changes", [] if filtered else changed, SHOWN_CHANGES)
-    of_pools = part_of(
-        request, "pool-changes", [] if filtered else pools.in_inbox(user, inbox), SHOWN_CHANGES
-    )
+    pool_order = part_order(request, "pool-changes", pool_changes.FIELDS)
+    pool_changed = pool_order.query(pools.in_inbox(user, inbox), pool_changes.FIELDS)
+    of_pools = part_of(request, "pool-changes", [] if filtered else pool_changed, SHOWN_CHANGES)
+    its_batches = [] if filtered else _batches(user, inbox)
     context = {
         "page": page,
         "order": order,
@@ -98,6 +103,8 @@ def switches(request: HttpRequest) -> HttpResponseBase:
         "change_order": change_order,
         "pool_changes": [(change, badges.of_row(change)) for change in of_pools.page.object_list],
         "pool_changes_part": of_pools,
+        "pool_change_order": pool_order,
+        "other_waits": bool(its_batches or part.page.object_list or of_pools.page.object_list),
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
@@ -105,7 +112,7 @@ def switches(request: HttpRequest) -> HttpResponseBase:
         "moved": moved,
         "filtered": filtered,
         "statuses": badges.all_of(Switch.SHOWN),
-        "batches": [] if filtered else _batches(user, inbox),
+        "batches": its_batches,
         "drafts": drafts_of(user) if inbox == "mine" and not filtered else [],
         "mine": selectors.switches(user)
         .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)

@@ -25,7 +25,7 @@ from hadash.dashboard.js_messages import script_phrases
 from hadash.dashboard.views.actions import acts_on, decisions_on
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
-from hadash.presentation import badges, behind, live, radius, selectors
+from hadash.presentation import badges, behind, live, radius, rpo, selectors
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.approvals import decisions, four_eyes
@@ -74,7 +74,6 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "radius_chart": radius_chart.drawn(plan) if awaiting else None,
         "own": own,
         "may_decide": decisions.SWITCHES.may_decide(user, switch, approvals),
-        "loss": unreplicated.loss_of(switch),
         "tail": tail,
         "tail_rows": unreplicated.shown(tail) if tail is not None else [],
         "may_rebuild": unreplicated.may_rebuild(user, tail, switch),
@@ -127,6 +126,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         else None,
         "sample_seconds": live.SAMPLE_SECONDS,
         "forwarded": live.forwarded(records),
+        "lost": rpo.lost_by(switch, records, tail) if not switch.open else None,
         "stages_chart": stages_of(switch, records),
         "pauses_chart": pauses_of(switch, records),
     }

@@ -4,7 +4,7 @@ was lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,8 @@ from hadash.switching.models.switches import StageRecord, Switch
 
 #: Rows of the proof and pauses in the mail, at most; its page has all.
 PROOF_SHOWN, PAUSES_SHOWN = 12, 10
+#: Rows of the records that were never mirrored, at most. The mail's CSV has all.
+TAIL_SHOWN = 50
 
 _TONES = {Status.SUCCEEDED: Tone.FINE, Status.ROLLED_BACK: Tone.NOTICE}
 _RESULTS = {
@@ -62,12 +64,13 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         url=url,
         generated=parts.generated([switch.pair]),
         sections=[
-            figures_of(switch, record["refused_seconds"], longest, record["proof_count"]),
+            figures_of(switch, record, longest),
             *moved.section_of(switch, record, pauses),
             _who(switch, record["approvals"]),
             _pauses(pauses, address),
             stages_of(record["records"]),
             _proof(switch, record["records"], address),
+            *tail_of(switch, record["tail_rows"], address),
         ],
     )
 
@@ -95,7 +98,13 @@ def _subject(switch: Switch, longest: float | None) -> str:
     return parts.subject([whose], said)
 
 
-def figures_of(switch: Switch, refused: float | None, longest: float | None, partitions: int) -> Section:
+def figures_of(switch: Switch, record: Mapping[str, Any], longest: float | None) -> Section:
+    """Return the figures that the record begins with.
+
+    :param record: of :func:`hadash.presentation.record.record_of`.
+    :param longest: the longest pause of a client, in seconds.
+    """
+    lost, partitions = record["lost"], record["proof_count"]
     took = (
         (switch.ended_at - switch.started_at).total_seconds()
         if switch.ended_at and switch.started_at
@@ -105,8 +114,9 @@ def figures_of(switch: Switch, refused: float | None, longest: float | None, par
         _("At a glance"),
         figures=[
             Figure(_("Longest pause of a client"), seconds_word(longest)),
-            Figure(_("Writes were refused"), seconds_word(refused)),
+            Figure(_("Writes were refused"), seconds_word(record["refused_seconds"])),
             Figure(_("From start to end"), seconds_word(took)),
+            Figure(_("Records lost"), lost.said, says=lost.because),
             Figure(
                 _("Partitions proved equal"),
                 f"{partitions:,}",
@@ -233,6 +243,38 @@ def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Sect
     )
     empty = _("Both sides were not proved equal: that was not this switch's way, or it did not come so far.")
     return Section(_("What proves that nothing was lost"), says=says, table=table, empty=empty)
+
+
+def tail_of(switch: Switch, rows: Sequence[Mapping[str, Any]], address: str) -> list[Section]:
+    """Return the section of the records that the lost source held and that were never mirrored, or none.
+
+    :param rows: of :func:`hadash.switching.recovery.unreplicated.shown`. :param address: the page that has all.
+    """
+    if not rows:
+        return []
+    columns = [
+        Heading(_("Partition"), share=3),
+        Heading(_("first offset"), is_number=True),
+        Heading(_("end offset"), is_number=True),
+        Heading(_("records"), is_number=True),
+    ]
+    cells = [
+        (
+            Cell(f"{row['topic']}-{row['partition']}"),
+            Cell(f"{row['first']:,}"),
+            Cell(f"{row['end']:,}"),
+            Cell(f"{row['records']:,}"),
+        )
+        for row in rows[:TAIL_SHOWN]
+    ]
+    table = Table(
+        columns, cells, len(rows), address,
+        csv_name="tail", csv_columns=("topic", "partition", "first", "end", "records"),
+        all_rows=[tuple(row.values()) for row in rows],
+    )  # fmt: skip
+    source = {"cluster": switch.source.name}
+    says = _("Records that %(cluster)s held and that were never mirrored.") % source
+    return [Section(_("The tail of %(cluster)s") % source, says=says, table=table)]
 
 
 def offset_word(value: int | None) -> str:

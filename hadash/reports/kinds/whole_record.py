@@ -17,7 +17,7 @@ from hadash.presentation.record import PROOF_COLUMNS, Proved, moment, proof_of, 
 from hadash.presentation.selectors import name_of
 from hadash.reports import charts, drawing
 from hadash.reports.kinds import moved, parts, switch
-from hadash.reports.kinds.switch import figures_of, offset_word, seconds_word, stages_of
+from hadash.reports.kinds.switch import figures_of, offset_word, seconds_word, stages_of, tail_of
 from hadash.reports.links import link
 from hadash.reports.marks import marked
 from hadash.reports.recipients import View
@@ -45,13 +45,14 @@ def build(view: View, now: datetime, key: str) -> Report:
     return replace(
         switch.build(view, now, "", key),
         sections=[
-            figures_of(found, record["refused_seconds"], longest, record["proof_count"]),
+            figures_of(found, record, longest),
             *moved.section_of(found, record, pauses),
             _who(found, record),
             _what_moved(record["plan"]),
             _pauses(pauses, record["records"], address),
             stages_of(record["records"]),
             _proof(found, proof_of(found.facts, record["records"]), address),
+            *tail_of(found, record["tail_rows"], address),
             _log(record["log"]),
         ],
     )
@@ -119,7 +120,6 @@ def _pauses(pauses: Sequence[Pause], records: Sequence[StageRecord], address: st
     title = _("Each client's own pause")
     if not pauses:
         return Section(title, empty=_("No Gateway has seen a client pause."))
-    words = {"produce": _("writes"), "consume": _("reads")}
     columns = [
         Heading(_("Client"), share=3),
         Heading(_("What it does")),
@@ -130,7 +130,7 @@ def _pauses(pauses: Sequence[Pause], records: Sequence[StageRecord], address: st
     rows = [
         (
             Cell(f"{p.appid} › {p.client_id}" if p.client_id else p.appid),
-            Cell(words[p.kind]),
+            Cell(_("writes") if p.writes else _("reads")),
             Cell(_clock(p.since)),
             Cell(_clock(p.until)) if p.until is not None else Cell(_("no record since"), tone=Tone.BAD),
             Cell("" if p.seconds is None else f"{p.seconds:.2f}"),

@@ -36,6 +36,10 @@ class Pause:
     until: float | None
 
     @property
+    def writes(self) -> bool:
+        return self.kind == "produce"
+
+    @property
     def seconds(self) -> float | None:
         return None if self.until is None else self.until - self.since
 

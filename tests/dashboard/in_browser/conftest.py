@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 from playwright.sync_api import Browser
 from pools.parts import show_moving
-from support.browser import Window
+from support.browser import STREAM, Window
 
 from dashboard.graph_parts import FLEET, publish_graph, uses_of
 from dashboard.parts import PASSWORD
@@ -273,6 +273,7 @@ def _groups(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 @pytest.fixture
 def olga(browser: Browser, live_server: Any, people: SimpleNamespace, published: Any) -> Iterator[Window]:
     window = Window(browser, f"{live_server.url}/")
+    window.page.add_init_script(STREAM)
     window.sign_in("olga", PASSWORD)
     yield window
     window.close()

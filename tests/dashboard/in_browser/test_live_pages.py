@@ -16,7 +16,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
-from support.browser import PAGE_MS, Window
+from support.browser import PAGE_MS, STREAM, Window
 
 from dashboard.parts import PASSWORD, gateway
 from hadash.dashboard.views.stream import Parts, SwitchViewer
@@ -31,15 +31,6 @@ from hadash.switching.models.switches import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-#: Stands for the browser's EventSource: the test says when the server sends what.
-STREAM = """
-window.EventSource = class {
-  static OPEN = 1;
-  constructor() { this.readyState = 1; this.heard = {}; window.theStream = this; }
-  addEventListener(name, act) { this.heard[name] = act; }
-  close() {}
-};
-"""
 HEAR = """([state, parts]) => {
   window.theStream.heard.state({ data: JSON.stringify(state) });
   window.theStream.heard.parts({ data: JSON.stringify(parts) });

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from support.browser import Window
+from support.browser import STREAM, Window
 
 from dashboard.in_browser.parts import CHARTS, PAGES, drawn
 from dashboard.parts import PASSWORD
@@ -29,6 +29,7 @@ def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
 ) -> None:
     window = Window(browser, f"{live_server.url}/", screen.language, width=screen.width, scheme=screen.scheme)
     try:
+        window.page.add_init_script(STREAM)
         window.sign_in("olga", PASSWORD)
         for name, address in screen.pages(PAGES).items():
             page = window.open(address.format(**published.pages))

@@ -15,9 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser
 from pools.parts import requested, show_moving
-from support.browser import Window
+from support.browser import STREAM, Window
 
-from dashboard.in_browser.test_live_pages import STREAM
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
 from hadash.audit.models import record
