@@ -1,4 +1,5 @@
 // What every page needs: times, the theme, fragments that refresh themselves. No rules.
+import "./print.js";
 import { comparable, kept, pressed } from "./swapping.js";
 import { clockTime, showElapsed, showOptionTimes, showTimes, showZone } from "./times.js";
 
@@ -250,10 +251,6 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-keys]")) keys?.showModal();
-});
-
-document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-print]")) window.print();
 });
 
 // Copies a text. Where the browser does not allow that (no TLS) it is selected, and the keyboard copies it.

@@ -2,6 +2,7 @@
 // rules.
 import { ZOOM } from "./address.js";
 import { colour, instantOf, localTime } from "./drawing.js";
+import { beforePrint } from "./print.js";
 import { zone } from "./times.js";
 
 const boxes = new Map();
@@ -396,6 +397,14 @@ function plotly() {
   return loading;
 }
 
+// Where Plotly does not come, the table of the chart has what it would show.
+function sayThatItIsMissing(box) {
+  const { failed } = box.dataset;
+  if (failed) box.textContent = failed;
+  const twin = box.closest(".chart-card")?.querySelector("details.twin");
+  if (twin) twin.open = true;
+}
+
 // A chart is drawn when it comes into sight: a page may have many.
 const drawing = new WeakMap();
 const seen = new IntersectionObserver(
@@ -407,7 +416,7 @@ const seen = new IntersectionObserver(
       // (It is told of a round later: the part may have been replaced meanwhile, with what the chart shows.)
       const drawIfThere = () => target.isConnected && drawIt(target);
       if (window.Plotly) drawIfThere();
-      else plotly().then(drawIfThere);
+      else plotly().then(drawIfThere, () => sayThatItIsMissing(target));
     }
   },
   { rootMargin: "200px" },
@@ -423,6 +432,16 @@ const watch = (root) => {
 watch(document);
 document.addEventListener("htmx:afterSettle", (event) => watch(event.target));
 document.addEventListener("hadash:parts", (event) => watch(event.target));
+// All charts of the page, also those that nobody has seen yet. (Without Plotly, which comes later, nothing is drawn at
+// once: a browser's own command to print does not wait.)
+beforePrint(() => {
+  const all = [...document.querySelectorAll("[data-chart]")];
+  const drawThem = () => {
+    for (const box of all) if (box.isConnected) (drawing.get(box) ?? draw)(box);
+  };
+  if (window.Plotly) return drawThem();
+  return all.length ? plotly().then(drawThem) : null;
+});
 document.addEventListener("hadash:theme", () => {
   for (const box of boxes.values()) if (box.isConnected && box.told) draw(box);
 });

@@ -54,6 +54,15 @@ def differences_by_pair() -> dict[int, int]:
     return dict(found.order_by())
 
 
+def differing_topics() -> dict[int, list[str]]:
+    """Return the Topics with differences that nobody has accepted, of each pair that has any, by its key."""
+    differing = AuditedPartition.objects.filter(different__gt=0).filter(different__gt=F("accepted"))
+    found: dict[int, list[str]] = {}
+    for pair, topic in differing.values_list("pair", "topic").distinct().order_by():
+        found.setdefault(pair, []).append(topic)
+    return found
+
+
 def differences(mirror: Mirror) -> QuerySet[AuditDifference]:
     """Return the differences of a mirror, the newest first, with their partitions and why they are accepted."""
     return AuditDifference.objects.filter(

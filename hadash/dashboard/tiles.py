@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.db.models.functions import TruncDate
 from django.urls import reverse
 from django.utils import timezone
@@ -18,7 +19,7 @@ from hadash.governance.models.runs import Run
 from hadash.inventory.models import DailyFigure
 from hadash.percent import whole_percent
 from hadash.pipeline import schedules
-from hadash.presentation import selectors
+from hadash.presentation import batches, changes, pools, selectors
 from hadash.presentation.badges import State
 from hadash.presentation.labels import SEVERITY_WORDS
 from hadash.presentation.pair_verdicts import PairView, worst_lag
@@ -141,7 +142,7 @@ def of_lag(views: Sequence[PairView]) -> Tile:
         _("Mirror lag now"),
         f"{worst.seconds:.1f}" if worst is not None else "",
         says,
-        reverse("mirrors"),
+        reverse("mirror", args=[worst.pair, worst.mirror]) if worst is not None else reverse("mirrors"),
         lag_trend(each.pair.name for each in views),
         of=f"{worst.rpo_seconds:g}" if worst is not None else "",
         unit="s",
@@ -175,7 +176,7 @@ def of_clusters(views: Sequence[PairView], days: Mapping[str, Trend]) -> Tile:
 
 def of_switches(user: Any, running: int) -> Tile:
     """Return the figure of running switches, with how many began on each of the last days as its trend. One query."""
-    trend = _by_day(user, "started_at")
+    trend = _by_day([selectors.switches(user)], "started_at")
     began = int(sum(each or 0 for each in trend.values))
     return Tile(
         _("Switches running"),
@@ -189,25 +190,36 @@ def of_switches(user: Any, running: int) -> Tile:
 
 
 def of_inbox(user: Any, waiting: int) -> Tile:
-    """Return the figure of what waits for the user (switches, batches, changes of bindings), with how many switches
-    were requested on each of the last days as its trend. One query.
+    """Return the figure of what waits for the user (switches, batches, changes of bindings and pools), with how many
+    of them were requested on each of the last days as its trend. One query.
     """
+    requested = [
+        selectors.switches(user), batches.batches(user), changes.changes(user), pools.changes(user),
+    ]  # fmt: skip
     return Tile(
         _("Waiting for you"),
         _number(waiting),
         _("to decide on, to review or to resume"),
         f"{reverse('switches')}?inbox=waiting",
-        _by_day(user, "requested_at"),
-        trend_word=_("Switches that were requested, by day"),
+        _by_day(requested, "requested_at"),
+        trend_word=_("Requests of switches, batches and changes, by day"),
     )
 
 
-def _by_day(user: Any, moment: str) -> Trend:
-    """Return how many switches that a user may see have this moment in each of the last days."""
+def _by_day(found: Sequence[QuerySet[Any]], moment: str) -> Trend:
+    """Return how many rows of these have this moment in each of the last days. One query."""
     first = timezone.now().astimezone(UTC).date() - timedelta(days=TREND_DAYS - 1)
-    rows = selectors.switches(user).filter(**{f"{moment}__date__gte": first}).order_by()
-    days = dict(rows.values_list(TruncDate(moment, tzinfo=UTC)).annotate(Count("pk")))
-    return Trend([days.get(first + timedelta(days=number), 0) for number in range(TREND_DAYS)])
+    counts = [
+        rows.filter(**{f"{moment}__date__gte": first})
+        .order_by()
+        .values_list(TruncDate(moment, tzinfo=UTC))
+        .annotate(Count("pk"))
+        for rows in found
+    ]
+    days: Counter[date] = Counter()
+    for day, count in counts[0].union(*counts[1:], all=True):
+        days[day] += count
+    return Trend([days[first + timedelta(days=number)] for number in range(TREND_DAYS)])
 
 
 def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:

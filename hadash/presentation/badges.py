@@ -163,6 +163,11 @@ def of_mirror(mirror: Mirror) -> State:
     return of(MIRRORS[mirror.state])
 
 
+def is_seen(mirror: Mirror) -> bool:
+    """Whether somebody has looked at a mirror lately: otherwise its state is unknown."""
+    return mirror.looked_at is not None and not looks.is_old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS)
+
+
 def of_proof(proof: Proof) -> State:
     """Return the badge of what an audit proves."""
     return of(PROOFS[proof])

@@ -16,6 +16,9 @@ PHASES: dict[Phase, Any] = {
     Phase.VERIFY: pgettext_lazy("phase", "Verify"),
 }
 
+#: How a cluster keeps its metadata: as snapshots note it → as Kafka writes it.
+CLUSTER_MODES = {"zookeeper": "ZooKeeper", "kraft": "KRaft"}
+
 STAGE_WORDS: dict[Stage, Any] = {
     Stage.PRECHECK: _("precheck"),
     Stage.QUIESCE: _("quiesce"),

@@ -113,6 +113,7 @@ def pair_views(
             unmirrored=posture.appids - posture.mirrored_appids if posture and counted else None,  # type: ignore[operator]
             high=posture.high if posture else None,
             differences=differences.get(pair.pk, 0),
+            key=pair.pk,
         )
         rows = [(shown[pk], badges.of_mirror(shown[pk])) for pk in worst[pair.pk] if pk in shown]
         count = sum(each.count for each in facts_of[pair.pk])

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
+from urllib.parse import urlencode
 
 from hadash.sentences import Sentence, say
 
@@ -29,6 +30,16 @@ class Grade(IntEnum):
         return {Grade.READY: "fine", Grade.NOTICE: "waiting", Grade.UNKNOWN: "unknown", Grade.REFUSED: "bad"}[
             self
         ]
+
+
+class MirrorShow(StrEnum):
+    """What the list of mirrors can be narrowed to (``?show=``): what reasons are about."""
+
+    DOWN = "down"
+    LATE = "late"
+    UNKNOWN = "unknown"
+    TURNING = "turning"
+    DIFFERING = "differing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,7 @@ class MirrorFacts:
 class PairFacts:
     """The facts about a pair now.
 
+    :param key: its primary key, for the address of its rules.
     :param generated: whether no clients and servers are behind it; then nobody looks at them, either.
     :param zookeeper_fault: why ZooKeeper does not answer; empty when it does.
     :param workers: the number of workers that carry out switches.
@@ -121,6 +133,7 @@ class PairFacts:
     unmirrored: int | None = None
     high: int | None = None
     differences: int = 0
+    key: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +243,7 @@ def _clusters(facts: PairFacts) -> list[Reason]:
 def _mirrors(facts: PairFacts) -> list[Reason]:
     if not facts.mirrors:
         why = say("There is no mirror: nothing is copied to the other cluster.")
-        return [Reason(Grade.REFUSED, why, "mirrors")]
+        return [Reason(Grade.REFUSED, why, "mirrors", _query(pair=facts.pair))]
     found = []
     turning = [mirror for mirror in facts.mirrors if mirror.turning]
     at_rest = [mirror for mirror in facts.mirrors if not mirror.turning]
@@ -253,7 +266,7 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
                 mirror=stopped[0].name,
             )
         )
-        found.append(Reason(Grade.REFUSED, why, "mirrors"))
+        found.append(_of_mirrors(Grade.REFUSED, why, facts, stopped, MirrorShow.DOWN))
     if late:
         seconds, name = max((mirror.seconds or 0.0, mirror.name) for mirror in late)
         why = (
@@ -266,10 +279,10 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
                 count=behind, all=of, rpo=f"{facts.rpo_seconds:g}", mirror=name, seconds=round(seconds),
             )
         )  # fmt: skip
-        found.append(Reason(Grade.REFUSED, why, "mirrors"))
+        found.append(_of_mirrors(Grade.REFUSED, why, facts, late, MirrorShow.LATE))
     if turning:
         why = say("Mirror %(mirror)s is being turned round.", mirror=turning[0].name)
-        found.append(Reason(Grade.NOTICE, why, "mirrors"))
+        found.append(_of_mirrors(Grade.NOTICE, why, facts, turning, MirrorShow.TURNING))
     if unknown:
         why = (
             say("Nobody knows how far mirror %(mirror)s is behind.", mirror=unknown[0].name)
@@ -280,8 +293,21 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
                 all=of,
             )
         )
-        found.append(Reason(Grade.UNKNOWN, why, "mirrors"))
+        found.append(_of_mirrors(Grade.UNKNOWN, why, facts, unknown, MirrorShow.UNKNOWN))
     return found
+
+
+def _of_mirrors(
+    grade: Grade, why: Sentence, facts: PairFacts, mirrors: Sequence[MirrorFacts], show: MirrorShow
+) -> Reason:
+    """Return a reason that leads to the mirror that it is about, or to the list of them."""
+    if _counted(mirrors) == 1:
+        return Reason(grade, why, "mirror", arguments=(facts.pair, mirrors[0].name))
+    return Reason(grade, why, "mirrors", _query(show=show.value, pair=facts.pair))
+
+
+def _query(**values: str) -> str:
+    return f"?{urlencode(values)}"
 
 
 def _counted(mirrors: Sequence[MirrorFacts]) -> int:
@@ -292,14 +318,14 @@ def _people(facts: PairFacts) -> list[Reason]:
     found = []
     if facts.blackout is not None:
         why = say("Nothing may be switched now: %(reason)s", reason=facts.blackout)
-        found.append(Reason(Grade.REFUSED, why, "overview", "#pairs"))
+        found.append(Reason(Grade.REFUSED, why, "rules", arguments=(str(facts.key),)))
     if facts.switching:
         why = (
             say("A switch is running.")
             if facts.switching == 1
             else say("%(count)s switches are running.", count=facts.switching)
         )
-        found.append(Reason(Grade.NOTICE, why, "switches"))
+        found.append(Reason(Grade.NOTICE, why, "switches", _query(status="running")))
     return found
 
 
@@ -314,15 +340,15 @@ def _some_clients(facts: PairFacts) -> list[Reason]:
             count=facts.unmirrored,
             all=facts.appids,
         )
-        found.append(
-            Reason(Grade.NOTICE, why, "table", f"?show=not-mirrored&pair={facts.pair}", ("coverage",))
-        )
+        query = _query(show="not-mirrored", pair=facts.pair)
+        found.append(Reason(Grade.NOTICE, why, "table", query, ("coverage",)))
     if facts.differences:
         why = say(
             "Auditors have found that mirrors differ from their sources (differences: %(count)s).",
             count=facts.differences,
         )
-        found.append(Reason(Grade.NOTICE, why, "mirrors"))
+        query = _query(show=MirrorShow.DIFFERING.value, pair=facts.pair)
+        found.append(Reason(Grade.NOTICE, why, "mirrors", query))
     if facts.high is None:
         why = say("No run has looked for risks yet: findings of high severity may be there.")
         found.append(Reason(Grade.NOTICE, why, "pipeline"))
@@ -332,5 +358,5 @@ def _some_clients(facts: PairFacts) -> list[Reason]:
             if facts.high == 1
             else say("%(count)s findings of high severity are open.", count=facts.high)
         )
-        found.append(Reason(Grade.NOTICE, why, "findings", f"?severity=high&pair={facts.pair}"))
+        found.append(Reason(Grade.NOTICE, why, "findings", _query(severity="high", pair=facts.pair)))
     return found

@@ -243,7 +243,8 @@ class TestPages:
         cluster_states.note_clusters(timezone.now(), TABLES)
         page = as_arne.get(reverse("clusters")).content.decode()
         assert "no snapshot has it yet" in page, "west"
-        assert "kraft" in page, "east"
+        assert "KRaft" in page, "east"
+        assert "Under min.insync" in page and "writes with acks=all fail there" in page
 
     def test_which_gateways_reach_it(self, as_arne: Client, fleet: SimpleNamespace, lake: Store) -> None:
         now = timezone.now()

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from hadash.dashboard.groups import asking
 from hadash.dashboard.groups.looking import Lag, Look
 from hadash.dashboard.views import groups as views
+from hadash.inventory.models import Access, AppID
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import GroupInfo, GroupMember, Partition
 from hadash.lake import snapshots
@@ -208,6 +210,24 @@ class TestPages:
         head, *members = b"".join(answer.streaming_content).decode().splitlines()
         assert head == "client_id,instance_id,host,partitions,lag,has,subscribes_to"
         assert [line.split(",")[0] for line in members] == ["app-1", "app-2"]
+
+    def test_it_leads_on_to_its_appids_topics_and_the_graph(
+        self, as_vera: Client, told: None, fleet: SimpleNamespace
+    ) -> None:
+        now = timezone.now()
+        for appid in ("shop", "not-registered"):
+            Access.objects.create(
+                pair=fleet.pair, appid=appid, client_id="c", kind="group", resource="readers", cluster="east",
+                first_seen=now, last_seen=now,
+            )  # fmt: skip
+        text = as_vera.get(reverse("group", args=["east", "readers"])).content.decode()
+        number = AppID.objects.get(pair=fleet.pair, name="shop").pk
+        assert (
+            f'<a href="{reverse("appid", args=[number])}">shop</a>' in text and "not-registered" not in text
+        )
+        graph = reverse("graph-focus")
+        assert f'href="{graph}?pair=main&amp;kind=group&amp;name=readers"' in text
+        assert f'href="{graph}?pair=main&amp;kind=topic&amp;name=orders"' in text
 
     def test_a_question_is_answered_and_stands_in_the_address(self, as_vera: Client, told: None) -> None:
         asked = {"change": "fewer", "member": "app-1-7f3c"}

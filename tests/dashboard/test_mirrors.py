@@ -293,6 +293,26 @@ class TestPages:
         assert "not looked at lately" in self.text(as_arne)
         assert not rows_of(Mirror.objects.all())[0].is_known
 
+    def test_the_file_says_of_a_lag_what_the_page_says(self, as_arne: Client, fleet: Any) -> None:
+        def row() -> dict[str, str]:
+            answer = as_arne.get(reverse("mirrors"), {"format": "csv"})
+            head, line = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+            return dict(zip(head.split(","), line.split(","), strict=True))
+
+        Mirror.objects.update(
+            state="running",
+            looked_at=timezone.now(),
+            lag_seconds=0.5,
+            lag_records=7,
+            tasks=[{"state": "RUNNING", "restarts": 2}, {"state": "FAILED", "restarts": 1}],
+        )
+        found = row()
+        assert (found["state"], found["lag_seconds"], found["lag_records"]) == ("running", "0.5", "7")
+        assert (found["tasks_running"], found["tasks"], found["restarts"]) == ("1", "2", "3")
+        Mirror.objects.update(looked_at=timezone.now() - timedelta(hours=1))
+        found = row()
+        assert (found["state"], found["lag_seconds"], found["lag_records"]) == ("unknown", "", "")
+
     def test_queries_do_not_grow_with_mirrors(
         self, as_arne: Client, fleet: SimpleNamespace, django_assert_max_num_queries: Any
     ) -> None:

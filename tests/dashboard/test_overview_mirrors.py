@@ -10,12 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from hadash.auditors.models import AuditedPartition
+from hadash.dashboard.views import mirror_list
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges, pair_verdicts
-from hadash.presentation.readiness import MirrorFacts, PairFacts, readiness
+from hadash.presentation.readiness import MirrorFacts, MirrorShow, PairFacts, readiness
 from hadash.sentences import fill
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -48,7 +52,7 @@ def mirrors(fleet: SimpleNamespace) -> list[Mirror]:
 
 def said(mirrors: list[MirrorFacts]) -> list[str]:
     facts = PairFacts(pair="main", rpo_seconds=RPO, workers=1, mirrors=mirrors)
-    sentences = [reason.sentence for reason in readiness(facts).reasons if reason.page == "mirrors"]
+    sentences = [reason.sentence for reason in readiness(facts).reasons if reason.page.startswith("mirror")]
     return [fill(each.text, each.values) for each in sentences]
 
 
@@ -69,6 +73,46 @@ def test_it_is_what_is_said_of_each_of_them(fleet: SimpleNamespace, mirrors: lis
     counts = [text for text in said(of_each) if "among them" not in text]
     assert [text for text in said(together) if "among them" not in text] == counts
     assert [text.split(",")[0] for text in said(together)] == [text.split(",")[0] for text in said(of_each)]
+
+
+@pytest.mark.parametrize("show", set(MirrorShow) - {MirrorShow.DIFFERING})
+def test_a_reason_leads_to_the_mirrors_that_it_is_about(
+    fleet: SimpleNamespace, mirrors: list[Mirror], as_vera: Client, show: MirrorShow
+) -> None:
+    """As many as the reason counts are in the list that it leads to, and in the file of that list."""
+    together = pair_verdicts._mirrors({fleet.pair.pk: RPO})[fleet.pair.pk]
+    facts = PairFacts(pair="main", rpo_seconds=RPO, workers=1, mirrors=together)
+    [reason] = [
+        reason
+        for reason in readiness(facts).reasons
+        if reason.page == "mirrors" and f"show={show.value}" in reason.query
+    ]
+    turning = Mirror.objects.filter(state="turning").count()
+    counted = int(reason.sentence.values.get("count", turning))
+    listed = Mirror.objects.filter(mirror_list.shown_by(show))
+    assert 1 < listed.count() == counted < len(mirrors)
+    answer = as_vera.get(reverse("mirrors") + reason.query + "&format=csv")
+    lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    assert {line.split(",")[1] for line in lines[1:]} == set(listed.values_list("name", flat=True))
+
+
+def test_the_reason_of_one_mirror_leads_to_its_page() -> None:
+    facts = PairFacts(pair="主", rpo_seconds=RPO, workers=1, mirrors=[MirrorFacts("a", False, None)])
+    assert [
+        (each.page, each.arguments) for each in readiness(facts).reasons if each.page.startswith("mirror")
+    ] == [("mirror", ("主", "a"))]
+
+
+def test_differences_lead_to_the_mirrors_that_have_them(fleet: SimpleNamespace, as_vera: Client) -> None:
+    values = {"pair": fleet.pair, "source": fleet.east, "partition": 0}
+    AuditedPartition.objects.create(topic="orders", different=3, accepted=1, **values)
+    AuditedPartition.objects.create(topic="stock", different=2, accepted=2, **values)
+    for name, topics in (("m-orders", ["carts", "orders"]), ("m-stock", ["stock"])):
+        Mirror.objects.create(pair=fleet.pair, name=name, topics=topics, source=fleet.east)
+    facts = PairFacts(pair="main", rpo_seconds=RPO, differences=2)
+    [reason] = [reason for reason in readiness(facts).reasons if "differ" in reason.sentence.text]
+    page = as_vera.get(reverse(reason.page) + reason.query).content.decode()
+    assert "m-orders" in page and "m-stock" not in page
 
 
 def test_the_one_furthest_behind_is_named(fleet: SimpleNamespace, mirrors: list[Mirror]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pools.parts import requested
 
 from hadash.dashboard import tiles
 from hadash.governance.models.posture import Posture
@@ -76,6 +77,16 @@ def test_a_figure_leads_to_what_it_counts() -> None:
     assert tile_of("Shared AppIDs").href.endswith("/sharing/?show=shared")
 
 
+def test_what_waits_for_somebody_has_the_trend_of_all_that_can_wait(
+    people: SimpleNamespace, fleet: SimpleNamespace, make_switch: Any, make_batch: Any, make_change: Any
+) -> None:
+    make_switch()
+    make_batch()
+    make_change()
+    requested(people.olga, fleet.pair)
+    assert tiles.of_inbox(people.arne, 4).trend.values == [*[0] * 29, 4]
+
+
 class TestWorstLag:
     @pytest.fixture
     def mirrors(self, fleet: SimpleNamespace) -> SimpleNamespace:
@@ -101,6 +112,7 @@ class TestWorstLag:
         tile = self.tile(mirrors.pairs)
         assert (tile.value, tile.of, tile.alarming) == ("4.0", "5", False)
         assert tile.says == "mirror near of pair other, and its RPO · of 1 mirror not known"
+        assert tile.href == reverse("mirror", args=["other", "near"])
 
     def test_beyond_the_rpo_it_is_alarming(self, mirrors: SimpleNamespace) -> None:
         Mirror.objects.filter(name="far").update(lag_seconds=31.0)

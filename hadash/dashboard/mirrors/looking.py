@@ -103,17 +103,22 @@ def rows_of(mirrors: Iterable[Mirror]) -> list[MirrorRow]:
     now = timezone.now()
     begin = now - SPARK_LENGTH
     history = many_buckets([mirror.pk for mirror in shown], begin, now, SPARK_STEP)
-    return [
-        MirrorRow(
-            mirror,
-            badges.of_mirror(mirror),
-            rpos[mirror.pair_id],
-            _line(history.get(mirror.pk, []), begin, now),
-            (sum(task["state"] == "RUNNING" for task in mirror.tasks), len(mirror.tasks)),
-            sum(task["restarts"] for task in mirror.tasks),
+    found = []
+    for mirror in shown:
+        running, tasks, restarts = tasks_of(mirror)
+        line = _line(history.get(mirror.pk, []), begin, now)
+        found.append(
+            MirrorRow(
+                mirror, badges.of_mirror(mirror), rpos[mirror.pair_id], line, (running, tasks), restarts
+            )
         )
-        for mirror in shown
-    ]
+    return found
+
+
+def tasks_of(mirror: Mirror) -> tuple[int, int, int]:
+    """Return how many of its connector's tasks run, how many there are, and how often they have restarted."""
+    running = sum(task["state"] == "RUNNING" for task in mirror.tasks)
+    return running, len(mirror.tasks), sum(task["restarts"] for task in mirror.tasks)
 
 
 def _line(buckets: Sequence[Bucket], begin: datetime, end: datetime) -> list[tuple[datetime, int | None]]:

@@ -116,6 +116,12 @@ def group_state(state: str) -> str:
 
 
 @register.filter
+def cluster_mode(mode: str | None) -> str:
+    """Return how a cluster keeps its metadata, as Kafka writes it. :param mode: of a snapshot."""
+    return labels.CLUSTER_MODES.get(mode or "", mode or "?")
+
+
+@register.filter
 def lookup(values: dict[str, Any], name: str) -> Any:
     """Return an entry of a mapping; empty when it has none of that name."""
     value = values.get(name, "")
@@ -372,16 +378,17 @@ def first_names(values: Sequence[Any], most: int = FIRST_NAMES) -> SafeString:
 
 @register.simple_tag
 def few_names(values: Any) -> SafeString:
-    """Render the first names of many; all of them on hover."""
+    """Render the first names of many; a click on them, or Enter, shows the others."""
     names = [str(value) for value in values or ()]
     shown = gettext(", ").join(names[:SHOWN_NAMES])
     if len(names) <= SHOWN_NAMES:
         return format_html("{}", shown)
     return format_html(
-        '<span title="{0}" data-all="{0}">{1} <span class="quiet">+{2}</span></span>',
+        '<details class="few" data-all="{}"><summary>{} <span class="quiet">+{}</span></summary>{}</details>',
         gettext(", ").join(names),
         shown,
         len(names) - SHOWN_NAMES,
+        gettext(", ").join(names[SHOWN_NAMES:]),
     )
 
 

@@ -45,6 +45,7 @@ KEYS: Keys = {
     "partitions": _newest("partitions"),
     "leaderless": _newest("leaderless"),
     "under_replicated": _newest("under_replicated"),
+    "under_min_isr": _newest("under_min_isr"),
     "gateways": lambda row: " ".join(row.reached_by) or None,
     "missed_by": lambda row: " ".join(row.missed_by) or None,
     "looked_at": lambda row: row.cluster.looked_at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from django.contrib import messages
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from hadash.accounts.roles import ACCEPT
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.looking import the_mirror
+from hadash.dashboard.sorting import Keys, part_order
 from hadash.dashboard.views.common import address_of, denied, part_of, typed, user_of
 from hadash.full_audits import requests
 from hadash.full_audits.models import FullAudit
@@ -29,6 +31,15 @@ from hadash.refusals import Refused
 #: Partitions on one page of their table; full audits in the mirror's list.
 PARTITIONS_SHOWN = 50
 AUDITS_SHOWN = 5
+
+#: The sort keys of the partitions.
+PARTITION_KEYS: Keys = {
+    "partition": itemgetter("partition"),
+    "source": lambda each: each["source"] and each["source"][0],
+    "target": lambda each: each["target"] and each["target"][0],
+    "equal": itemgetter("equal"),
+    "differences": lambda each: sum(each["kinds"].values()),
+}
 
 #: Topics that a browser offers while somebody types a name.
 TOPICS_OFFERED = 200
@@ -68,18 +79,25 @@ def ask(request: HttpRequest, pair: str, name: str) -> HttpResponse:
 
 @require_GET
 def full_audit(request: HttpRequest, pair: str, name: str, pk: int) -> HttpResponseBase:
-    """Render a full audit, or with htmx only the part that changes; ``?partitions=`` is a page of its partitions;
+    """Render a full audit, or with htmx only the part that changes; ``?partitions=`` is a page of its partitions, which
+    ``?partitions-sort=`` orders;
     ``?csv=partitions`` has all of them.
     """
     found = _the_audit(request, pair, name, pk)
     if request.GET.get("csv") == "partitions":
         return csv_response(f"full-audit-{found.topic}", COLUMNS, _rows(found.partitions))
+    order = part_order(request, "partitions", PARTITION_KEYS, found.get_absolute_url())
     context = {
         "audit": found,
         "mirror": found.mirror,
         "state": badges.of_full_audit(found),
+        "order": order,
         "partitions": part_of(
-            request, "partitions", found.partitions, PARTITIONS_SHOWN, found.get_absolute_url()
+            request,
+            "partitions",
+            order.rows(found.partitions, PARTITION_KEYS),
+            PARTITIONS_SHOWN,
+            found.get_absolute_url(),
         ),
         "may_compare": requests.may_request(user_of(request), found.mirror),
     }

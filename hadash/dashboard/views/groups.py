@@ -21,11 +21,12 @@ from hadash.dashboard.charts import assignment
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.groups import asking
+from hadash.dashboard.groups.around import around
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import Look, look_at
 from hadash.dashboard.sorting import Keys, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
-from hadash.inventory.models import Cluster
+from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.presentation.localized import explained
 from hadash.presentation.tables import Column
@@ -66,16 +67,19 @@ LAG_KEYS: Keys = {
 MOVE_KEYS: Keys = {"partition": itemgetter(0), "from": itemgetter(1), "to": itemgetter(2)}
 
 
-def _clusters(user: Any) -> dict[str, Cluster]:
-    """Return the clusters of the pairs that a user may see, by name."""
-    pairs = pairs_where(user).select_related("first", "second")
+def _pairs(user: Any) -> list[Pair]:
+    """Return the pairs that a user may see, with their clusters."""
+    return list(pairs_where(user).select_related("first", "second"))
+
+
+def _clusters(pairs: Sequence[Pair]) -> dict[str, Cluster]:
     return {cluster.name: cluster for pair in pairs for cluster in pair.clusters}
 
 
 @require_GET
 def groups(request: HttpRequest) -> HttpResponseBase:
     """List the groups. ``?cluster=``, ``?q=`` searches names, ``?sort=column`` or ``-column``, ``?format=csv``."""
-    clusters = _clusters(user_of(request))
+    clusters = _clusters(_pairs(user_of(request)))
     cluster, query = (searched(request, name) for name in ("cluster", "q"))
     cluster = cluster if cluster in clusters else ""
     found = listing({cluster} if cluster else clusters)
@@ -108,7 +112,8 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
     """Render one group as its cluster reports it now. ``?change=`` asks for the effect of a change
     (:mod:`hadash.dashboard.groups.asking`); ``?csv=`` names a chart or table.
     """
-    known = _clusters(user_of(request)).get(cluster)
+    pairs = _pairs(user_of(request))
+    known = _clusters(pairs).get(cluster)
     if known is None:
         raise Http404(_("There is no cluster %(name)s.") % {"name": cluster})
     try:
@@ -144,12 +149,14 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
         "lags": part_order(request, "lags", LAG_KEYS),
         "moves": part_order(request, "moves", MOVE_KEYS),
     }
+    found = around(pairs, known, name)
     lags_shown = orders["lags"].rows(sorted(look.lags, key=_furthest_first), LAG_KEYS)
     moved = [(m.partition, words.get(m.source or "", ""), words.get(m.target or "", "")) for m in moves]
     context = {
         "cluster": known,
         "name": name,
         "look": look,
+        "around": found,
         "at": timezone.now(),
         "orders": orders,
         "chart": chart,
@@ -160,6 +167,7 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
             request, "members", orders["members"].rows(_members(look, words), MEMBER_KEYS), ROWS_SHOWN
         ),
         "lags": part_of(request, "lags", lags_shown, ROWS_SHOWN),
+        "topic_links": {lag.topic: found.topic(lag.topic) for lag in look.lags} if found is not None else {},
         "moves": part_of(request, "moves", orders["moves"].rows(moved, MOVE_KEYS), ROWS_SHOWN),
         "choices": [(member.member_id, words[member.member_id]) for member in look.info.members],
     }

@@ -12,19 +12,24 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import pairs_where
+from hadash.auditors import selectors
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole
-from hadash.dashboard.mirrors.looking import lag_of_pairs, mirrors_for, rows_of
+from hadash.dashboard.mirrors.looking import lag_of_pairs, mirrors_for, rows_of, tasks_of
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views import streaming
 from hadash.dashboard.views.common import paged, searched, user_of
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges
+from hadash.presentation.localized import sentence
+from hadash.presentation.readiness import MirrorShow
+from hadash.switching import policy
 
 #: The sort keys of the list. By default an unknown lag comes first, as it may be anything.
 FIELDS: Fields = {
@@ -55,6 +60,19 @@ _COUNTED = {
         )
     },
 }
+#: The columns of the list as CSV.
+CSV_COLUMNS = (
+    "pair", "mirror", "source", "target", "state", "lag_records", "lag_seconds", "tasks_running", "tasks", "restarts",
+    "looked_at", "fault", "topics",
+)  # fmt: skip
+#: What ``?show=`` narrows the list to.
+SHOW_WORDS = {
+    MirrorShow.DOWN: _("Does not run"),
+    MirrorShow.LATE: _("Further behind than the RPO"),
+    MirrorShow.UNKNOWN: _("How far it is behind is not known"),
+    MirrorShow.TURNING: _("Being turned round"),
+    MirrorShow.DIFFERING: _("Differs from its source"),
+}
 FURTHEST_FIRST = F("lag_seconds").desc(nulls_first=True)
 
 #: Seconds between two looks for a viewer.
@@ -63,7 +81,8 @@ POLL_SECONDS = 1.0
 
 @require_GET
 def mirrors(request: HttpRequest) -> HttpResponseBase:
-    """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``;
+    """List the mirrors. ``?q=`` searches names and Topics; ``?pair=``, ``?state=``, ``?show=`` (see
+    :class:`~hadash.presentation.readiness.MirrorShow`), ``?sort=``, ``?format=csv``;
     ``?window=`` of the chart: live, hour, day or month; ``?csv=`` its table.
     """
     if request.GET.get("format") == "csv":
@@ -97,9 +116,51 @@ def _found(request: HttpRequest, pairs: list[str]) -> Any:
         found = found.filter(pair__name=pair)
     if state in Mirror.State.values:
         found = found.filter(state=state)
+    if (show := _show(request)) is not None:
+        found = found.filter(shown_by(show))
     order = order_of(request, FIELDS)
     found = found.annotate(**_COUNTED.get(order.column, {}))
     return order.query(found.order_by(FURTHEST_FIRST, "pair__name", "name"), FIELDS, ("pair__name", "name"))
+
+
+def _show(request: HttpRequest) -> MirrorShow | None:
+    asked = searched(request, "show")
+    return MirrorShow(asked) if asked in set(MirrorShow) else None
+
+
+def shown_by(show: MirrorShow) -> Q:
+    """Return which mirrors a reason of a verdict is about, as :mod:`hadash.presentation.readiness` decides it."""
+    seen = Q(looked_at__gte=badges.mirrors_seen_since())
+    at_rest = ~Q(state=Mirror.State.TURNING)
+    match show:
+        case MirrorShow.DOWN:
+            return seen & Q(state__in=Mirror.DOWN)
+        case MirrorShow.LATE:
+            return seen & Q(state=Mirror.State.RUNNING) & _beyond_rpo()
+        case MirrorShow.UNKNOWN:
+            known = seen & (
+                Q(state__in=Mirror.DOWN) | Q(state=Mirror.State.RUNNING, lag_seconds__isnull=False)
+            )
+            return at_rest & ~known
+        case MirrorShow.TURNING:
+            return Q(state=Mirror.State.TURNING)
+        case MirrorShow.DIFFERING:
+            return _differing()
+
+
+def _beyond_rpo() -> Q:
+    late = Q(pk__in=())
+    for pair, seconds in policy.rpos(Pair.objects.all()).items():
+        late |= Q(pair=pair, lag_seconds__gt=seconds)
+    return late
+
+
+def _differing() -> Q:
+    """Return the mirrors of Topics in which auditors have found differences that nobody has accepted."""
+    differing = Q(pk__in=())
+    for pair, topics in selectors.differing_topics().items():
+        differing |= Q(pair=pair, topics__has_any_keys=topics)
+    return differing
 
 
 def _rows(request: HttpRequest, pairs: list[str]) -> dict[str, Any]:
@@ -112,6 +173,8 @@ def _rows(request: HttpRequest, pairs: list[str]) -> dict[str, Any]:
         "query": searched(request, "q"),
         "pair": searched(request, "pair"),
         "state": searched(request, "state"),
+        "show": _show(request) or "",
+        "shows": SHOW_WORDS.items(),
         "order": order_of(request, FIELDS),
         "states": [(state, each.label) for state, each in badges.MIRRORS.items()],
         "any": bool(pairs),
@@ -119,12 +182,28 @@ def _rows(request: HttpRequest, pairs: list[str]) -> dict[str, Any]:
 
 
 def _csv(request: HttpRequest) -> HttpResponseBase:
-    columns = ("pair", "mirror", "source", "target", "state", "records", "seconds", "topics")
-    rows = (
-        (m.pair.name, m.name, m.source.name, m.target.name, m.state, m.lag_records, m.lag_seconds, " ".join(m.topics))
-        for m in _found(request, _pairs(request))
-    )  # fmt: skip
-    return csv_response("mirrors", columns, rows)
+    return csv_response("mirrors", CSV_COLUMNS, map(_csv_row, _found(request, _pairs(request))))
+
+
+def _csv_row(mirror: Mirror) -> tuple[Any, ...]:
+    """Return the values of :data:`CSV_COLUMNS`: as on the page, a lag that is not of now is not known."""
+    is_known = badges.of_mirror(mirror).is_fine
+    running, tasks, restarts = tasks_of(mirror)
+    return (
+        mirror.pair.name,
+        mirror.name,
+        mirror.source.name,
+        mirror.target.name,
+        mirror.state if badges.is_seen(mirror) else Mirror.State.UNKNOWN.value,
+        mirror.lag_records if is_known else None,
+        mirror.lag_seconds if is_known else None,
+        running,
+        tasks,
+        restarts,
+        mirror.looked_at,
+        sentence(mirror.fault) if mirror.fault else "",
+        " ".join(mirror.topics),
+    )
 
 
 def _chart(request: HttpRequest, pairs: list[str], window: Window, until: datetime) -> Chart | None:

@@ -34,7 +34,7 @@ from hadash.dashboard.mirrors.looking import (
     the_mirror,
     topics_of,
 )
-from hadash.dashboard.sorting import Keys, part_order
+from hadash.dashboard.sorting import Fields, Keys, part_order
 from hadash.dashboard.views import full_audits, streaming
 from hadash.dashboard.views.common import part_of, searched, user_of
 from hadash.dashboard.views.streaming import event
@@ -54,6 +54,15 @@ AUDIT_KEYS: Keys = {
     "share": attrgetter("share"),
     "age": attrgetter("age"),
     "auditor": lambda each: each.row.auditor,
+}
+
+#: The sort keys of the differences.
+DIFFERENCE_FIELDS: Fields = {
+    "found": ("found_at",),
+    "what": ("kind",),
+    "partition": ("audited__topic", "audited__partition"),
+    "source": ("source_offset",),
+    "target": ("target_offset",),
 }
 
 #: The Topics on one page of their table; the audited partitions, and the differences.
@@ -160,23 +169,26 @@ def _parts(
 
 def _audit(request: HttpRequest, mirror: Mirror) -> dict[str, Any]:
     """Return the context of what auditors say. ``?audit-sort=`` orders the partitions, of which ``?audit=`` is a page;
-    ``?differences=`` is a page of the differences.
+    ``?differences=`` is a page of the differences, which ``?differences-sort=`` orders.
     """
     address = reverse("mirror", args=[mirror.pair.name, mirror.name])
     order = part_order(request, "audit", AUDIT_KEYS, address)
     standing = selectors.standing(mirror)
     worst_first = sorted(standing.partitions, key=lambda each: -each.proof.rank)
     partitions = order.rows(worst_first, AUDIT_KEYS)
+    difference_order = part_order(request, "differences", DIFFERENCE_FIELDS, address)
+    differences = selectors.differences(mirror) if standing.differences or standing.accepted else None
     return {
         "mirror": mirror,
         "standing": standing,
         "standing_state": badges.of_proof(standing.proof),
         "audit_order": order,
         "audited": part_of(request, "audit", partitions, PARTITIONS_SHOWN, address),
+        "difference_order": difference_order,
         "differences": part_of(
             request,
             "differences",
-            selectors.differences(mirror) if standing.differences or standing.accepted else (),
+            () if differences is None else difference_order.query(differences, DIFFERENCE_FIELDS),
             DIFFERENCES_SHOWN,
             address,
         ),

@@ -75,6 +75,41 @@ def test_the_record_of_a_switch_can_be_kept_as_a_pdf(olga: Window, finished: Swi
     assert olga.errors == []
 
 
+def test_printed_is_all_of_it_on_white_paper(olga: Window, finished: Switch) -> None:
+    """Also with the colours of the dark, and charts that nobody has scrolled to."""
+    began = (finished.started_at or timezone.now()).timestamp() + 4
+    Switch.objects.filter(pk=finished.pk).update(
+        pauses=[["shop", f"web-{n}", "produce", began, began + 1 + n / 10] for n in range(40)]
+    )
+    page = olga.open(f"switches/{finished.key}/record/")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.evaluate("window.print = () => { window.printed = document.querySelectorAll('.main-svg').length; }")
+    page.get_by_role("button", name="Print").click()
+    page.wait_for_function("window.printed !== undefined")
+    charts = page.locator("[data-chart]")
+    assert charts.count() == 2
+    for number in range(2):
+        assert charts.nth(number).locator(".main-svg").count() > 0
+    page.emulate_media(media="print", color_scheme="dark")
+    ink, words = page.evaluate(
+        "[getComputedStyle(document.querySelector('h1')).color,"
+        " getComputedStyle(document.querySelector('[data-chart] .xtick text')).fill]"
+    )
+    for colour in ink, words:
+        assert max(map(int, re.findall(r"\d+", colour)[:3])) < 128, f"{colour} is no ink on white paper"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert olga.errors == []
+
+
+def test_where_plotly_does_not_come_the_table_says_the_same(olga: Window, finished: Switch) -> None:
+    olga.page.route("**/plotly*.js", lambda route: route.abort())
+    page = olga.open(f"switches/{finished.key}/record/")
+    page.locator("[data-chart]").first.scroll_into_view_if_needed()
+    expect(page.get_by_text("The chart could not be drawn.").first).to_be_visible()
+    expect(page.locator("details.twin").first.locator("table")).to_be_visible()
+
+
 @pytest.fixture
 def earlier(make_switch: Callable[..., Switch], finished: Switch) -> None:
     """Four switches before ``finished``, whose drain took half as long."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,12 +14,13 @@ import pytest
 from django.contrib.auth.models import Group
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from pools.parts import requested, show_moving
 from support.browser import STREAM, Window
 
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
+from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import record
 from hadash.auditing.findings import Kind
 from hadash.auditing.whole import Compared, as_json
@@ -31,14 +33,74 @@ from hadash.governance.models.published import Coverage
 from hadash.governance.models.runs import Run
 from hadash.kafka import one_record
 from hadash.outbox.models import Content, Delivery
+from hadash.presentation.engines import Engines
 from hadash.sentences import say
 from hadash.switching import checking
 from hadash.switching.machines.switches import Stage
 from hadash.switching.models.switches import StageRecord, Switch
+from hadash.switching.models.tails import Tail
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 
+#: Pages that have nothing to show at first.
+EMPTY = {
+    "overview": "",
+    "appids": "appids/",
+    "switches": "switches/",
+    "batches": "batches/",
+    "mirrors": "mirrors/",
+    "clusters": "clusters/",
+    "gateways": "gateways/",
+    "clients": "clients/",
+    "groups": "groups/",
+    "pools": "pools/",
+    "graph": "graph/",
+    "risks": "governance/findings/",
+    "coverage": "governance/tables/coverage/",
+    "uncovered": "governance/uncovered/",
+    "pipeline": "pipeline/",
+    "reports": "reports/",
+}
+
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def in_other_states(make_switch: Callable[..., Switch]) -> dict[str, Switch]:
+    """Switches of which people see other forms and words than of those that wait, run or are well."""
+    now = timezone.now()
+    stuck = make_switch(
+        "needs_attention",
+        appid="stuck",
+        stage=Stage.VERIFY.value,
+        started_at=now,
+        outcome=say("%(count)s clients do not work on %(cluster)s.", count=2, cluster="west").to_json(),
+    )
+    for stage, result in (("block", "done"), ("drain", "done"), ("forward", "done"), ("verify", "failed")):
+        StageRecord.objects.create(
+            switch=stuck, stage=stage, token=1, result=result, started_at=now, ended_at=now
+        )
+    forced = make_switch(
+        "succeeded",
+        appid="forced",
+        kind="forced",
+        started_at=now - timedelta(minutes=2),
+        ended_at=now,
+        facts={"loss": {"records": [["orders", 0, 3]], "age": 12.0, "proved": []}},
+    )
+    StageRecord.objects.create(
+        switch=forced, stage="forward", token=1, result="done", started_at=now, ended_at=now
+    )
+    Tail.objects.create(
+        switch=forced, points=[], status="reported", found=[["orders", 0, 57, 61]], reported_at=now
+    )
+    later = now + timedelta(hours=3)
+    return {
+        "needs-attention": stuck,
+        "forced": forced,
+        "paused": make_switch("paused", appid="paused", stage="precheck", started_at=now, paused_at=now),
+        "scheduled": make_switch("approved", appid="later", start_at=later, start_until=later),
+        "declined": make_switch("declined", appid="declined", decision_note="今天不行", decided_at=now),
+    }
 
 
 @pytest.fixture
@@ -155,6 +217,10 @@ def pages(
         "switch-waiting": reverse("switch", args=[waiting.key]),
         "switch-running": reverse("switch", args=[running.key]),
         "switch-ended": reverse("switch", args=[finished.key]),
+        **{
+            f"switch-{name}": reverse("switch", args=[each.key])
+            for name, each in in_other_states(make_switch).items()
+        },
         "record": reverse("switch-record", args=[finished.key]),
         "batches": reverse("batches"),
         "batch-request": reverse("request-batch"),
@@ -194,6 +260,28 @@ def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
         assert window.errors == [] and window.strangers == []
         # (The browser itself says in its console that it was answered 404.)
         look_at(window.open("switches/nothing/"), "not-found", screen)
+    finally:
+        window.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_an_installation_without_anything_says_what_to_do(
+    browser: Browser, live_server: Any, engines: SimpleNamespace, screen: Screen
+) -> None:
+    """No pair, no switch, no run: as it is right after it was installed."""
+    engines.look, engines.clients, engines.samples = Engines({}, 0, ()), [], []
+    ensure_roles()
+    ensure_user("ada", PASSWORD, "administrator")
+    window = Window(browser, f"{live_server.url}/", screen.language, width=screen.width, scheme=screen.scheme)
+    try:
+        window.page.add_init_script(STREAM)
+        window.sign_in("ada", PASSWORD)
+        for name, address in screen.pages(EMPTY).items():
+            page = window.open(address)
+            page.wait_for_load_state("networkidle")
+            expect(page.locator("main .empty, main .notice").first).to_be_visible()
+            look_at(page, f"empty-{name}", screen)
+        assert window.errors == [] and window.strangers == []
     finally:
         window.close()
 
