@@ -22,14 +22,12 @@ from rich.console import Console
 from hadash.cli import batches, bindings, declarations, show
 from hadash.cli.asking import WrongUsage, confirmed
 from hadash.cli.client import Api, ApiError
+from hadash.cli.statuses import GOING_ON
 from hadash.cli.watching import NO_ANSWER, REFUSED, watched
 from hadash.switching.machines.switches import KINDS, Kind
 
 #: The kinds that ``--kind`` takes. What goes back from a switch is asked for with ``restore`` and that switch's key.
 ASKED_BY_KIND = tuple(kind for kind, spec in KINDS.items() if not spec.goes_back)
-
-#: Statuses in which a switch may still change by itself.
-GOING_ON = ("awaiting_approval", "approved", "running")
 
 
 def main(

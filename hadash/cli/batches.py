@@ -12,11 +12,9 @@ from rich.console import Console
 from hadash.cli import show_batches as show
 from hadash.cli.asking import confirmed, text_of
 from hadash.cli.client import Api
+from hadash.cli.statuses import GOING_ON
 from hadash.cli.watching import REFUSED, watched
 from hadash.switching.batches.waves import read_list
-
-#: Statuses in which a batch may still change by itself.
-GOING_ON = ("awaiting_approval", "approved", "running")
 
 #: Statuses of the items that are shown one by one.
 SHOWN = ("failed", "running")

@@ -10,9 +10,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hadash.cli import show
 from hadash.cli.asking import confirmed
 from hadash.cli.client import Api
+from hadash.cli.statuses import status
 
 REFUSED = 1
 
@@ -50,7 +50,7 @@ def shown(change: dict[str, Any]) -> RenderableType:
     head = Text.assemble(
         (change["key"], "bold"),
         "  ",
-        show.status(change["status"]),
+        status(change["status"]),
         "  ",
         (change["digest"], "dim"),
         f"  {change['reason']}",

@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from hadash.cli.statuses import colour, status
 from hadash.switching.machines.switches import KINDS, Kind, KindSpec
 
 #: result of a stage → (sign, colour).
@@ -23,19 +24,6 @@ MARKS = {
     "running": ("…", "yellow"),
     "interrupted": ("!", "yellow"),
     "unknown": ("?", "yellow"),
-}
-
-#: status → colour; other statuses have none.
-COLOURS = {
-    "awaiting_approval": "yellow",
-    "approved": "yellow",
-    "running": "yellow",
-    "paused": "yellow",
-    "succeeded": "green",
-    "applied": "green",
-    "failed": "red",
-    "needs_attention": "red",
-    "rolled_back": "red",
 }
 
 #: Most members and clients that are listed; the page has all of them.
@@ -57,11 +45,6 @@ def scope(value: dict[str, Any]) -> str:
         case "several":
             return ", ".join(key.partition(":")[2] for key in value["roots"])
     return "everything"
-
-
-def status(value: str) -> Text:
-    """Return a status for printing, in its colour."""
-    return Text(value.replace("_", " "), style=COLOURS.get(value, ""))
 
 
 def plan(draft: dict[str, Any]) -> RenderableType:
@@ -146,7 +129,7 @@ def switch(found: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> Rendera
         parts.append(Text("Readers wait." if _is_split(found) else "Writes are blocked.", style="bold red"))
     parts += [_line(line) for line in log]
     if found["outcome"]:
-        parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
+        parts.append(Text(found["outcome"], style=colour(found["status"])))
     if found["retirement"] is not None:
         parts.append(_retirement(found))
     if found["refused_seconds"] is not None:

@@ -11,25 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hadash.cli.show import LISTED, clock, moment
-
-#: status → colour; other statuses have none.
-COLOURS = {
-    "awaiting_approval": "yellow",
-    "approved": "yellow",
-    "running": "yellow",
-    "stopped": "red",
-    "finished": "green",
-    "done": "green",
-    "failed": "red",
-}
+from hadash.cli.statuses import colour, status
 
 #: Characters of a progress bar.
 WIDTH = 48
-
-
-def status(value: str) -> Text:
-    """Return a status for printing, in its colour."""
-    return Text(value.replace("_", " "), style=COLOURS.get(value, ""))
 
 
 def draft(found: dict[str, Any]) -> RenderableType:
@@ -105,10 +90,10 @@ def batch(found: dict[str, Any], items: Iterable[dict[str, Any]] = ()) -> Render
     for item in items:
         by = f" (switch {item['switch']})" if item["switch"] else ""
         said = f": {item['outcome']}" if item["outcome"] else ""
-        style = COLOURS.get(item["status"], "")
+        style = colour(item["status"])
         parts.append(Text(f"{item['what']} {item['status']}{by}{said}", style=style))
     if found["outcome"]:
-        parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
+        parts.append(Text(found["outcome"], style=colour(found["status"])))
     return Group(*parts)
 
 

@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from hadash.accounts.roles import REGISTER, may
 from hadash.audit.models import record
 from hadash.bindings import catalogue
 from hadash.bindings.model import Broker, ClusterDescription
@@ -217,6 +218,8 @@ def register_instance(
 ) -> InstanceID:
     """Register an InstanceID under an AppID.
 
+    :param actor: a user; ``None`` for a person at the command line.
+    :raises PermissionDenied: ``actor`` may not register.
     :raises NotRegistered: the name is not a valid client.id, names another AppID, or is registered already.
     """
     (instance,) = register_instances(actor, appid, [name], note, address)
@@ -228,8 +231,10 @@ def ensure_instance(
 ) -> tuple[InstanceID, bool]:
     """Register an InstanceID unless this AppID has it already. Return it, and whether it is new.
 
+    :raises PermissionDenied: ``actor`` may not register.
     :raises NotRegistered: the name is not a valid client.id, or names another AppID.
     """
+    _check_may_register(actor, appid)
     held = InstanceID.objects.filter(appid=appid, name=name).first()
     if held is not None:
         return held, False
@@ -247,6 +252,9 @@ def register_instances(
     actor: Any, appid: AppID, names: Iterable[str], note: str = "", address: str | None = None
 ) -> list[InstanceID]:
     """Register several InstanceIDs, all or none. Raises like :func:`register_instance`."""
+    names = list(names)
+    if names:
+        _check_may_register(actor, appid)
     with transaction.atomic():
         made = [_new_instance(appid, name, note) for name in names]
         # After the last row: recording waits for the lock of the log's chain, and while it waits it must not
@@ -254,6 +262,12 @@ def register_instances(
         for instance in made:
             record(actor, "register", f"InstanceID {instance}", address)
     return made
+
+
+def _check_may_register(actor: Any, appid: AppID) -> None:
+    """:raises PermissionDenied: the user may not register InstanceIDs in the AppID's pair."""
+    if actor is not None and not may(actor, REGISTER, appid.pair):
+        raise PermissionDenied("You may not register InstanceIDs.")
 
 
 def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:

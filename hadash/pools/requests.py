@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
+from hadash import confirmations
 from hadash.accounts.roles import OPERATE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
@@ -89,8 +90,10 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
         raise Refused(still_has(change.pool, sorted(there)))
     refuse_what_goes_on(change, asked.view)
     refuse_while_moving(change)
-    if change.confirms and asked.confirmed.strip() != change.confirms:
-        raise Refused(say("Type %(name)s to confirm it.", name=change.confirms))
+    if change.confirms:
+        confirmations.require(
+            asked.confirmed, change.confirms, say("Type %(name)s to confirm it.", name=change.confirms)
+        )
     # (A Topic of another pair, or the first one of a pool: the rules of its pair count as well.)
     pairs = [*([asked.pair] if asked.pair is not None else []), *pairs_read_by(change)]
     needed = max(map(approvals_of, pairs), default=approvals_of(None))

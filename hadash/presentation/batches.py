@@ -19,9 +19,10 @@ from hadash.inventory.selectors import without_access
 from hadash.joined import with_names
 from hadash.presentation import badges
 from hadash.presentation.badges import State
+from hadash.switching.approvals.four_eyes import undecided_by
 from hadash.switching.batches.plans import LEFT_OUT
 from hadash.switching.machines.batches import ItemStatus, Status
-from hadash.switching.models.batches import Batch, BatchApproval, BatchItem
+from hadash.switching.models.batches import Batch, BatchItem
 
 #: The order of the counts, also in a progress bar.
 TOLD = (ItemStatus.DONE, ItemStatus.RUNNING, ItemStatus.FAILED, ItemStatus.DROPPED, ItemStatus.WAITING)
@@ -36,10 +37,8 @@ def batches(user: Any) -> QuerySet[Batch]:
 
 def waiting_for(user: User) -> QuerySet[Batch]:
     """Return the batches that wait for ``user``: to decide on, or stopped ones to continue or to end."""
-    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
-    undecided &= ~Q(pk__in=BatchApproval.objects.filter(user=user).values("batch"))
     return batches(user).filter(
-        undecided & on_pairs(user, DECIDE) | Q(status=Status.STOPPED.value) & on_pairs(user, OPERATE)
+        undecided_by(user) & on_pairs(user, DECIDE) | Q(status=Status.STOPPED.value) & on_pairs(user, OPERATE)
     )
 
 

@@ -8,19 +8,19 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
 
 from hadash.accounts.roles import DECIDE, on_pairs
 from hadash.bindings.model import Binding, BindingDocument
-from hadash.changes import Status
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID
 from hadash.joined import with_names
 from hadash.presentation import badges
+from hadash.switching.approvals.four_eyes import undecided_by
 from hadash.switching.machines.binding_changes import OPEN
-from hadash.switching.models.binding_changes import BindingApproval, BindingChange
+from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.switches import Switch
 
 
@@ -34,9 +34,7 @@ def changes(user: Any) -> QuerySet[BindingChange]:
 
 def waiting_for(user: User) -> QuerySet[BindingChange]:
     """Return the changes that ``user`` can decide on."""
-    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
-    undecided &= ~Q(pk__in=BindingApproval.objects.filter(user=user).values("change"))
-    return changes(user).filter(undecided, on_pairs(user, DECIDE))
+    return changes(user).filter(undecided_by(user), on_pairs(user, DECIDE))
 
 
 def with_keys(user: Any, keys: Collection[int]) -> QuerySet[BindingChange]:

@@ -52,15 +52,6 @@ STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.REHEARSE: _("Measures the mirror and tries the offsets; clients notice nothing."),
 }
 
-#: The purposes of stages that differ in a read split.
-READ_SPLIT_PURPOSES: dict[Stage, Any] = {
-    Stage.QUIESCE: _("Readers commit and park their rejoin; writes go on."),
-    Stage.BLOCK: _("The readers' fetches and commits wait; writes go on."),
-    Stage.FORWARD: _("The readers belong to the target from here on."),
-    Stage.VERIFY: _("Every reader is seen on the target and reads on there."),
-    Stage.RETURN: _("Everything as it was before the read split."),
-}
-
 VERBS: dict[str, Any] = {
     "request": _("requested"),
     "approve": _("approved"),
@@ -330,8 +321,8 @@ def stage_word(stage: Stage) -> str:
 
 def stage_purpose(stage: Stage, kind: Kind = Kind.PLANNED) -> str:
     """Return the purpose of a stage in a switch of this kind."""
-    own = READ_SPLIT_PURPOSES if kind.spec.readers_only else {}
-    return str(own.get(stage, STAGE_PURPOSES[stage]))
+    own = kind.spec.purposes.get(stage)
+    return str(STAGE_PURPOSES[stage]) if own is None else gettext(own.text)
 
 
 def group_state_word(state: str) -> str:

@@ -17,7 +17,6 @@ from kazoo.exceptions import KazooException
 
 from hadash.accounts.roles import DECIDE, VIEW, may, on_pairs, pairs_where
 from hadash.bindings.errors import BindingError
-from hadash.changes import Status
 from hadash.coordinator.documents import Partitions
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State as Standing
@@ -28,12 +27,13 @@ from hadash.joined import with_names
 from hadash.pools import looking
 from hadash.pools.belonging import clusters_of, pair_of
 from hadash.pools.looking import Pools, Said
-from hadash.pools.models import PoolApproval, PoolChange, PoolStep
+from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import badges, engines
 from hadash.presentation.badges import State
 from hadash.presentation.localized import explained
 from hadash.sentences import NOTHING, Sentence, say
 from hadash.shown import Look, Shown
+from hadash.switching.approvals.four_eyes import undecided_by
 
 #: How a Topic's assignment stands.
 STANDINGS: dict[Standing, Shown] = {
@@ -365,9 +365,7 @@ def changes(user: Any) -> QuerySet[PoolChange]:
 
 def waiting_for(user: Any) -> QuerySet[PoolChange]:
     """Return the changes of pools that ``user`` can decide on."""
-    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
-    undecided &= ~Q(pk__in=PoolApproval.objects.filter(user=user).values("change"))
-    return changes(user).filter(undecided, on_pairs(user, DECIDE))
+    return changes(user).filter(undecided_by(user), on_pairs(user, DECIDE))
 
 
 def with_keys(user: Any, keys: Collection[int]) -> QuerySet[PoolChange]:

@@ -23,10 +23,11 @@ from hadash.inventory.models import AppID, Pair
 from hadash.inventory.selectors import without_access
 from hadash.joined import joined_only, with_names
 from hadash.mirroring.models import Mirror
+from hadash.switching.approvals.four_eyes import undecided_by
 from hadash.switching.machines.retirements import Status as RetirementStatus
 from hadash.switching.machines.switches import ENDED, Kind, Status
 from hadash.switching.models.retirements import Retirement
-from hadash.switching.models.switches import Approval, Switch
+from hadash.switching.models.switches import Switch
 from hadash.switching.retirement.services import open_of
 
 
@@ -63,14 +64,12 @@ def with_relations(found: Any) -> QuerySet[Switch]:
 
 def waiting_for(user: User) -> QuerySet[Switch]:
     """Return the switches that wait for ``user``: to decide on, review, resume, or run again."""
-    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
-    undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
     reviewed = [kind.value for kind in Kind if kind.spec.reviewed]
     unreviewed = Q(kind__in=reviewed, reviewed_by=None, status__in=[s.value for s in ENDED])
     stuck = Q(status=Status.NEEDS_ATTENTION.value) | Q(retirement__status=RetirementStatus.FAILED.value)
     ready = Q(status=Status.PAUSED.value)
     return switches(user).filter(
-        (undecided | (unreviewed & ~Q(requested_by=user))) & on_pairs(user, DECIDE)
+        (undecided_by(user) | (unreviewed & ~Q(requested_by=user))) & on_pairs(user, DECIDE)
         | stuck & on_pairs(user, OPERATE)
         | ready & on_pairs(user, REQUEST)
     )

@@ -13,13 +13,13 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
-from hadash.accounts.roles import may
+from hadash import confirmations
+from hadash.accounts.roles import REQUEST, may
 from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.inventory.models import Cluster, Pair
 from hadash.radius.scope import Scope
-from hadash.refusals import Refused
-from hadash.sentences import say
+from hadash.sentences import Sentence, say
 from hadash.switching import checking
 from hadash.switching.approvals.decisions import run
 from hadash.switching.approvals.windows import check_window
@@ -111,34 +111,20 @@ def submit(
 
 def _check_permission(asked: SwitchRequest) -> None:
     """:raises PermissionDenied: the user may not ask for a switch of this kind."""
-    refusals = {
-        "request_switch": PermissionDenied("You may not request switches."),
-        "operate_switch": PermissionDenied("You may not run switches."),
-        "force_switch": PermissionDenied("You may not force switches."),
-    }
-    for codename in (asked.kind.spec.permission, "request_switch"):
-        if not may(asked.user, f"switching.{codename}", asked.pair):
-            raise refusals[codename]
+    spec = asked.kind.spec
+    if not may(asked.user, f"switching.{spec.permission}", asked.pair):
+        raise PermissionDenied(spec.denial)
+    if not may(asked.user, REQUEST, asked.pair):
+        raise PermissionDenied("You may not request switches.")
 
 
 def _check_confirmation(asked: SwitchRequest, confirmed: str) -> None:
     """:raises Refused: the cluster's name that the kind asks for was not typed."""
-    source, target, said = asked.pair.other(asked.target).name, asked.target.name, confirmed.strip()
-    match asked.kind.spec.confirm:
-        case "source" if said != source:
-            raise Refused(
-                say(
-                    "Type %(cluster)s to confirm that it is lost, and with it what the mirror has not copied.",
-                    cluster=source,
-                )
-            )
-        case "target" if said != target:
-            raise Refused(
-                say(
-                    "Type %(cluster)s to confirm that this switch cannot wait for an approval.",
-                    cluster=target,
-                )
-            )
+    spec = asked.kind.spec
+    if spec.confirm:
+        cluster = asked.target if spec.confirm == "target" else asked.pair.other(asked.target)
+        refusal = Sentence(spec.unconfirmed.text, {"cluster": cluster.name})
+        confirmations.require(confirmed, cluster.name, refusal)
 
 
 def _planned(asked: SwitchRequest, digest: str) -> Plan:

@@ -96,8 +96,6 @@ class Instances(View):
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
         found, values = the_appid(request.user, pk), self.validated(serializers.InstanceRequest)
-        if not may(request.user, REGISTER, found.pair):
-            raise PermissionDenied("You may not register InstanceIDs.")
         _, new = services.ensure_instance(request.user, found, **values, address=address_of(request))
         return Response(_shown(the_appid(request.user, pk)), status=201 if new else 200)
 

@@ -33,13 +33,16 @@ from hadash.switching import requests
 from hadash.switching.approvals import decisions
 from hadash.switching.execution import operations
 from hadash.switching.handovers import handing_over
-from hadash.switching.machines.switches import Kind, Status
+from hadash.switching.machines.switches import KINDS, Kind, Status
 from hadash.switching.models.switches import Switch
 from hadash.switching.planning.one_preview import one_preview
 from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.previews import preview_of
 from hadash.switching.recovery import lost_target, unreplicated
 from hadash.switching.retirement import services as retirement
+
+#: The kinds of switches that run as soon as they are requested, for the schema.
+AT_ONCE = " or ".join(kind for kind, spec in KINDS.items() if spec.at_once)
 
 
 class Plans(View):
@@ -83,8 +86,8 @@ class Switches(PagedView):
 
     @extend_schema(
         operation_id="request_switch",
-        summary="Ask for a switch. Rehearsals and emergencies run at once; the others have to be approved by "
-        "somebody else.",
+        summary=f"Ask for a switch. It runs at once if it is of kind {AT_ONCE}; others have to be approved by somebody "
+        "else.",
         request=serializers.SwitchRequest,
         parameters=[KEY],
         responses={201: serializers.WholeSwitchSerializer, **problems(400, 404, 409, 412, 422, 503)},

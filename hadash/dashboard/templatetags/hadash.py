@@ -97,8 +97,8 @@ def purpose(value: Any, kind: str = "planned") -> str:
 
 @register.filter
 def kind_tag(switch: Any) -> SafeString:
-    """Return the tag with the kind of a switch; nothing for a planned one, as most are."""
-    if switch.kind == labels.Kind.PLANNED:
+    """Return the tag with the kind of a switch, if it is named."""
+    if not switch.the_kind.spec.is_named:
         return SafeString("")
     return format_html(' <span class="tag">{}</span>', switch.get_kind_display())
 

@@ -20,6 +20,7 @@ from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
 from hadash.dashboard import report_badges
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, searched, user_of
 from hadash.dashboard.views.deliveries import CSV, csv_row
 from hadash.inventory.models import AppID, Pair
@@ -200,16 +201,26 @@ def delete_schedule(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("reports")
 
 
+#: The sort keys of an issue's mails.
+MAIL_FIELDS: Fields = {
+    "address": ("address",),
+    "state": ("state",),
+    "tries": ("tries",),
+    "since": ("settled_at", "queued_at"),
+}
+
+
 @require_GET
 def issue(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """List every mail of one issue; ``?state=`` filters; ``?format=csv``."""
+    """List every mail of one issue; ``?state=`` filters, ``?sort=`` orders; ``?format=csv``."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     found = _the_issue(pk)
     every = reading.deliveries_of(found)
     wanted = searched(request, "state")
     chosen = every.filter(state=wanted) if wanted in set(State) else every
-    chosen = chosen.select_related("content", "user")
+    order = order_of(request, MAIL_FIELDS)
+    chosen = order.query(chosen.select_related("content", "user"), MAIL_FIELDS)
     if request.GET.get("format") == "csv":
         return csv_response(f"issue-{pk}", CSV, map(csv_row, chosen.iterator(chunk_size=500)))
     page = paged(request, chosen)
@@ -219,6 +230,7 @@ def issue(request: HttpRequest, pk: int) -> HttpResponseBase:
         "state": report_badges.of_issue(found),
         "editions": found.editions.defer("report"),
         "page": page,
+        "order": order,
         "deliveries": [(each, badges.of(STATES[each.current])) for each in page.object_list],
         "counts": [
             (state, badges.of(STATES[state]), counts.get(state, 0)) for state in State if counts.get(state)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts.browser import browser_of
-from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
+from hadash.accounts.roles import REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard.forms import RequestForm
 from hadash.dashboard.views.common import (
     address_of,
@@ -207,6 +207,7 @@ def _page(
     draft: RequestDraft | None = None,
 ) -> HttpResponse:
     values = form.cleaned_data if form.is_bound else form.initial
+    offered = _offered(user_of(request), form.pair, values)
     context = {
         "form": form,
         "draft": draft,
@@ -215,12 +216,11 @@ def _page(
         "topics": observed.topics(form.pair, form.appid),
         "refusals": refusals or [],
         "kind_of_switch": form.the_kind(),
-        "offered": _offered(user_of(request), form.pair, values),
+        "offered": offered,
+        "confirm_hints": [sentence(spec.confirm_hint) for _, spec in offered if spec.confirm],
         "term": form.term(),
         "least_term": settings.RETIREMENT_MIN_DAYS,
         "most_term": settings.RETIREMENT_MAX_DAYS,
-        "may_operate": may(user_of(request), OPERATE, form.pair),
-        "may_force": may(user_of(request), FORCE, form.pair),
         **wanted,
     }
     return render(request, "requests/page.html", context, status=status)

@@ -20,9 +20,11 @@ from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Pair
 from hadash.presentation import labels
+from hadash.presentation.localized import sentence
 from hadash.refusals import Refused
 from hadash.sentences import Sentence
 from hadash.switching import policy
+from hadash.switching.machines.switches import KINDS
 from hadash.switching.models.policies import AUDIT_RULES, Blackout
 from hadash.switching.stages.run import AuditRule
 
@@ -126,6 +128,7 @@ def _page(
             {"code": code.value, "words": labels.FINDING_WORDS[code], "stops": code.value in stopping}
             for code in RULES
         ],
+        "unstopped": [sentence(spec.label) for spec in KINDS.values() if not spec.findings_stop],
         "audit_rules": _audit_rules(),
         "refusals": refusals or [],
     }

@@ -1,11 +1,11 @@
-"""Approvals and who gave them: counted alike for switches, batches and manual changes of bindings."""
+"""Approvals and who gave them: counted alike for switches, batches, and changes of bindings and of pools."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from hadash.accounts.roles import DECIDE, people_who
 from hadash.refusals import Refused
@@ -58,6 +58,13 @@ def shown(held: Any) -> list[Any]:
     """The approvals to show, with their people: those that count while the request waits, and all afterwards."""
     found = valid(held) if held.status == AWAITING else held.approvals.all()
     return list(found.select_related("user"))
+
+
+def undecided_by(user: Any) -> Q:
+    """The condition for requests on which ``user`` may decide as one of other people: they wait, somebody else made
+    them, and ``user`` has not approved them. (In which pairs the person may decide is a condition of its own.)
+    """
+    return Q(status=AWAITING) & ~Q(requested_by=user) & ~Q(approvals__user=user)
 
 
 def used_by_another(user: User, held: Any, browser: str) -> bool:

@@ -1,4 +1,4 @@
-"""How people decide on others' requests, in the same way for switches, batches and changes of bindings.
+"""How people decide on others' requests, in the same way for switches, batches, and changes of bindings and of pools.
 
 1. The person may decide on the pair, and is not the requester.
 2. The status allows the decision, the request has not expired, and the person has seen what would be done now.

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
+from hadash import confirmations
 from hadash.accounts.roles import REGISTER, may
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingConflict, BindingError
@@ -33,10 +34,10 @@ def unregister(user: Any, instance: InstanceID, confirmed: str, address: str | N
     pair = appid.pair
     if not may(user, REGISTER, pair):
         raise PermissionDenied("You may not register InstanceIDs.")
-    if confirmed.strip() != instance.name:
-        raise Refused(
-            say("Type %(name)s to confirm that its client.id is not known any more.", name=instance.name)
-        )
+    unconfirmed = say(
+        "Type %(name)s to confirm that its client.id is not known any more.", name=instance.name
+    )
+    confirmations.require(confirmed, instance.name, unconfirmed)
     identity = Identity(appid.name, instance.name)
     _refuse_bound(pair, identity)
     with transaction.atomic():

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
 from hadash.machines import Machine
-from hadash.sentences import Sentence, say
+from hadash.sentences import NOTHING, Sentence, say
 
 
 class Kind(StrEnum):
@@ -182,7 +183,7 @@ class KindSpec:
     """One kind of switch, for the stages, the rules of requests, the pages and the command line.
 
     ``permission`` is the codename of the right to ask for it. ``confirm`` is the cluster whose name has to be typed
-    again.
+    again, ``confirm_hint`` what the form says in that field, and ``unconfirmed`` what is said of another name.
     """
 
     label: Sentence
@@ -195,6 +196,12 @@ class KindSpec:
     #: The stages of a successful one, in order.
     way: tuple[Stage, ...] = WAY
     permission: str = "request_switch"
+    #: What is said to somebody without it.
+    denial: str = "You may not request switches."
+    #: Whether pages name the kind beside a switch. (Most are planned: of these nothing is said.)
+    is_named: bool = True
+    #: The purposes of stages where they differ from :data:`hadash.presentation.labels.STAGE_PURPOSES`.
+    purposes: Mapping[Stage, Sentence] = field(default_factory=dict)
     #: Whether it runs as soon as it is requested; other kinds wait for approvals.
     at_once: bool = False
     #: Approvals that it needs beyond those of the pair's policy.
@@ -209,6 +216,8 @@ class KindSpec:
     #: Whether the requester has to see the plan: it runs before anybody else sees it, or loses records.
     seen_first: bool = False
     confirm: Literal["", "source", "target"] = ""
+    confirm_hint: Sentence = NOTHING
+    unconfirmed: Sentence = NOTHING
     #: Whether another person reviews it afterwards.
     reviewed: bool = False
     #: Whether it leaves everything as it was, unnoticed by clients.
@@ -231,7 +240,7 @@ _REQUESTED = say("The switch is requested. Somebody else has to approve it.")
 #: All kinds, in the order in which the form offers them.
 KINDS: dict[Kind, KindSpec] = {
     Kind.PLANNED: KindSpec(
-        say("planned"), say("Planned: runs when somebody else has approved it"), _REQUESTED
+        say("planned"), say("Planned: runs when somebody else has approved it"), _REQUESTED, is_named=False
     ),
     Kind.MIGRATION: KindSpec(
         say("migration"),
@@ -253,6 +262,13 @@ KINDS: dict[Kind, KindSpec] = {
         _REQUESTED,
         way=(Stage.PRECHECK, Stage.QUIESCE, Stage.BLOCK, Stage.CATCH_UP, Stage.FORWARD, Stage.VERIFY),
         readers_only=True,
+        purposes={
+            Stage.QUIESCE: say("Readers commit and park their rejoin; writes go on."),
+            Stage.BLOCK: say("The readers' fetches and commits wait; writes go on."),
+            Stage.FORWARD: say("The readers belong to the target from here on."),
+            Stage.VERIFY: say("Every reader is seen on the target and reads on there."),
+            Stage.RETURN: say("Everything as it was before the read split."),
+        },
     ),
     # All checks and the mirror, without touching a client.
     Kind.REHEARSAL: KindSpec(
@@ -276,12 +292,17 @@ KINDS: dict[Kind, KindSpec] = {
         say("The forced switch is requested. It needs one approval more than others."),
         way=(Stage.PRECHECK, Stage.BLOCK, Stage.ASSESS, Stage.TRANSLATE, Stage.FORWARD, Stage.VERIFY),
         permission="force_switch",
+        denial="You may not force switches.",
         more_approvals=1,
         may_pause=False,
         waits_for_blackouts=False,
         findings_stop=False,
         seen_first=True,
         confirm="source",
+        confirm_hint=say("For a forced switch: type the name of the cluster that is lost"),
+        unconfirmed=say(
+            "Type %(cluster)s to confirm that it is lost, and with it what the mirror has not copied."
+        ),
         source_lost=True,
     ),
     # Like a planned one, but it runs at once, and another person reviews it afterwards.
@@ -291,12 +312,15 @@ KINDS: dict[Kind, KindSpec] = {
         say("The switch is running. Somebody else has to review it afterwards."),
         button=say("Run the emergency switch now"),
         permission="operate_switch",
+        denial="You may not run switches.",
         at_once=True,
         may_pause=False,
         waits_for_blackouts=False,
         findings_stop=False,
         seen_first=True,
         confirm="target",
+        confirm_hint=say("For an emergency: type the name of the target cluster"),
+        unconfirmed=say("Type %(cluster)s to confirm that this switch cannot wait for an approval."),
         reviewed=True,
         takes_self_assigned=True,
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 
+from hadash import confirmations
 from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.audit import reasons
 from hadash.audit.ahead import recorded_ahead
@@ -35,10 +36,10 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
     :raises Refused: it is not confirmed, there is no reason, or the Gateway answers.
     """
     _may(user)
-    if typed.strip() != gateway_id:
-        raise Refused(
-            say("Type %(gateway)s to confirm that its process does not run any more.", gateway=gateway_id)
-        )
+    unconfirmed = say(
+        "Type %(gateway)s to confirm that its process does not run any more.", gateway=gateway_id
+    )
+    confirmations.require(typed, gateway_id, unconfirmed)
     reason = reasons.given(reason, say("Say why it is excluded: others read it later."))
     if _member(gateway_id).live:
         raise Refused(

@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
+from hadash import confirmations
 from hadash.accounts.roles import FORCE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
@@ -49,8 +50,9 @@ def abandon(user: User, switch: Switch, confirmed: str, reason: str, address: st
     if not may(user, FORCE, switch.pair):
         raise PermissionDenied("You may not decide about a lost cluster.")
     source, target = switch.source.name, switch.target.name
-    if confirmed.strip() != target:
-        raise Refused(say("Type %(cluster)s to confirm that it is lost.", cluster=target))
+    confirmations.require(
+        confirmed, target, say("Type %(cluster)s to confirm that it is lost.", cluster=target)
+    )
     reason = reasons.given(reason, say("Say why you close it: others read it later."))
     plan = switch.the_plan()
     try:

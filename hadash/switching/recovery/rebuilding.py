@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from hadash import confirmations
 from hadash.audit.models import record
 from hadash.mirroring import rebuild
 from hadash.mirroring.models import Mirror
@@ -33,15 +34,12 @@ def rebuild_standby(mirror: Mirror, confirmed: str, by: str, discard_originals: 
         it.
     """
     standby = mirror.target
-    if confirmed.strip() != standby.name:
-        raise Refused(
-            say(
-                "Mirror %(mirror)s has its standby on %(cluster)s. Confirm with that name that its Topics there "
-                "are deleted.",
-                mirror=mirror.name,
-                cluster=standby.name,
-            )
-        )
+    unconfirmed = say(
+        "Mirror %(mirror)s has its standby on %(cluster)s. Confirm with that name that its Topics there are deleted.",
+        mirror=mirror.name,
+        cluster=standby.name,
+    )
+    confirmations.require(confirmed, standby.name, unconfirmed)
     _refuse_clients(mirror)
     if not discard_originals:
         rebuild.refuse_originals(mirror)

@@ -17,6 +17,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
+from hadash import confirmations
 from hadash.accounts.roles import FORCE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
@@ -162,10 +163,8 @@ def ask_to_rebuild(
     if not may(user, FORCE, switch.pair):
         raise PermissionDenied("You may not decide about a lost cluster.")
     name = switch.source.name
-    if confirmed.strip() != name:
-        raise Refused(
-            say("Type %(cluster)s to confirm that its Topics are deleted and made again.", cluster=name)
-        )
+    unconfirmed = say("Type %(cluster)s to confirm that its Topics are deleted and made again.", cluster=name)
+    confirmations.require(confirmed, name, unconfirmed)
     note = reasons.given(note, say("Say what became of the tail: those who miss these records read it."))
     plan = switch.the_plan()
     with transaction.atomic():

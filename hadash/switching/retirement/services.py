@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from hadash import confirmations
 from hadash.accounts.roles import OPERATE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
@@ -131,10 +132,10 @@ def retire_now(
         ended.
     """
     _check_may_decide(user, switch)
-    if confirmed.strip() != switch.source.name:
-        raise Refused(
-            say("Type %(cluster)s to confirm that its old Topics are to be deleted.", cluster=switch.source)
-        )
+    unconfirmed = say(
+        "Type %(cluster)s to confirm that its old Topics are to be deleted.", cluster=switch.source
+    )
+    confirmations.require(confirmed, switch.source.name, unconfirmed)
     return _begin(switch, user, start, address)
 
 
