@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 from django.db.models import Count, F, Max, Q
@@ -15,7 +17,7 @@ from hadash.kafka.connect import ConnectorStatus
 from hadash.kafka.errors import ClusterUnavailable, ConnectError, KafkaError
 from hadash.kafka.values import Partition
 from hadash.mirroring import catching_up, comparing, resync, upkeep
-from hadash.mirroring.lag import measure, seconds_behind
+from hadash.mirroring.lag import Lag, measure, seconds_behind
 from hadash.mirroring.models import LagSample, Mirror, PairLag
 from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 from hadash.mirroring.services import (
@@ -125,56 +127,24 @@ def _look(
         mirror.tasks = counted(tasks_before, connector_of(mirror, mirror.source), status, now.isoformat())
         state, fault = _connector_state(status)
         fault = joined(fault, kept.fault)
-        syncs, unknown = catching_up.syncs_now(mirror)
-        source_ends, target_ends = catching_up.ends(mirror, syncs)
-        mirror.known_ends = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
-        mirror.known_ends_at = now
-        lag = measure(syncs, source_ends, target_ends)
         copies = state is Mirror.State.RUNNING and not mirror.turning
-        found: dict[Partition, OffsetSync] = {}
-        if lag.excess and copies:
-            found |= resync.after_copies(mirror, {p: syncs[p] for p in lag.excess})
-        if lag.records and copies:
-            found |= catching_up.over_gaps(mirror, syncs, source_ends, target_ends, thorough)
-        syncs |= found
-        if (
-            thorough
-            and copies
-            and 0 < lag.records <= (settings.SWITCH_MAX_LAG if max_lag is None else max_lag)
-        ):
-            catching_up.catch_up(mirror, syncs, held or catching_up.Held(source_ends, time.monotonic()))
-            found = syncs
-        if found:
-            # The new points may be behind the ends that were read.
-            source_ends, target_ends = catching_up.ends(mirror, syncs)
-            lag = measure(syncs, source_ends, target_ends)
-        sample.records = lag.records
-        sample.partitions = {str(p): records for p, records in lag.partitions.items()}
-        if mirror.turning:
-            state, fault = (
-                (state, fault) if state is Mirror.State.FAILED else (Mirror.State.TURNING, _half(mirror))
-            )
-        elif lag.excess:
-            partition, count = next(iter(lag.excess.items()))
-            state = Mirror.State.FAILED
-            fault = say(
-                "The mirror of %(partition)s holds %(count)s records that its source does not.",
-                partition=partition,
-                count=count,
-            )
-        elif copies:
+        sides = _measure(mirror, now, copies, thorough, held, max_lag)
+        sample.records = sides.lag.records
+        sample.partitions = {str(p): records for p, records in sides.lag.partitions.items()}
+        state, fault = _judged(mirror, state, fault, sides)
+        if copies and not sides.lag.excess:
             compare = thorough or (compare and comparing.due(mirror))
-            wrong = _content(mirror, syncs, source_ends, target_ends, compare, thorough)
+            wrong = _content(mirror, sides, compare, thorough)
             state, fault = (Mirror.State.FAILED, wrong) if wrong else (state, fault)
             if thorough and kept.unfit and not wrong:
                 state, fault = Mirror.State.UNKNOWN, kept.unfit
-        behind = _seconds(mirror, now.timestamp(), syncs, source_ends, target_ends)
+        behind = _seconds(mirror, now.timestamp(), sides)
         sample.seconds = None if None in behind.values() else max(filter(None, behind.values()), default=0.0)
-        if unknown:
+        if sides.unknown:
             sample.records = sample.seconds = None
             fault = fault or say(
                 "Of %(partitions)s it is not known which records of both sides correspond.",
-                partitions=sorted(unknown),
+                partitions=sorted(sides.unknown),
             )
     except MirrorError as error:
         state, fault = Mirror.State.FAILED, error.sentence
@@ -193,6 +163,72 @@ def _look(
     mirror.partition_seconds = sample.partition_seconds
     mirror.save(update_fields=[*_LOOKED_AT])
     return sample, away
+
+
+@dataclass
+class _Sides:
+    """Both sides of a mirror at one look, by partition: where their records correspond, where each ends, and what that
+    makes of the lag. ``unknown``: partitions of which nobody knows where they correspond.
+    """
+
+    syncs: dict[Partition, OffsetSync]
+    unknown: Collection[Partition]
+    source_ends: Mapping[Partition, int]
+    target_ends: Mapping[Partition, int]
+    lag: Lag
+
+
+def _measure(
+    mirror: Mirror,
+    now: datetime,
+    copies: bool,
+    thorough: bool,
+    held: catching_up.Held | None,
+    max_lag: int | None,
+) -> _Sides:
+    """Read where both sides end, and note the source's ends with the mirror. Parameters as for :func:`look`.
+
+    :param now: when the look began.
+    :param copies: whether the mirror copies: then points are looked for where what is known does not explain what the
+        target holds (copied twice, gaps), and a thorough look waits until it has caught up.
+    """
+    syncs, unknown = catching_up.syncs_now(mirror)
+    source_ends, target_ends = catching_up.ends(mirror, syncs)
+    mirror.known_ends = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
+    mirror.known_ends_at = now
+    lag = measure(syncs, source_ends, target_ends)
+    if not copies:
+        return _Sides(syncs, unknown, source_ends, target_ends, lag)
+    found: dict[Partition, OffsetSync] = {}
+    if lag.excess:
+        found |= resync.after_copies(mirror, {p: syncs[p] for p in lag.excess})
+    if lag.records:
+        found |= catching_up.over_gaps(mirror, syncs, source_ends, target_ends, thorough)
+    syncs |= found
+    if thorough and 0 < lag.records <= (settings.SWITCH_MAX_LAG if max_lag is None else max_lag):
+        catching_up.catch_up(mirror, syncs, held or catching_up.Held(source_ends, time.monotonic()))
+        found = syncs
+    if found:
+        # The new points may be behind the ends that were read.
+        source_ends, target_ends = catching_up.ends(mirror, syncs)
+        lag = measure(syncs, source_ends, target_ends)
+    return _Sides(syncs, unknown, source_ends, target_ends, lag)
+
+
+def _judged(
+    mirror: Mirror, state: Mirror.State, fault: Sentence, sides: _Sides
+) -> tuple[Mirror.State, Sentence]:
+    """Return the state and fault of a mirror, whose connector says these, as far as its offsets tell."""
+    if mirror.turning:
+        return (state, fault) if state is Mirror.State.FAILED else (Mirror.State.TURNING, _half(mirror))
+    if not sides.lag.excess:
+        return state, fault
+    partition, count = next(iter(sides.lag.excess.items()))
+    return Mirror.State.FAILED, say(
+        "The mirror of %(partition)s holds %(count)s records that its source does not.",
+        partition=partition,
+        count=count,
+    )
 
 
 def _half(mirror: Mirror) -> Sentence:
@@ -218,14 +254,7 @@ def _keep(mirror: Mirror, mend: bool, thorough: bool) -> upkeep.Kept:
         return upkeep.Kept(error.sentence)
 
 
-def _content(
-    mirror: Mirror,
-    syncs: dict[Partition, OffsetSync],
-    source_ends: Mapping[Partition, int],
-    target_ends: Mapping[Partition, int],
-    compare: bool,
-    thorough: bool,
-) -> Sentence:
+def _content(mirror: Mirror, sides: _Sides, compare: bool, thorough: bool) -> Sentence:
     """Return what is wrong with the records of the standby; ``NOTHING`` if no fault is known.
 
     :raises KafkaError: they could not be compared in a thorough look.
@@ -233,13 +262,15 @@ def _content(
     if compare:
         try:
             compared_before = mirror.compared_at
-            _compare(mirror, syncs, source_ends, target_ends)
+            _compare(mirror, sides)
             comparing.save(mirror, compared_before)
         except KafkaError as error:
             if thorough:
                 raise
             log.warning("The records of mirror %s could not be compared: %s", mirror.name, error)
-    lost = resync.losses(mirror, cluster_client(mirror.target).start_offsets(syncs)) if mirror.gaps else []
+    lost = (
+        resync.losses(mirror, cluster_client(mirror.target).start_offsets(sides.syncs)) if mirror.gaps else []
+    )
     if lost:
         return joined(
             resync.said_of(lost[0]),
@@ -249,15 +280,11 @@ def _content(
     return comparing.fault_of(mirror)
 
 
-def _compare(
-    mirror: Mirror,
-    syncs: dict[Partition, OffsetSync],
-    source_ends: Mapping[Partition, int],
-    target_ends: Mapping[Partition, int],
-) -> None:
+def _compare(mirror: Mirror, sides: _Sides) -> None:
     """Compare the records, and check whether different keys or values only mean that both sides are shifted."""
     before = (mirror.comparison, mirror.compared_at)
-    found = comparing.compare(mirror, syncs, source_ends, target_ends)
+    syncs = sides.syncs
+    found = comparing.compare(mirror, syncs, sides.source_ends, sides.target_ends)
     shifted = {d.partition: syncs[d.partition] for d in found if d.kind in ("key", "value")}
     points = resync.after_gaps(mirror, shifted, {}) if shifted else {}
     if left := {p: known for p, known in shifted.items() if p not in points}:
@@ -265,7 +292,7 @@ def _compare(
     if points:
         syncs |= points
         mirror.comparison, mirror.compared_at = before
-        comparing.compare(mirror, syncs, source_ends, target_ends)
+        comparing.compare(mirror, syncs, sides.source_ends, sides.target_ends)
 
 
 def _connector_state(status: ConnectorStatus | None) -> tuple[Mirror.State, Sentence]:
@@ -287,19 +314,13 @@ _history: dict[tuple[int, int, Partition], list[tuple[float, int]]] = {}
 _HISTORY_LENGTH = 300
 
 
-def _seconds(
-    mirror: Mirror,
-    now: float,
-    syncs: Mapping[Partition, OffsetSync],
-    source_ends: Mapping[Partition, int],
-    target_ends: Mapping[Partition, int],
-) -> dict[Partition, float | None]:
+def _seconds(mirror: Mirror, now: float, sides: _Sides) -> dict[Partition, float | None]:
     """Return the lag of each partition in seconds; ``None`` for one whose lag is not known."""
     found = {}
-    for partition, end in source_ends.items():
+    for partition, end in sides.source_ends.items():
         history = _history.setdefault((mirror.pk, mirror.source_id, partition), [])
         history.append((now, end))
         del history[:-_HISTORY_LENGTH]
-        mirrored = mirrored_up_to(syncs[partition], target_ends[partition])
+        mirrored = mirrored_up_to(sides.syncs[partition], sides.target_ends[partition])
         found[partition] = seconds_behind(now, mirrored, history)
     return found
