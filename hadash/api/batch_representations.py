@@ -12,8 +12,8 @@ from hadash.switching.batches.plans import LEFT_OUT, BatchPlan
 from hadash.switching.models.batches import Batch, BatchEvent, BatchItem
 
 
-def draft(found: BatchPlan) -> dict[str, Any]:
-    """Return a batch's plan as ``BatchDraftSerializer``."""
+def proposal(found: BatchPlan) -> dict[str, Any]:
+    """Return a batch's plan as ``BatchProposalSerializer``."""
     return {
         "source": found.source.name,
         "target": found.wanted.target.name,

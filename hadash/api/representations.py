@@ -121,9 +121,9 @@ def _retirement(found: Switch) -> dict[str, Any] | None:
     }
 
 
-def draft(preview: Preview, pair: Pair) -> dict[str, Any]:
-    """Return a plan's preview as ``DraftSerializer``."""
-    found = preview.draft
+def proposal(preview: Preview, pair: Pair) -> dict[str, Any]:
+    """Return a plan's preview as ``ProposalSerializer``."""
+    found = preview.proposal
     plan = found.plan
     holder = overlaps.overlapping(plan)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
@@ -269,7 +269,7 @@ def gateway(found: GatewayMember) -> dict[str, Any]:
 
 
 def request_draft(found: RequestDraft) -> dict[str, Any]:
-    """Return a kept draft as ``DraftKeptSerializer``."""
+    """Return a kept draft as ``DraftSerializer``."""
     return {
         "id": found.pk,
         "pair": found.pair.name,

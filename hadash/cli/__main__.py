@@ -20,8 +20,8 @@ from typing import Any
 from rich.console import Console
 
 from hadash.cli import batches, bindings, declarations, show
-from hadash.cli.asking import WrongUsage, confirmed
 from hadash.cli.client import Api, ApiError
+from hadash.cli.prompts import WrongUsage, confirmed
 from hadash.cli.statuses import GOING_ON
 from hadash.cli.watching import NO_ANSWER, REFUSED, watched
 from hadash.switching.machines.switches import KINDS, Kind
@@ -203,14 +203,14 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
-    draft = api.post("plans/", _asked(options))
-    out.print(show.plan(draft))
-    if draft["held_by"]:
+    proposal = api.post("plans/", _asked(options))
+    out.print(show.plan(proposal))
+    if proposal["held_by"]:
         return REFUSED
     # (The blockers then say that the state is not known: a script may try again, unlike after a refusal.)
-    if draft["checks"] == "unknown":
+    if proposal["checks"] == "unknown":
         return NO_ANSWER
-    return REFUSED if draft["blockers"] else 0
+    return REFUSED if proposal["blockers"] else 0
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
@@ -262,13 +262,13 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     digest = options.plan
     if not digest:
         body = {name: found[name] for name in ("pair", "scope", "target", "kind")}
-        draft = api.post("plans/", {**body, "restores": found["restores"] or ""})
-        if draft["held_by"] and draft["held_by"]["key"] == options.key:
-            draft["held_by"] = None  # a switch does not block itself
-        out.print(show.switch(found), show.plan(draft))
+        proposal = api.post("plans/", {**body, "restores": found["restores"] or ""})
+        if proposal["held_by"] and proposal["held_by"]["key"] == options.key:
+            proposal["held_by"] = None  # a switch does not block itself
+        out.print(show.switch(found), show.plan(proposal))
         if not confirmed(out, options.key, "plan", "--plan"):
             return REFUSED
-        digest = draft["plan_digest"]
+        digest = proposal["plan_digest"]
     held = api.post(
         f"switches/{options.key}/approve/", {"plan_digest": digest, "approvals": len(found["approvals"])}
     )

@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from hadash.cli import show_batches as show
-from hadash.cli.asking import confirmed, text_of
 from hadash.cli.client import Api
+from hadash.cli.prompts import confirmed, text_of
 from hadash.cli.statuses import GOING_ON
 from hadash.cli.watching import REFUSED, watched
 from hadash.switching.batches.waves import read_list
@@ -120,7 +120,7 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
     if body is None:
         return REFUSED
     found = api.post("batch-plans/", body)
-    out.print(show.draft(found))
+    out.print(show.proposal(found))
     return REFUSED if found["against"] else 0
 
 

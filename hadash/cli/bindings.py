@@ -10,8 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hadash.cli.asking import confirmed
 from hadash.cli.client import Api
+from hadash.cli.prompts import confirmed
 from hadash.cli.statuses import status
 
 REFUSED = 1

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hadash.cli.asking import text_of
 from hadash.cli.client import Api, ApiError
+from hadash.cli.prompts import text_of
 
 #: Rows of a page, and rows of differences that are printed.
 PAGE_SIZE = 200

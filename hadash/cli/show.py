@@ -47,28 +47,29 @@ def scope(value: dict[str, Any]) -> str:
     return "everything"
 
 
-def plan(draft: dict[str, Any]) -> RenderableType:
+def plan(proposal: dict[str, Any]) -> RenderableType:
     """Return a plan for printing: its members, why they move, and its blockers."""
-    found = draft["plan"]
+    found = proposal["plan"]
     head = Text.assemble(
         (scope(found["scope"]), "bold"),
         f": {found['source']} → {found['target']}  ",
-        (draft["plan_digest"], "dim"),
+        (proposal["plan_digest"], "dim"),
     )
     members = Table("", "member", "because", box=None, pad_edge=False)
-    for member in draft["members"][:LISTED]:
+    for member in proposal["members"][:LISTED]:
         why = f"{member['why']}{' (there already)' if member['already'] else ''}"
         members.add_row(*map(Text, (member["kind"], member["name"], why)))
     parts: list[RenderableType] = [head, members]
-    if len(draft["members"]) > LISTED:
-        parts.append(Text(f"… and {len(draft['members']) - LISTED} more", style="dim"))
+    if len(proposal["members"]) > LISTED:
+        parts.append(Text(f"… and {len(proposal['members']) - LISTED} more", style="dim"))
     if pools := found.get("pools"):  # (an older server tells none)
         names = ", ".join(f"{each['pool']} › {each['topic']}" for each in pools)
         parts.append(Text(f"Consumer pools whose members move: {names}"))
-    risk = draft["records_at_risk"]
+    risk = proposal["records_at_risk"]
     parts.append(
         Text(
-            f"{'Readers' if _is_split(draft) else 'Writes'} wait for about {draft['expected_pause_seconds']:g} s. "
+            f"{'Readers' if _is_split(proposal) else 'Writes'} wait for about "
+            f"{proposal['expected_pause_seconds']:g} s. "
             f"Not in the mirror yet: {'not known' if risk is None else risk} records."
         )
     )
@@ -78,12 +79,12 @@ def plan(draft: dict[str, Any]) -> RenderableType:
             f"{use['resource']})",
             "red",
         )
-        for use in draft["uncovered"][:LISTED]
+        for use in proposal["uncovered"][:LISTED]
     ]
-    if holder := draft["held_by"]:
+    if holder := proposal["held_by"]:
         parts.append(Text(f"✗ {holder['kind']} {holder['key']} holds part of it", "red"))
-    parts += [Text(f"✗ {reason}", "red") for reason in draft["blockers"]]
-    if note := _OF_CHECKS.get(draft["checks"]):
+    parts += [Text(f"✗ {reason}", "red") for reason in proposal["blockers"]]
+    if note := _OF_CHECKS.get(proposal["checks"]):
         parts.append(Text(note, style="dim"))
     return Group(*parts)
 

@@ -17,8 +17,8 @@ from hadash.cli.statuses import colour, status
 WIDTH = 48
 
 
-def draft(found: dict[str, Any]) -> RenderableType:
-    """Return a batch's draft for printing: its waves and their blockers."""
+def proposal(found: dict[str, Any]) -> RenderableType:
+    """Return a batch's proposal for printing: its waves and their blockers."""
     radii, waves = found["radii"], found["waves"]
     left_out = [row for row in radii if not row["wave"]]
     head = Text.assemble(

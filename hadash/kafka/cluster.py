@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 )
 
 from hadash.kafka.acls import Which
-from hadash.kafka.asking import AGAIN_SECONDS, nobody_else
+from hadash.kafka.calls import AGAIN_SECONDS, nobody_else
 from hadash.kafka.configs import ConfigsClient
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered, SignInRefused
 from hadash.kafka.group_admin import REQUEST_SECONDS

@@ -1,4 +1,4 @@
-"""Consumer groups, ACLs, SCRAM users and quotas of one cluster. :mod:`hadash.kafka.asking` asks for them."""
+"""Consumer groups, ACLs, SCRAM users and quotas of one cluster. :mod:`hadash.kafka.calls` asks for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hadash.kafka import acls, group_requests, quotas, scram
 from hadash.kafka.acls import Which
-from hadash.kafka.asking import Asking, What, nobody_else
+from hadash.kafka.calls import Asking, What, nobody_else
 from hadash.kafka.group_admin import Admin
 from hadash.kafka.values import (
     Acl,

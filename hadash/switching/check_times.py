@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from hadash.sentences import Sentence, say
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 #: What each command of the checks asks for, in the words of the pages.
 ASKED_FOR: Mapping[type[Command[object]], Sentence] = {

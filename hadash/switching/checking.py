@@ -18,7 +18,7 @@ from hadash.switching.policy import limits_of
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.server_errors import SERVER_ERRORS
 from hadash.switching.stages import failover
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.precheck import preflight
 from hadash.switching.stages.run import StageFailed

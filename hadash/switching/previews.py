@@ -44,27 +44,27 @@ class Checks(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A draft with everything for which a request would be refused, except other holders of its radius
+    """A proposal with everything for which a request would be refused, except other holders of its radius
     (:func:`~hadash.switching.planning.overlaps.overlapping`).
     """
 
-    draft: PlanProposal
+    proposal: PlanProposal
     checks: Checks
     #: Empty only if all checks were made and none failed.
     blockers: tuple[Sentence, ...]
 
 
-def preview_of(draft: PlanProposal, restores: Switch | None = None) -> Preview:
-    """Check a draft as a request does, for at most ``SWITCH_CHECK_SECONDS`` plus the command under way at that time.
+def preview_of(proposal: PlanProposal, restores: Switch | None = None) -> Preview:
+    """Check a proposal as a request does, for at most ``SWITCH_CHECK_SECONDS`` plus the command under way at that time.
 
     :param restores: of a restore, the switch that it goes back from.
     """
-    back, against = _checked_back(draft.plan, restores)
-    if draft.blockers or against:
+    back, against = _checked_back(proposal.plan, restores)
+    if proposal.blockers or against:
         made = Checks.UNKNOWN if back is Checks.UNKNOWN else Checks.NOT_MADE
-        return Preview(draft, made, (*against, *draft.blockers))
-    checks, blockers = _checked(draft.plan)
-    return Preview(draft, checks, (*blockers, *overlaps.others_in_the_way(draft.plan)))
+        return Preview(proposal, made, (*against, *proposal.blockers))
+    checks, blockers = _checked(proposal.plan)
+    return Preview(proposal, checks, (*blockers, *overlaps.others_in_the_way(proposal.plan)))
 
 
 def _checked_back(plan: Plan, restores: Switch | None) -> tuple[Checks, list[Sentence]]:

@@ -113,9 +113,9 @@ class Batch:
         """
         deadline = time.monotonic() + OBSERVED_SECONDS
         while True:
-            draft = self.trial.operator.call("POST", "plans/", self._question(target))
-            planned, connected = len(draft["plan"]["identities"]), self._connected()
-            lag = draft["records_at_risk"]
+            proposal = self.trial.operator.call("POST", "plans/", self._question(target))
+            planned, connected = len(proposal["plan"]["identities"]), self._connected()
+            lag = proposal["records_at_risk"]
             if planned == connected == self.instances and lag is not None and lag <= MAX_LAG:
                 return
             if time.monotonic() > deadline:

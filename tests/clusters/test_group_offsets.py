@@ -100,7 +100,7 @@ def test_what_another_member_would_change_is_what_it_changes(
     from support.running import Reader
     from support.waiting import eventually
 
-    from hadash.dashboard.groups import asking, looking
+    from hadash.dashboard.groups import looking, what_if
 
     monkeypatch.setattr(looking, "cluster_client", lambda cluster: client)
     topic, group = app.topic(6), app.group()
@@ -118,7 +118,7 @@ def test_what_another_member_would_change_is_what_it_changes(
 
     with Reader(settings, topic, group), Reader(settings, topic, group):
         eventually(lambda: sizes() == [3, 3], "both members' partitions", patience=60)
-        answer = asking.answer(look(), {"change": "more"})
+        answer = what_if.answer(look(), {"change": "more"})
         assert answer is not None and answer.outcome is not None, answer
         assert {lag.records for lag in look().lags} <= {0, None}, "nothing was written"
         then = sorted(len(mine) for mine in answer.outcome.after.values())

@@ -28,7 +28,7 @@ from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits, StageFailed
 from hadash.switching.stages.self_assigned import check_self_assigned

@@ -87,7 +87,7 @@ def test_it_is_answered_again_when_the_cluster_is_back(
     lose: Callable[[KafkaCluster], None],
     bring_back: Callable[[KafkaCluster], None],
 ) -> None:
-    """librdkafka's admin client ended the process here, nearly every time (see ``hadash/kafka/asking.py``)."""
+    """librdkafka's admin client ended the process here, nearly every time (see ``hadash/kafka/calls.py``)."""
     west = cluster.client_config()
     access = {
         "name": "west",

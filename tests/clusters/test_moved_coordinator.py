@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import errors
 from kafka.structs import TopicPartition
 
-from hadash.kafka import asking, cluster, group_admin, groups
+from hadash.kafka import calls, cluster, group_admin, groups
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
 from hadash.kafka.group_admin import Admin
@@ -104,8 +104,8 @@ class FakeAdmin:
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     found = Brokers()
-    monkeypatch.setattr(asking, "_connect", found.connect)
-    monkeypatch.setattr(asking, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(calls, "_connect", found.connect)
+    monkeypatch.setattr(calls, "AGAIN_SECONDS", 0)
     return found
 
 
@@ -141,8 +141,8 @@ def test_a_cluster_that_does_not_answer_is_said_in_time(
 ) -> None:
     """However its client may hang; the next one who asks gets another."""
     answer = threading.Event()
-    monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.2)
-    monkeypatch.setattr(asking, "KEPT_SECONDS", 0)
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(calls, "KEPT_SECONDS", 0)
     with monkeypatch.context() as hanging:
         hanging.setattr(FakeAdmin, "list_group_offsets", lambda self, names: answer.wait())
         try:
@@ -153,7 +153,7 @@ def test_a_cluster_that_does_not_answer_is_said_in_time(
                 client.offsets(["billing"])
         finally:
             answer.set()
-    monkeypatch.setattr(asking, "REQUEST_SECONDS", 10)
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 10)
     assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
     assert len(brokers.made) == 2
     assert brokers.made[0].closed.wait(timeout=10)
@@ -169,16 +169,16 @@ def test_whoever_waits_for_another_that_connects_waits_no_longer_than_his_own_ti
         go.wait()
         return brokers.connect(config)
 
-    monkeypatch.setattr(asking, "_connect", connect)
+    monkeypatch.setattr(calls, "_connect", connect)
     first = threading.Thread(target=lambda: client.offsets(["billing"]))
     first.start()
     try:
         assert connecting.wait(timeout=10)
-        monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.1)
+        monkeypatch.setattr(calls, "REQUEST_SECONDS", 0.1)
         with pytest.raises(ClusterUnavailable):
             client.offsets(["billing"])
     finally:
-        monkeypatch.setattr(asking, "REQUEST_SECONDS", 10)
+        monkeypatch.setattr(calls, "REQUEST_SECONDS", 10)
         go.set()
         first.join(timeout=20)
     assert len(brokers.made) == 1
@@ -191,7 +191,7 @@ def test_what_could_not_be_connected_to_is_tried_again_by_the_next_one(
         raise errors.KafkaTimeoutError("Unable to bootstrap")
 
     with monkeypatch.context() as away:
-        away.setattr(asking, "_connect", refuse)
+        away.setattr(calls, "_connect", refuse)
         with pytest.raises(ClusterUnavailable):
             client.offsets(["billing"])
     assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
@@ -213,7 +213,7 @@ def test_nothing_is_written_after_it_was_given_up(
     def hang(self: FakeAdmin, group: str, offsets: Any) -> Any:
         return hanging.wait() if group.startswith("hangs") else write(self, group, offsets)
 
-    monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 0.2)
     monkeypatch.setattr(FakeAdmin, "alter_group_offsets", hang)
     several = [f"hangs {number}" for number in range(group_admin.PARALLEL_REQUESTS)]
     try:
@@ -221,7 +221,7 @@ def test_nothing_is_written_after_it_was_given_up(
             client.set_offsets({name: {ORDERS: Committed(1)} for name in [*several, "queued"]})
     finally:
         hanging.set()
-    monkeypatch.setattr(asking, "REQUEST_SECONDS", 10)
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 10)
     client.set_offsets({"later": {ORDERS: Committed(2)}})
     assert brokers.committed == {"later": 2}
 
@@ -274,7 +274,7 @@ def test_a_group_that_is_gone_because_the_first_answer_was_lost_is_deleted(
 def test_one_that_does_not_come_is_named(
     brokers: Brokers, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(calls, "REQUEST_SECONDS", 0.3)
     brokers.loading = 10**9
     with pytest.raises(CoordinatorMoved, match="east could not read the offsets of group billing"):
         client.offsets(["billing"])

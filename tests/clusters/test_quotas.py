@@ -31,7 +31,7 @@ from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import QuotaCheck, QuotasFound
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.context import StageContext
 
 pytestmark = [pytest.mark.stack, pytest.mark.in_turn]

@@ -41,7 +41,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import AuditFound
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits
 from hadash.switching.stages.ways import run_of

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from hadash.dashboard.groups import asking
+from hadash.dashboard.groups import what_if
 from hadash.dashboard.groups.looking import Lag, Look
 from hadash.dashboard.views import groups as views
 from hadash.inventory.models import Access, AppID
@@ -43,7 +43,7 @@ def look(*members: GroupMember, assignor: str = "range", racks: frozenset[str] =
 TWO = look(member(1, 0, 1, 2), member(2, 3, 4, 5))
 
 
-def said(answer: asking.Answer | None) -> list[str]:
+def said(answer: what_if.Answer | None) -> list[str]:
     assert answer is not None
     sentences = [each for each in (answer.refused, answer.why) if each] if answer.refused else answer.said
     return [fill(each.text, each.values) for each in sentences]
@@ -51,11 +51,11 @@ def said(answer: asking.Answer | None) -> list[str]:
 
 class TestWhatIf:
     def test_without_a_question_there_is_no_answer(self) -> None:
-        assert asking.answer(TWO, {}) is None
-        assert asking.answer(TWO, {"change": "everything"}) is None
+        assert what_if.answer(TWO, {}) is None
+        assert what_if.answer(TWO, {"change": "everything"}) is None
 
     def test_one_member_more(self) -> None:
-        answer = asking.answer(TWO, {"change": "more", "member": "app-2-7f3c"})
+        answer = what_if.answer(TWO, {"change": "more", "member": "app-2-7f3c"})
         assert answer is not None and answer.outcome is not None
         assert {len(mine) for mine in answer.outcome.after.values()} == {2}
         first, second, *_ = said(answer)
@@ -66,23 +66,23 @@ class TestWhatIf:
 
     def test_a_cooperative_group_goes_on_reading(self) -> None:
         two = look(member(1, 0, 1, 2), member(2, 3, 4, 5), assignor="cooperative-sticky")
-        answer = asking.answer(two, {"change": "more"})
+        answer = what_if.answer(two, {"change": "more"})
         assert said(answer)[:2] == [
             "2 of 6 partitions would go from one member to another.",
             "2 partitions would not be read for a moment, all others go on.",
         ]
 
     def test_one_member_fewer(self) -> None:
-        answer = asking.answer(TWO, {"change": "fewer", "member": "app-1-7f3c"})
+        answer = what_if.answer(TWO, {"change": "fewer", "member": "app-1-7f3c"})
         assert answer is not None and answer.outcome is not None
         assert [len(mine) for mine in answer.outcome.after.values()] == [6]
 
     def test_more_members_than_partitions_are_idle(self) -> None:
         many = look(*(member(number, number) for number in range(6)))
-        assert "1 of 7 members would have nothing to read." in said(asking.answer(many, {"change": "more"}))
+        assert "1 of 7 members would have nothing to read." in said(what_if.answer(many, {"change": "more"}))
 
     def test_more_partitions(self) -> None:
-        answer = asking.answer(TWO, {"change": "partitions", "topic": "orders", "count": "8"})
+        answer = what_if.answer(TWO, {"change": "partitions", "topic": "orders", "count": "8"})
         assert answer is not None and answer.outcome is not None
         assert sum(len(mine) for mine in answer.outcome.after.values()) == 8
 
@@ -99,25 +99,25 @@ class TestWhatIf:
         ],
     )  # fmt: skip
     def test_what_makes_no_sense_is_refused_with_the_reason(self, asked: dict[str, str], text: str) -> None:
-        assert said(asking.answer(TWO, asked)) == [text]
+        assert said(what_if.answer(TWO, asked)) == [text]
 
     def test_what_nobody_knows_is_not_made_up(self) -> None:
         silent = look(member(1, 0, topics=None))
-        assert said(asking.answer(silent, {"change": "more"})) == [
+        assert said(what_if.answer(silent, {"change": "more"})) == [
             "Nobody knows what would come of it.",
             "app-1 does not say what it subscribes to.",
         ]
         stranger = look(member(1, 0), assignor="my-own")
-        assert said(asking.answer(stranger, {"change": "more"}))[0].startswith(
+        assert said(what_if.answer(stranger, {"change": "more"}))[0].startswith(
             "Nobody knows what would come of it"
         )
         racked = look(member(1, 0, rack="a"), racks=frozenset({"a", "b"}))
-        assert said(asking.answer(racked, {"change": "more"}))[0].startswith(
+        assert said(what_if.answer(racked, {"change": "more"}))[0].startswith(
             "Nobody knows what would come of it"
         )
 
     def test_a_group_without_members_has_nothing_to_assign(self) -> None:
-        assert said(asking.answer(look(), {"change": "more"})) == [
+        assert said(what_if.answer(look(), {"change": "more"})) == [
             "The group has no members now: there is nothing to assign."
         ]
 

@@ -161,7 +161,7 @@ def test_a_cluster_that_does_not_answer_is_away_and_the_other_is_there(
     pair: Pair, lake: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Cluster.objects.filter(name="west").update(bootstrap_servers="127.0.0.1:9")
-    monkeypatch.setattr("hadash.kafka.asking.REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr("hadash.kafka.calls.REQUEST_SECONDS", 1.0)
     taken = collecting.take(lake)
     assert taken.away == ["west"]
     (west,) = rows(lake, "clusters", cluster="west")

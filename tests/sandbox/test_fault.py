@@ -13,7 +13,7 @@ from switching.walking import run_stage, world_before
 
 from hadash.switching.machines.switches import WAY, Stage
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fault import run
 from hadash_sandbox.fault.cell import ATTEMPTS, Cells

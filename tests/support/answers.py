@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ForwardRef, Union, get_args, get_origin
 
 from hadash.switching.stages import commands
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 
 def answered_with(command: type[Command[Any]]) -> Any:

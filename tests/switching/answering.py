@@ -27,7 +27,7 @@ from hadash.switching.stages.answers import (
     TailsCompared,
     UsedAssignors,
 )
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 from .parts import QUIESCED, Bound, Broken, Mirror, WorldError
 

@@ -8,7 +8,7 @@ from hadash.switching.check_times import ASKED_FOR, CheckTimes
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover, precheck
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.run import StageRun
 
 from .test_forcing import LostWorld

@@ -16,7 +16,7 @@ from hadash.switching.execution.handlers.registry import HANDLERS
 from hadash.switching.machines.switches import Status
 from hadash.switching.plan import PoolTopic
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 from .test_forcing import LostWorld
 from .walking import Walk

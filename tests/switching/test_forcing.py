@@ -18,7 +18,7 @@ from hadash.sentences import Sentence
 from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import LastKnown, QuotasFound, UsersFound
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.run import StageFailed
 
 from .parts import Broken

@@ -167,8 +167,8 @@ class World:
         yield Scope(ScopeKind.PAIR)
 
 
-def shown(draft: PlanProposal) -> tuple[Any, ...]:
-    return draft, draft.plan.members, draft.whole
+def shown(proposal: PlanProposal) -> tuple[Any, ...]:
+    return proposal, proposal.plan.members, proposal.whole
 
 
 @pytest.mark.parametrize("at_once", [1, neighbourhood.READ_AT_ONCE])
@@ -238,7 +238,7 @@ class TestTooMany:
     def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(neighbourhood, "MOST_DOCUMENTS", 5)
 
-    def draft(self, pair: Pair, scope: Scope, target: Cluster) -> PlanProposal:
+    def proposal(self, pair: Pair, scope: Scope, target: Cluster) -> PlanProposal:
         return proposals.proposal_for(pair, scope, target)
 
     def test_it_says_how_many_are_known_and_draws_the_nearest(self, pair: Pair, engine: Engine) -> None:
@@ -248,11 +248,11 @@ class TestTooMany:
             for kind in ("produce", "consume")
         ]
         Access.objects.bulk_create(chain)
-        draft = self.draft(pair, Scope(ScopeKind.APPID, "app-0"), pair.second)
-        assert not draft.whole
-        (reason,) = draft.blockers
+        proposal = self.proposal(pair, Scope(ScopeKind.APPID, "app-0"), pair.second)
+        assert not proposal.whole
+        (reason,) = proposal.blockers
         assert str(reason).startswith("At least 6 AppIDs would move together")
-        assert {i.appid for i in draft.plan.identities} == {f"app-{n}" for n in range(5)}
+        assert {i.appid for i in proposal.plan.identities} == {f"app-{n}" for n in range(5)}
 
     def test_of_very_many_that_use_the_same_few_are_drawn(
         self, pair: Pair, engine: Engine, monkeypatch: pytest.MonkeyPatch
@@ -271,9 +271,9 @@ class TestTooMany:
                 *(seen(pair, f"far-{n}", "", "consume", f"t-{n}") for n in range(9)),
             ]
         )
-        draft = self.draft(pair, Scope(ScopeKind.APPID, "shop"), pair.second)
-        assert not draft.whole
-        assert {i.appid for i in draft.plan.identities} == {"shop", "app-0", "app-1"}
+        proposal = self.proposal(pair, Scope(ScopeKind.APPID, "shop"), pair.second)
+        assert not proposal.whole
+        assert {i.appid for i in proposal.plan.identities} == {"shop", "app-0", "app-1"}
 
     def test_the_cluster_is_not_asked_for_what_is_known_without_it(self, pair: Pair, engine: Engine) -> None:
         """It may have a hundred thousand rules."""
@@ -283,8 +283,8 @@ class TestTooMany:
                 *(seen(pair, f"app-{n}", "", "consume", "sales") for n in range(20)),
             ]
         )
-        draft = self.draft(pair, Scope(ScopeKind.APPID, "shop"), pair.second)
-        assert not draft.whole
+        proposal = self.proposal(pair, Scope(ScopeKind.APPID, "shop"), pair.second)
+        assert not proposal.whole
         assert engine.asked == []
 
     def test_who_is_there_already_does_not_move(self, pair: Pair, engine: Engine) -> None:
@@ -302,5 +302,5 @@ class TestTooMany:
 
     def test_everything_on_a_cluster(self, pair: Pair, engine: Engine) -> None:
         Access.objects.bulk_create([seen(pair, f"app-{n}", "", "produce", f"t-{n}") for n in range(20)])
-        draft = self.draft(pair, Scope(ScopeKind.PAIR), pair.second)
-        assert not draft.whole and str(draft.blockers[0]).startswith("At least 6 AppIDs")
+        proposal = self.proposal(pair, Scope(ScopeKind.PAIR), pair.second)
+        assert not proposal.whole and str(proposal.blockers[0]).startswith("At least 6 AppIDs")

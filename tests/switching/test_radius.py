@@ -56,7 +56,7 @@ def fleet_of(
     )
 
 
-def draft(
+def proposal(
     asked: Identity | Scope,
     uses: Iterable[AccessEdge],
     mirrors: Sequence[MirrorOf] = (ORDERS,),
@@ -72,14 +72,14 @@ def draft(
 
 def plan(asked: Identity | Scope, uses: Iterable[AccessEdge], *rest: Any, **more: Any) -> Plan:
     """What moves; nothing blocks it."""
-    found = draft(asked, uses, *rest, **more)
+    found = proposal(asked, uses, *rest, **more)
     assert [str(reason) for reason in found.blockers] == []
     return found.plan
 
 
 def reasons(asked: Identity | Scope, uses: Iterable[AccessEdge], *rest: Any, **more: Any) -> list[str]:
     """Why it cannot move."""
-    return [str(reason) for reason in draft(asked, uses, *rest, **more).blockers]
+    return [str(reason) for reason in proposal(asked, uses, *rest, **more).blockers]
 
 
 class TestWhatMoves:
@@ -319,7 +319,9 @@ class TestThereAlready:
             AccessEdge("shop", "web-1", "produce", "orders"),
         ]
         people = MirrorOf("people", "west", frozenset({"people"}))
-        found = draft(Identity("crm"), uses, [people], {Identity("crm"): "west", WEB: "west"}, target="east")
+        found = proposal(
+            Identity("crm"), uses, [people], {Identity("crm"): "west", WEB: "west"}, target="east"
+        )
         assert found.plan.identities == (Identity("crm"),)
         assert found.plan.topics == ("people",)
 
@@ -462,7 +464,7 @@ each_its_own = [MirrorOf(name, "east", frozenset({name})) for name in TOPICS]
 @given(st.data(), scopes, graphs)
 def test_the_order_of_uses_does_not_matter(data: st.DataObject, scope: Scope, uses: list[AccessEdge]) -> None:
     shuffled = data.draw(st.permutations(uses))
-    one, other = draft(scope, uses, each_its_own), draft(scope, [*shuffled, *uses], each_its_own)
+    one, other = proposal(scope, uses, each_its_own), proposal(scope, [*shuffled, *uses], each_its_own)
     assert (one.plan, one.plan.members, one.blockers) == (other.plan, other.plan.members, other.blockers)
 
 
@@ -471,7 +473,7 @@ def test_the_order_of_uses_does_not_matter(data: st.DataObject, scope: Scope, us
 def test_a_plan_that_can_be_carried_out_never_holds_what_an_outsider_uses(
     scope: Scope, uses: list[AccessEdge]
 ) -> None:
-    found = draft(scope, uses, each_its_own)
+    found = proposal(scope, uses, each_its_own)
     if found.blockers:
         return
     for use in uses:
@@ -483,8 +485,8 @@ def test_a_plan_that_can_be_carried_out_never_holds_what_an_outsider_uses(
 @given(scopes, graphs)
 def test_what_nobody_outside_uses_can_be_moved_as_it_is(scope: Scope, uses: list[AccessEdge]) -> None:
     """Asked for everything in a plan, the answer is that plan again."""
-    first = draft(scope, uses, each_its_own).plan
-    again = draft(Scope(ScopeKind.TOPICS, topics=first.topics, widen=scope.widen), uses, each_its_own).plan
+    first = proposal(scope, uses, each_its_own).plan
+    again = proposal(Scope(ScopeKind.TOPICS, topics=first.topics, widen=scope.widen), uses, each_its_own).plan
     if scope.kind is ScopeKind.TOPICS and first.topics:
         assert (again.topics, again.groups, again.identities) == (
             first.topics,

@@ -29,7 +29,7 @@ INSTANCES = {"shop": ("web-1", "bill-1", "bill-2")}
 READERS_OF_ORDERS = Scope(ScopeKind.TOPICS, topics=("orders",))
 
 
-def draft(
+def proposal(
     asked: Identity | Scope,
     uses: Iterable[AccessEdge] = SHOP_USES,
     mirrors: Sequence[MirrorOf] = (ORDERS,),
@@ -43,13 +43,13 @@ def draft(
 
 
 def plan(asked: Identity | Scope, uses: Iterable[AccessEdge] = SHOP_USES, **more: object) -> Plan:
-    found = draft(asked, uses, **more)  # type: ignore[arg-type]
+    found = proposal(asked, uses, **more)  # type: ignore[arg-type]
     assert [str(reason) for reason in found.blockers] == []
     return found.plan
 
 
 def reasons(asked: Identity | Scope, uses: Iterable[AccessEdge] = SHOP_USES, **more: object) -> list[str]:
-    return [str(reason) for reason in draft(asked, uses, **more).blockers]  # type: ignore[arg-type]
+    return [str(reason) for reason in proposal(asked, uses, **more).blockers]  # type: ignore[arg-type]
 
 
 class TestWhoMoves:
@@ -243,7 +243,7 @@ each_its_own = [MirrorOf(name, "east", frozenset({name})) for name in TOPICS]
 
 
 def any_plan(scope: Scope, uses: list[AccessEdge], instances: Mapping[str, Iterable[str]]) -> PlanProposal:
-    return draft(scope, uses, each_its_own, instances=instances)
+    return proposal(scope, uses, each_its_own, instances=instances)
 
 
 @settings(max_examples=300)
@@ -314,7 +314,7 @@ def test_who_was_moved_can_be_brought_home(
     if there.blockers:
         return
     bound = dict.fromkeys(there.plan.identities, "west")
-    home = draft(scope, uses, each_its_own, bound, instances, target="east")
+    home = proposal(scope, uses, each_its_own, bound, instances, target="east")
     assert home.blockers == ()
     assert set(there.plan.identities) <= set(home.plan.identities)
     assert (home.plan.topics, home.plan.groups) == (there.plan.topics, there.plan.groups)

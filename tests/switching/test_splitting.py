@@ -109,7 +109,8 @@ class TestAList:
         fleet = fleet_of(SHARED, {Identity("hr"): "west"})
         radii = split(fleet, appids("hr", "nobody"))
         against = [
-            [str(reason) for reason in draft.blockers] for draft in proposals_of(radii, fleet, "east", "west")
+            [str(reason) for reason in proposal.blockers]
+            for proposal in proposals_of(radii, fleet, "east", "west")
         ]
         assert against == [
             ["hr is bound to west already."],
@@ -185,16 +186,16 @@ def test_radii_are_disjoint_closed_and_together_everything(
 @given(fleets, st.booleans())
 def test_the_plan_of_a_part_is_the_one_that_the_whole_fleet_gives(fleet: Fleet, widen: bool) -> None:
     radii = radii_of(fleet, "east", "west", widen=widen)
-    for radius, draft in zip(radii, proposals_of(radii, fleet, "east", "west"), strict=True):
+    for radius, proposal in zip(radii, proposals_of(radii, fleet, "east", "west"), strict=True):
         whole = build_plan(radius.scope, "east", "west", fleet)
-        assert (draft.plan, draft.plan.digest) == (whole.plan, whole.plan.digest)
-        assert draft.blockers == whole.blockers
+        assert (proposal.plan, proposal.plan.digest) == (whole.plan, whole.plan.digest)
+        assert proposal.blockers == whole.blockers
         assert Scope.from_json(radius.scope.to_json()) == radius.scope
 
 
 @given(fleets)
 def test_no_two_plans_overlap(fleet: Fleet) -> None:
-    plans = [draft.plan for draft in proposals_of(split(fleet), fleet, "east", "west")]
+    plans = [proposal.plan for proposal in proposals_of(split(fleet), fleet, "east", "west")]
     for place, plan in enumerate(plans):
         assert not any(plan.overlaps(other) for other in plans[place + 1 :])
 
@@ -229,5 +230,5 @@ def test_a_part_knows_the_groups_of_readers_who_are_on_the_target_already() -> N
         "east",
     )
     (radius,) = radii_of(fleet, "east", "west", [Node("topic", "", ("v",))])
-    (draft,) = proposals_of([radius], fleet, "east", "west")
-    assert draft.blockers == build_plan(radius.scope, "east", "west", fleet).blockers != ()
+    (proposal,) = proposals_of([radius], fleet, "east", "west")
+    assert proposal.blockers == build_plan(radius.scope, "east", "west", fleet).blockers != ()

@@ -17,7 +17,7 @@ from hadash.identity.identity import Identity
 from hadash.radius.scope import Scope
 from hadash.switching.machines.switches import ABORTABLE, WAY, Kind, Stage, Status
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.run import StageFailed, check_blocked
 
 from .walking import HAPPENINGS, LASTING, ON_THE_WAY, QUICK, Ended, Fault, Walk

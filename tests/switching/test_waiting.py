@@ -9,7 +9,7 @@ import pytest
 
 from hadash.sentences import Sentence, say
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.run import StageFailed
 from hadash.switching.stages.waiting import NotYet, hold_for, wait_until
 

@@ -21,7 +21,7 @@ from hadash.switching.machines.switches import (
     after_success,
 )
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.resuming import resumed_at
 from hadash.switching.stages.run import Limits, StageFailed, check_blocked
 from hadash.switching.stages.ways import run_of

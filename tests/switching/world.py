@@ -27,7 +27,7 @@ from hadash.switching.stages.answers import (
     QuotaCheck,
     QuotasFound,
 )
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 from . import answering, invariants
 from .parts import QUIESCED, Bound, Client, Gateway, Group, Log, Member, Mirror, Pools

@@ -119,7 +119,7 @@ class RadiusSerializer(s.Serializer):
     blockers = s.ListField(child=Text(), help_text="Why it cannot move; empty when it can.")
 
 
-class BatchDraftSerializer(s.Serializer):
+class BatchProposalSerializer(s.Serializer):
     source = Text()
     target = Text()
     digest = Text()

@@ -34,7 +34,7 @@ class DraftRequest(s.Serializer):
         return value
 
 
-class DraftKeptSerializer(s.Serializer):
+class DraftSerializer(s.Serializer):
     id = s.IntegerField()
     pair = Text()
     appid = s.IntegerField(allow_null=True)

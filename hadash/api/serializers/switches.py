@@ -224,7 +224,7 @@ class HolderSerializer(s.Serializer):
     key = Text()
 
 
-class DraftSerializer(s.Serializer):
+class ProposalSerializer(s.Serializer):
     kind = s.ChoiceField(words(Kind))
     plan = PlanSerializer()
     plan_digest = Text()

@@ -56,11 +56,11 @@ class BatchPlans(View):
         operation_id="plan_batch",
         summary="The radii of a batch, their waves, and what blocks each. Changes nothing.",
         request=serializers.BatchPlanRequest,
-        responses={200: serializers.BatchDraftSerializer, **problems(400, 404, 409, 503)},
+        responses={200: serializers.BatchProposalSerializer, **problems(400, 404, 409, 503)},
     )
     def post(self, request: Request) -> Response:
         values = self.validated(serializers.BatchPlanRequest)
-        return Response(batch_representations.draft(build_batch_plan(_wanted(request.user, values))))
+        return Response(batch_representations.proposal(build_batch_plan(_wanted(request.user, values))))
 
 
 class BatchQuery(InboxQuery):

@@ -26,7 +26,7 @@ class Drafts(PagedView):
         operation_id="list_drafts",
         summary="Your drafts of requests, the newest first. Nobody else sees them.",
         parameters=PAGES,
-        responses={200: serializers.DraftKeptSerializer(many=True), **problems(400, 404)},
+        responses={200: serializers.DraftSerializer(many=True), **problems(400, 404)},
     )
     def get(self, request: Request) -> Response:
         return self.page(services.drafts_of(request.user), representations.request_draft)
@@ -36,7 +36,7 @@ class Drafts(PagedView):
         summary="Keep a request that is not asked yet.",
         request=serializers.DraftRequest,
         parameters=[KEY],
-        responses={201: serializers.DraftKeptSerializer, **problems(400, 404, 409, 422)},
+        responses={201: serializers.DraftSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -50,7 +50,7 @@ class OneDraft(View):
     @extend_schema(
         operation_id="show_draft",
         summary="One of your drafts.",
-        responses={200: serializers.DraftKeptSerializer, **problems(404)},
+        responses={200: serializers.DraftSerializer, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> Response:
         return Response(representations.request_draft(_own(request, pk)))
@@ -60,7 +60,7 @@ class OneDraft(View):
         summary="Keep something else in its place.",
         request=serializers.DraftRequest,
         parameters=[KEY],
-        responses={200: serializers.DraftKeptSerializer, **problems(400, 404, 409, 422)},
+        responses={200: serializers.DraftSerializer, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def put(self, request: Request, pk: int) -> Response:

@@ -51,7 +51,7 @@ class Plans(View):
         summary="What would move, why, and the blockers to it: a request of this moment would be refused for the "
         "same. Changes nothing.",
         request=serializers.PlanRequest,
-        responses={200: serializers.DraftSerializer, **problems(400, 404, 409, 429, 503)},
+        responses={200: serializers.ProposalSerializer, **problems(400, 404, 409, 429, 503)},
     )
     def post(self, request: Request) -> Response:
         values = self.validated(serializers.PlanRequest)
@@ -61,7 +61,7 @@ class Plans(View):
         with one_preview(request.user, pair):
             draft = proposal_for(pair, scope, target, Kind(values["kind"]))
             preview = preview_of(draft, restores)
-        return Response(representations.draft(preview, pair))
+        return Response(representations.proposal(preview, pair))
 
 
 class SwitchQuery(InboxQuery):

@@ -20,7 +20,7 @@ from hadash.assignment import Outcome
 from hadash.dashboard.charts import assignment
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.groups import asking
+from hadash.dashboard.groups import what_if
 from hadash.dashboard.groups.around import around
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import Look, look_at
@@ -110,7 +110,7 @@ def groups(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
     """Render one group as its cluster reports it now. ``?change=`` asks for the effect of a change
-    (:mod:`hadash.dashboard.groups.asking`); ``?csv=`` names a chart or table.
+    (:mod:`hadash.dashboard.groups.what_if`); ``?csv=`` names a chart or table.
     """
     pairs = _pairs(user_of(request))
     known = _clusters(pairs).get(cluster)
@@ -123,7 +123,7 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
         return render(request, "groups/page.html", context, status=503)
     if look is None:
         raise Http404(_("There is no group %(name)s on %(cluster)s.") % {"name": name, "cluster": cluster})
-    answer = asking.answer(look, {key: searched(request, key) for key in request.GET})
+    answer = what_if.answer(look, {key: searched(request, key) for key in request.GET})
     outcome = answer.outcome if answer else None
     words = _words(look, outcome)
     chart = _chart(look, outcome, words)
@@ -162,7 +162,7 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
         "chart": chart,
         "answer": answer,
         "asked": {key: searched(request, key) for key in ("change", "member", "assignor", "topic", "count")},
-        "assignors": sorted(asking.ASSIGNORS),
+        "assignors": sorted(what_if.ASSIGNORS),
         "members": part_of(
             request, "members", orders["members"].rows(_members(look, words), MEMBER_KEYS), ROWS_SHOWN
         ),

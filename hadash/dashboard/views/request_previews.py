@@ -116,7 +116,7 @@ def _checked(form: RequestForm, user: User) -> dict[str, Any]:
     return {
         "checks": found.checks,
         "reasons": found.blockers,
-        "has_changed": bool(shown) and shown != found.draft.plan.digest,
+        "has_changed": bool(shown) and shown != found.proposal.plan.digest,
     }
 
 
@@ -175,12 +175,12 @@ def proposal(form: RequestForm) -> dict[str, Any]:
     if target is None:
         return shown
     try:
-        draft = proposal_for(pair, scope, target, form.the_kind())
+        proposal = proposal_for(pair, scope, target, form.the_kind())
     except EnginesAway as away:
         return {**shown, "reasons": away.reasons, "checks": Checks.UNKNOWN}
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
-    plan = draft.plan
+    plan = proposal.plan
     moving, silent = connections.moving(pair, plan, look.answering)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
         "source", "pair__first", "pair__second"
@@ -188,10 +188,10 @@ def proposal(form: RequestForm) -> dict[str, Any]:
     return {
         **shown,
         "plan": plan,
-        "whole": draft.whole,
+        "whole": proposal.whole,
         "carried": radius.carried(plan),
-        "reasons": draft.blockers,
-        "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
+        "reasons": proposal.blockers,
+        "told": [finding for finding in proposal.findings if not stops(finding, pair, plan.kind)],
         "members": radius.rows(plan),
         "radius_chart": radius_chart.drawn(plan, reverse("request-preview")),
         "holder": overlaps.overlapping(plan),

@@ -82,8 +82,8 @@ def switches(request: HttpRequest) -> HttpResponseBase:
         rows = changes.in_inbox(user, inbox).iterator(chunk_size=500)
         return csv_response("changes-of-bindings", _CHANGES_CSV, map(_change_csv_row, rows))
     if request.GET.get("format") == "pool-changes":
-        of_pools = pools.in_inbox(user, inbox).iterator(chunk_size=500)
-        return csv_response("changes-of-pools", pool_changes.COLUMNS, map(pool_changes.row_of, of_pools))
+        made = pools.in_inbox(user, inbox).iterator(chunk_size=500)
+        return csv_response("changes-of-pools", pool_changes.COLUMNS, map(pool_changes.row_of, made))
     page = paged(request, found)
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # The filters by status and name apply to switches only: with one of them, nothing else is listed.

@@ -171,12 +171,12 @@ def build_batch_plan(wanted: Wanted) -> BatchPlan:
                 most=settings.BATCH_MAX_ITEMS,
             )
         )
-    drafts = with_blockers(pair, proposals_of(radii, fleet, source.name, target.name), source)
+    proposals = with_blockers(pair, proposals_of(radii, fleet, source.name, target.name), source)
     held = index_of(holders(pair.name))
     found = [
-        _row(radius, draft, held, said, clients, lag)
-        for radius, draft, clients, lag in zip(
-            radii, drafts, _clients(fleet, drafts), _lags(pair, drafts), strict=True
+        _row(radius, proposal, held, said, clients, lag)
+        for radius, proposal, clients, lag in zip(
+            radii, proposals, _clients(fleet, proposals), _lags(pair, proposals), strict=True
         )
     ]
     return BatchPlan(wanted, source, tuple(_ordered(found, wanted)))
@@ -200,19 +200,19 @@ def _asked(wanted: Wanted) -> dict[Node, tuple[int, int | None]] | None:
 
 def _row(
     radius: Radius,
-    draft: PlanProposal,
+    proposal: PlanProposal,
     held: PlanIndex[Holder],
     said: dict[Node, tuple[int, int | None]] | None,
     clients: int,
     lag: int | None,
 ) -> _Found:
-    holder = held.first(draft.plan)
-    blockers = (*draft.blockers, *([holder.lasting] if holder is not None else []))
+    holder = held.first(proposal.plan)
+    blockers = (*proposal.blockers, *([holder.lasting] if holder is not None else []))
     # (Names that move together are one radius, which begins where the first of them would.)
     named = [said[node] for node in radius.nodes if node in said] if said else []
     waves = [wave for _, wave in named if wave is not None]
     place = min((place for place, _ in named), default=0)
-    return _Found(Row(LEFT_OUT, draft.plan, blockers, clients, lag), min(waves, default=None), place)
+    return _Found(Row(LEFT_OUT, proposal.plan, blockers, clients, lag), min(waves, default=None), place)
 
 
 def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
@@ -233,8 +233,8 @@ def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
     return [*sorted(rows, key=lambda row: row.wave), *(one.row for one in out)]
 
 
-def _clients(fleet: Fleet, drafts: Iterable[PlanProposal]) -> list[int]:
-    """How many clients each draft moves, including those that it moves with one Topic only."""
+def _clients(fleet: Fleet, proposals: Iterable[PlanProposal]) -> list[int]:
+    """How many clients each proposal moves, including those that it moves with one Topic only."""
     by_appid: dict[str, list[AccessEdge]] = defaultdict(list)
     for use in fleet.uses:
         by_appid[use.appid].append(use)
@@ -242,20 +242,20 @@ def _clients(fleet: Fleet, drafts: Iterable[PlanProposal]) -> list[int]:
         len(
             {
                 (use.appid, use.client_id)
-                for appid in draft.plan.appids
+                for appid in proposal.plan.appids
                 for use in by_appid[appid]
-                if draft.plan.covers_use(use.appid, use.client_id, use.kind, use.resource)
+                if proposal.plan.covers_use(use.appid, use.client_id, use.kind, use.resource)
             }
         )
-        for draft in drafts
+        for proposal in proposals
     ]
 
 
-def _lags(pair: Pair, drafts: Iterable[PlanProposal]) -> list[int | None]:
+def _lags(pair: Pair, proposals: Iterable[PlanProposal]) -> list[int | None]:
     lag = dict(Mirror.objects.filter(pair=pair).values_list("name", "lag_records"))
     found: list[int | None] = []
-    for draft in drafts:
-        records = [lag.get(name) for name in draft.plan.mirrors]
+    for proposal in proposals:
+        records = [lag.get(name) for name in proposal.plan.mirrors]
         known = [count for count in records if count is not None]
         found.append(sum(known) if records and len(known) == len(records) else None)
     return found
@@ -270,9 +270,9 @@ def changed(batch: Batch) -> list[BatchItem]:
     fleet = fleet_of(batch.pair, batch.source)
     source, target = batch.source.name, batch.target.name
     radii = list(radii_again([item.scope for item in items], fleet, target))
-    drafts = with_blockers(batch.pair, proposals_of(radii, fleet, source, target), batch.source)
+    proposals = with_blockers(batch.pair, proposals_of(radii, fleet, source, target), batch.source)
     return [
         item
-        for item, draft in zip(items, drafts, strict=True)
-        if draft.blockers or draft.plan.digest != item.plan_digest
+        for item, proposal in zip(items, proposals, strict=True)
+        if proposal.blockers or proposal.plan.digest != item.plan_digest
     ]

@@ -16,7 +16,7 @@ from hadash.switching.execution.handlers import (  # noqa: F401 (they register)
 from hadash.switching.execution.handlers.context import HandlerContext
 from hadash.switching.execution.handlers.registry import HANDLERS, handles
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 R = TypeVar("R")
 

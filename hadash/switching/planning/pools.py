@@ -71,25 +71,25 @@ def pools_of(pair: Pair) -> PoolsFound:
     return PoolsFound(by_cluster, unreadable)
 
 
-def with_pools(draft: PlanProposal, found: PoolsFound) -> PlanProposal:
+def with_pools(proposal: PlanProposal, found: PoolsFound) -> PlanProposal:
     """A proposal with the pools that read what it moves, and the reasons against it that come from them. Pure.
 
     Readers of a split stay where they are, pools among them. So do pools when the source is lost: their members cannot
     commit there any more.
     """
-    plan = draft.plan
+    plan = proposal.plan
     if plan.kind.spec.readers_only or not plan.topics:
-        return draft
+        return proposal
     on_source = found.by_cluster.get(plan.source, {})
     moving = tuple(sorted(each for topic in plan.topics for each in on_source.get(topic, ())))
     against = [*_unreadable(found), *(_lost(plan, moving) if plan.kind.spec.source_lost else ())]
     if plan.kind.spec.source_lost or not moving:
-        return replace(draft, blockers=(*draft.blockers, *listed(against)))
+        return replace(proposal, blockers=(*proposal.blockers, *listed(against)))
     groups = tuple(sorted({*plan.groups, *(each.group for each in moving)}))
     return replace(
-        draft,
+        proposal,
         plan=replace(plan, pools=moving, groups=groups),
-        blockers=(*draft.blockers, *listed(against)),
+        blockers=(*proposal.blockers, *listed(against)),
     )
 
 

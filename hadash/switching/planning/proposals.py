@@ -44,11 +44,11 @@ def proposal_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PL
     try:
         fleet = fleet_for(pair, scope, source, target, asked, kind)
     except TooMany as many:
-        draft = draw(scope, source.name, target.name, many.fleet)
-        return PlanProposal(replace(draft.plan, kind=kind), (_too_many(many),), whole=False)
-    draft = draw(scope, source.name, target.name, fleet)
-    draft = replace(draft, plan=replace(draft.plan, kind=kind))
-    (found,) = with_blockers(pair, [draft], asked)
+        proposal = draw(scope, source.name, target.name, many.fleet)
+        return PlanProposal(replace(proposal.plan, kind=kind), (_too_many(many),), whole=False)
+    proposal = draw(scope, source.name, target.name, fleet)
+    proposal = replace(proposal, plan=replace(proposal.plan, kind=kind))
+    (found,) = with_blockers(pair, [proposal], asked)
     return found
 
 
@@ -82,14 +82,14 @@ def fleet_for(
         raise EnginesAway(say("%(error)s", error=error)) from None
 
 
-def with_blockers(pair: Pair, drafts: Iterable[PlanProposal], asked: Cluster) -> list[PlanProposal]:
-    """``drafts`` with the consumer pools that move with them, and with the further blockers of these, of the pair's
+def with_blockers(pair: Pair, proposals: Iterable[PlanProposal], asked: Cluster) -> list[PlanProposal]:
+    """``proposals`` with the consumer pools that move with them, and with the further blockers of these, of the pair's
     binding dialect and of the rules about clients.
 
     :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not
         answer.
     """
-    dialect, given = dialect_of(pair), list(drafts)
+    dialect, given = dialect_of(pair), list(proposals)
     if pair.generated:
         there_is_nothing = say(
             "Pair %(pair)s is generated: there are no clients and no servers behind it that could move.",
@@ -98,7 +98,7 @@ def with_blockers(pair: Pair, drafts: Iterable[PlanProposal], asked: Cluster) ->
         return [replace(d, blockers=(*d.blockers, there_is_nothing)) for d in given]
     try:
         pools = pools_of(pair)
-        given = [with_pools(draft, pools) for draft in given]
+        given = [with_pools(proposal, pools) for proposal in given]
         of_dialect = [dialect.blockers(d.plan.identities, d.plan.source) for d in given]
         found = findings_of([d.plan for d in given], pair, asked)
     except (BindingError, KafkaError) as error:
@@ -118,10 +118,10 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNE
 
     :raises Refused: with all blockers, not just the first. :raises EnginesAway: as :func:`proposal_for`.
     """
-    draft = proposal_for(pair, scope, target, kind)
-    if draft.blockers:
-        raise Refused(*draft.blockers)
-    return draft.plan
+    proposal = proposal_for(pair, scope, target, kind)
+    if proposal.blockers:
+        raise Refused(*proposal.blockers)
+    return proposal.plan
 
 
 def fleet_of(pair: Pair, asked: Cluster) -> Fleet:

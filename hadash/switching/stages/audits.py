@@ -5,7 +5,7 @@ from __future__ import annotations
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.run import AuditRule, Limits, StageFailed
 
 

@@ -14,7 +14,7 @@ from hadash.mirroring.offsets import OffsetSync, ending_at, held_by_both
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 from hadash.switching.stages.steps import still_lacks

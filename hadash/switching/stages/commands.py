@@ -33,7 +33,7 @@ from hadash.switching.stages.answers import (
     UsedAssignors,
     UsersFound,
 )
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 
 @dataclass(frozen=True, slots=True)

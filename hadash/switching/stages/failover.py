@@ -22,7 +22,7 @@ from hadash.mirroring.offsets import (
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.precheck import check_bindings, check_gateways, check_plan, check_unused_groups
 from hadash.switching.stages.quota_checks import tell_hosts, tell_quotas
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained

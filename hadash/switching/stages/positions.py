@@ -15,7 +15,7 @@ from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import Assigned, Reader
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
 
 #: (reader, partition, the lowest offset that it has fetched).

@@ -11,9 +11,9 @@ from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import MirrorFound, QuotaCheck, RightsFound
-from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.audits import check_audits
 from hadash.switching.stages.catch_up import check_mirror, check_mirrors_read_from, check_readers
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.pools import check_pools
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.quota_checks import check_quotas, copy_quotas

@@ -19,7 +19,7 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
 
 #: Library name → first major version that does it. ``HADASH_SWITCH_READING_ON`` adds libraries of a fleet.

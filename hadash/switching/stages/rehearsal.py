@@ -7,7 +7,7 @@ from hadash.mirroring.offsets import OffsetSync, ending_at
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.run import Limits, StageFailed, StageRun
 from hadash.switching.stages.translation import nothing_is_lost

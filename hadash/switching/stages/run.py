@@ -10,7 +10,7 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 
 #: A running stage: it yields commands, is sent their answers, and returns its outcome.
 StageRun = Step[Sentence]

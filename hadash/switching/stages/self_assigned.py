@@ -13,7 +13,7 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.reading_on import with_other_offsets
 from hadash.switching.stages.run import Limits, StageFailed
 

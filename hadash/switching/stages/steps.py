@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.run import StageFailed
 from hadash.switching.stages.waiting import NotYet, wait_until
 

@@ -9,7 +9,7 @@ from hadash.mirroring.offsets import OffsetSync, furthest_back, skipped, stale_o
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.positions import noted_positions, together
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 

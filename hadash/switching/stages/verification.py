@@ -9,8 +9,8 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.audits import tell_audits
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.pools import pools_late
 from hadash.switching.stages.run import Limits, StageRun, drained
 from hadash.switching.stages.waiting import hold_for

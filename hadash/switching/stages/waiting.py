@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hadash.sentences import Sentence
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Step, ask
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.run import StageFailed
 
 R = TypeVar("R")

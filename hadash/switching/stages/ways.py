@@ -17,8 +17,8 @@ from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover
-from hadash.switching.stages.asking import Step, ask
 from hadash.switching.stages.catch_up import catch_up, verify_readers
+from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.pools import close_pools, open_pools
 from hadash.switching.stages.positions import note_positions
 from hadash.switching.stages.precheck import check_assignors, precheck, precheck_only

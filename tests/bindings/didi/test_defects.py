@@ -185,11 +185,11 @@ KNOWN = Known(
 
 def test_7_a_topic_without_a_mirror_is_listed_once() -> None:
     """Theirs lists it as "not HA", and again among the selected or not selected ones."""
-    draft = build_plan(Scope.of(SHOP), "east", "west", KNOWN)
-    against = [str(each) for each in draft.blockers if "drafts" in str(each)]
+    proposal = build_plan(Scope.of(SHOP), "east", "west", KNOWN)
+    against = [str(each) for each in proposal.blockers if "drafts" in str(each)]
     assert len(against) == 1
     assert "orders" not in against[0]
-    assert list(draft.plan.topics).count("drafts") == 1
+    assert list(proposal.plan.topics).count("drafts") == 1
 
 
 def test_4_the_closure_is_enforced_on_the_server() -> None:

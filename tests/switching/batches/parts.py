@@ -36,14 +36,14 @@ class World:
         return Fleet("main", ("east", "west"), "east", tuple(self.uses), documents, {}, mirrors)
 
     def plan(self, pair: Pair, scope: Scope, target: Cluster) -> Plan:
-        draft = build_plan(scope, pair.other(target).name, target.name, self.fleet)
-        if draft.blockers:
-            raise Refused(*draft.blockers)
-        return draft.plan
+        proposal = build_plan(scope, pair.other(target).name, target.name, self.fleet)
+        if proposal.blockers:
+            raise Refused(*proposal.blockers)
+        return proposal.plan
 
     def take_over(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(plans, "fleet_of", lambda pair, source: self.fleet)
-        patch.setattr(plans, "with_blockers", lambda pair, drafts, asked: list(drafts))
+        patch.setattr(plans, "with_blockers", lambda pair, proposals, asked: list(proposals))
         for module in (carrying, operations):
             patch.setattr(module, "plan_for", self.plan)
 

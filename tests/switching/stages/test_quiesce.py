@@ -9,7 +9,7 @@ import pytest
 from hadash.bindings.model import BindingState
 from hadash.switching.machines.switches import WAY, Stage
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 from hadash.switching.stages.run import Limits
 
 from ..parts import WorldError

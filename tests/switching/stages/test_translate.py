@@ -11,7 +11,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.machines.switches import Stage
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 from ..parts import WorldError
 from ..walking import run_stage, world_before

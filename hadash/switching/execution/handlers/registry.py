@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hadash.switching.stages.asking import Command
+from hadash.switching.stages.command import Command
 
 R = TypeVar("R")
 
