@@ -52,7 +52,16 @@ def test_every_denial_can_be_translated() -> None:
     for path in Path(hadash.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             name = getattr(getattr(node, "func", None), "id", "")
-            if isinstance(node, ast.Call) and name == "PermissionDenied" and node.args:
+            if (
+                isinstance(node, ast.keyword)
+                and node.arg == "denial"
+                and isinstance(node.value, ast.Constant)
+            ):
+                said.add(node.value.value)  # (of a kind of switch)
+            is_of_a_kind = (
+                isinstance(node, ast.Call) and getattr(next(iter(node.args), None), "attr", "") == "denial"
+            )
+            if isinstance(node, ast.Call) and name == "PermissionDenied" and node.args and not is_of_a_kind:
                 assert isinstance(node.args[0], ast.Constant), f"{path}:{node.lineno}"
                 said.add(node.args[0].value)
     with override("en"):
