@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Sum
+from django.db.models import F, Q, Sum
 from django.urls import reverse
 
 from hadash.auditors.models import AuditedPartition
@@ -127,9 +127,13 @@ def _end(over: Sequence[Incident], now: datetime, hold: timedelta) -> None:
 
 
 def _mirrors() -> Iterable[Seen]:
-    mirrors = list(Mirror.objects.select_related("pair", "source"))
-    limits = rpos({mirror.pair for mirror in mirrors})
-    for mirror in mirrors:
+    limits = rpos(Pair.objects.all())
+    # (There may be thousands of mirrors, and a look every few seconds: only those are read of which there is something
+    # to say.)
+    wrong = Q(state__in=[Mirror.State.UNKNOWN, Mirror.State.FAILED]) | Q(lag_seconds=None)
+    for pair, seconds in limits.items():
+        wrong |= Q(pair=pair, lag_seconds__gt=seconds)
+    for mirror in Mirror.objects.filter(wrong).select_related("pair").defer("topics", *Mirror.DETAILS):
         path = reverse("mirror", args=[mirror.pair.name, mirror.name])
         if mirror.state == Mirror.State.UNKNOWN:
             # Connect does not answer: a failed mirror may still be failed.
