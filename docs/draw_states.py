@@ -41,7 +41,7 @@ from hadash.switching.machines.switches import (  # noqa: E402
     after_failure,
     after_success,
 )
-from hadash.switching.machines.tails import TAIL_MACHINE  # noqa: E402
+from hadash.switching.machines.unreplicated import UNREPLICATED_MACHINE  # noqa: E402
 from hadash.switching.stages.ways import RUNS  # noqa: E402
 
 PAGE = ROOT / "docs" / "states.md"
@@ -119,9 +119,9 @@ def page() -> str:
             "",
             "# The states of the unreplicated records of a forced switch",
             "",
-            "From `hadash/switching/machines/tails.py`; see [switching.md](switching.md).",
+            "From `hadash/switching/machines/unreplicated.py`; see [switching.md](switching.md).",
             "",
-            *_mermaid(_life(TAIL_MACHINE)),
+            *_mermaid(_life(UNREPLICATED_MACHINE)),
             "",
             "# The states of a Topic's assignment",
             "",

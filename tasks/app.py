@@ -69,7 +69,12 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
     every(settings.STRAY_LOOK_SECONDS, switching.look_for_strays.s(), name="look for strays", expires=30)
     every(2.0, switching.start_due.s(), name="start due switches", expires=2)
-    every(settings.TAIL_LOOK_SECONDS, switching.look_for_tails.s(), name="look for tails", expires=5)
+    every(
+        settings.UNREPLICATED_LOOK_SECONDS,
+        switching.look_for_unreplicated.s(),
+        name="look for unreplicated records",
+        expires=5,
+    )
     every(settings.RETIREMENT_LOOK_SECONDS, retirement.look.s(), name="retire old Topics", expires=10)
     every(60.0, switching.expire_requests.s(), name="expire requests", expires=60)
     every(5.0, binding.pick_up_changes.s(), name="pick up changes of bindings", expires=5)

@@ -20,7 +20,7 @@ from hadash.switching.execution import executor, leases, stage_audit
 from hadash.switching.handovers import picking_up
 from hadash.switching.handovers.handing_over import hand_over, start_switch
 from hadash.switching.models.handovers import Work
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.recovery import strays, unreplicated
 from tasks.single import single
 
@@ -71,24 +71,24 @@ def expire_requests() -> None:
     idempotency.forget_old_answers()
 
 
-@shared_task(name="switching.look_for_tails", ignore_result=True)
-def look_for_tails() -> None:
-    """Ask lost sources for their tails, and continue rebuilding those whose worker was lost."""
-    with single("look for tails") as won:
+@shared_task(name="switching.look_for_unreplicated", ignore_result=True)
+def look_for_unreplicated() -> None:
+    """Ask lost sources for their unreplicated records, and continue rebuilding those whose worker was lost."""
+    with single("look for unreplicated records") as won:
         if won:
             try:
-                unreplicated.look_for_tails()
+                unreplicated.look_for_unreplicated()
             except Exception:  # rebuilding continues nevertheless
-                log.exception("lost sources could not be asked for their tails")
+                log.exception("lost sources could not be asked for their unreplicated records")
     # (A claim of its own: to rebuild takes minutes, in which another lost source may come back, and take writes.)
     with single("rebuild lost sides") as won:
         if not won:
             return
-        for tail in Tail.objects.filter(status=Tail.Status.REBUILDING):
+        for missing in Unreplicated.objects.filter(status=Unreplicated.Status.REBUILDING):
             try:
-                unreplicated.carry_out(tail)
+                unreplicated.carry_out(missing)
             except Exception:  # one failure does not stop the others
-                log.exception("tail %s could not be rebuilt; it is tried again", tail)
+                log.exception("%s could not be rebuilt; it is tried again", missing)
 
 
 @worker_ready.connect

@@ -43,8 +43,8 @@ import threading
 
 def look():
     from tasks import batches, binding, pipeline, retirement, switching, watching
-    for task in (switching.run_stage, switching.look_for_tails, batches.advance, binding.apply_change, pipeline.run,
-                 retirement.remove, watching.trim):
+    for task in (switching.run_stage, switching.look_for_unreplicated, batches.advance, binding.apply_change,
+                 pipeline.run, retirement.remove, watching.trim):
         print("BROKER", task.name, task.app.conf.broker_url)
     from hadash.switching.handovers import handing_over
     print("BROKER", "by-name", handing_over.current_app.conf.broker_url)

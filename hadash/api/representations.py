@@ -20,7 +20,7 @@ from hadash.switching.machines.switches import STAGES, Stage
 from hadash.switching.models.drafts import RequestDraft
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.risks import stops
 from hadash.switching.previews import Preview
@@ -72,7 +72,7 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         "reviewed_by": found.reviewed_by.get_username() if found.reviewed_by else None,
         "review_note": found.review_note,
         "loss": unreplicated.loss_of(found),
-        "tail": tail(found.tail) if hasattr(found, "tail") else None,
+        "unreplicated": unreplicated_records(found.unreplicated) if hasattr(found, "unreplicated") else None,
         "scope_back": restoring.scope_back(found).to_json(),
         "restored_by": list(found.restored_by.order_by("pk").values_list("key", flat=True)),
         "abort_requested": found.abort_requested_by_id is not None,
@@ -93,8 +93,8 @@ def whole_switch(found: Switch) -> dict[str, Any]:
     }
 
 
-def tail(found: Tail) -> dict[str, Any]:
-    """Return a tail as ``TailSerializer``."""
+def unreplicated_records(found: Unreplicated) -> dict[str, Any]:
+    """Return what a lost source held as ``UnreplicatedRecordsSerializer``."""
     return {
         "status": found.status,
         "records": found.records,

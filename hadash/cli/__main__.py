@@ -155,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     rebuild.add_argument(
         "--confirm", required=True, metavar="CLUSTER", help="the name of the cluster that was lost"
     )
-    rebuild.add_argument("--note", required=True, help="what became of its tail, which is deleted")
+    rebuild.add_argument("--note", required=True, help="what became of its records that were not mirrored")
     retire = commands.add_parser("retire", help="delete the old Topics of a migration now")
     retire.add_argument("key")
     retire.add_argument("--confirm", required=True, metavar="CLUSTER", help="the old cluster's name")

@@ -74,17 +74,19 @@ def compare(
     }
     count = settings.MIRROR_COMPARE_RECORDS
     walked = mirror.comparison.get("walked", {})
-    tails = {p: (max(first, end - count), end) for p, (first, end) in held.items()}
+    newest = {p: (max(first, end - count), end) for p, (first, end) in held.items()}
     walk: Spans = {}
     for p, (first, _) in held.items():
         begin = max(walked.get(str(p), first), first)
-        begin = first if begin >= tails[p][0] else begin  # start over: compared records may have been changed
-        walk[p] = (begin, min(begin + count, tails[p][0]))
+        begin = (
+            first if begin >= newest[p][0] else begin
+        )  # start over: compared records may have been changed
+        walk[p] = (begin, min(begin + count, newest[p][0]))
     known = mirror.comparison.get("differences", [])
     found: list[Difference] = []
     equal: set[tuple[Partition, int]] = set()
     reached: dict[str, int] = {}
-    for spans in (_where_known(known, held), walk, tails):
+    for spans in (_where_known(known, held), walk, newest):
         for p, (ours, theirs) in _read(mirror, spans, points).items():
             pairs = pairs_of(ours, theirs, points[p])
             found += differences(p, pairs)

@@ -1,7 +1,7 @@
 """Translates offsets between the two sides of a mirror. Pure.
 
 MirrorMaker 2 copies every record of a partition once and in order. So a record has the same distance on both
-sides from a point that is known on both: an offset sync, or both ends when the tail is proved equal.
+sides from a point that is known on both: an offset sync, or both ends when they are proved equal.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def held_by_both(sync: OffsetSync, source_end: int, target_end: int) -> OffsetSy
 
 
 def translate(committed: int, ends: OffsetSync, source_start: int = 0, target_start: int = 0) -> int:
-    """Return the committed offset on the target for ``committed`` on the source, with the tail proved equal.
+    """Return the committed offset on the target for ``committed`` on the source, with both ends proved equal.
 
     With both offsets a consumer reads the same record next. An offset before the source's first record (deleted
     by retention) counts as that first record, an offset beyond the end as the end. Retention works on each side

@@ -23,7 +23,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """By count the mirror holds all records; the tails are still to be compared."""
+    """By count the mirror holds all records; the last ones are still to be compared."""
 
     ends: Mapping[Partition, OffsetSync]
 
@@ -66,7 +66,7 @@ def compare_ends(
     return Behind(behind) if behind else CaughtUp(ends)
 
 
-def compare_tails(
+def compare_last_records(
     source: Mapping[Partition, Sequence[Record]], target: Mapping[Partition, Sequence[Record]]
 ) -> Sentence | None:
     """Return why the last records of both sides are not the same; ``None`` when they are.
@@ -90,13 +90,13 @@ def compare_tails(
     return None
 
 
-def shared_tails(
+def shared_last_records(
     source: Mapping[Partition, Sequence[Record]], target: Mapping[Partition, Sequence[Record]]
 ) -> dict[Partition, int]:
-    """Return how many last records of each partition both sides hold: those that :func:`compare_tails` compares.
+    """Return how many last records of each partition both sides hold: those that :func:`compare_last_records` compares.
 
     >>> p = Partition("orders", 0)
-    >>> shared_tails({p: [Record(0, "a"), Record(1, "b")]}, {p: [Record(7, "b")]}) == {p: 1}
+    >>> shared_last_records({p: [Record(0, "a"), Record(1, "b")]}, {p: [Record(7, "b")]}) == {p: 1}
     True
     """
     return {p: min(len(records), len(target.get(p, ()))) for p, records in source.items()}

@@ -1,7 +1,7 @@
 """Rebuilds the standby of a mirror: deletes its Topics, creates them again, and copies them from the first
 record on.
 
-After a switch without it, the lost side holds a tail that the other side does not have, so copying cannot
+After a switch without it, the lost side holds records that the other side does not have, so copying cannot
 continue there. A standby whose records are known to be wrong (headers of an earlier connector, times, lost
 records) can also be corrected only like this.
 """
@@ -376,13 +376,13 @@ def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, M
         time.sleep(POLL_SECONDS)
 
 
-def tail_of(
+def unreplicated_of(
     lost: Cluster, points: dict[Partition, OffsetSync], gone: Collection[str] = ()
 ) -> dict[Partition, tuple[int, int]]:
     """Return the records that ``lost`` holds beyond ``points``: the first and the end offset of each partition
     that has some. A partition without a point was never mirrored, so all its records count.
 
-    :param gone: Topics that ``lost`` has lost for good; they have no tail.
+    :param gone: Topics that ``lost`` has lost for good; they hold nothing.
     :raises TopicsUnknown: it does not know one of the others (yet).
     :raises KafkaError: the cluster does not answer.
     """

@@ -89,7 +89,7 @@ VERBS: dict[str, Any] = {
     "finish": _("finished"),
     "end": _("ended early"),
     "review": _("reviewed"),
-    "report tail": _("counted the tail of"),
+    "report unreplicated": _("counted the unreplicated records of"),
     "abandon": _("abandoned the target of"),
     "rebuild": _("had the lost side rebuilt after"),
     "rebuilt": _("rebuilt the lost side after"),

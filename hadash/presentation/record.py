@@ -12,7 +12,7 @@ from hadash.presentation import live, rpo
 from hadash.switching.approvals import four_eyes
 from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.models.switches import StageRecord, Switch
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.recovery import unreplicated
 from hadash.switching.stages.context import StageContext
 
@@ -114,7 +114,7 @@ def record_of(switch: Switch) -> dict[str, Any]:
     proof = proof_of(switch.facts, records)
     entries = Entry.objects.filter(subject=switch.subject)
     pauses = kept_pauses(switch)
-    tail = Tail.objects.filter(switch=switch).first()
+    missing = Unreplicated.objects.filter(switch=switch).first()
     return {
         "switch": switch,
         "plan": switch.the_plan(),
@@ -123,8 +123,8 @@ def record_of(switch: Switch) -> dict[str, Any]:
         "refused_seconds": live.refused_seconds(records),
         "proof": proof[:PROOF_SHOWN],
         "proof_count": len(proof),
-        "lost": rpo.lost_by(switch, records, tail),
-        "tail_rows": unreplicated.shown(tail) if tail is not None else [],
+        "lost": rpo.lost_by(switch, records, missing),
+        "unreplicated_rows": unreplicated.shown(missing) if missing is not None else [],
         "pauses": [(pause, moment(pause.since), moment(pause.until)) for pause in pauses[:PROOF_SHOWN]],
         "pause_count": len(pauses),
         "approvals": four_eyes.shown(switch),

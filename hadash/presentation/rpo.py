@@ -13,7 +13,7 @@ from hadash.presentation import live
 from hadash.presentation.localized import seconds
 from hadash.switching.machines.switches import Stage
 from hadash.switching.models.switches import StageRecord, Switch
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.recovery import unreplicated
 
 
@@ -39,13 +39,13 @@ class Lost:
         return _("at least %(records)s") % {"records": said} if self.is_least else said
 
 
-def lost_by(switch: Switch, records: Sequence[StageRecord], tail: Tail | None) -> Lost:
+def lost_by(switch: Switch, records: Sequence[StageRecord], missing: Unreplicated | None) -> Lost:
     """Return what an ended switch has lost, in the active language.
 
     Nothing only where that is certain: both sides were proved equal, or no client was sent to the target. A forward
     that was begun and whose outcome is not known may have sent some.
 
-    :param tail: what the source of a forced switch held beyond the mirror.
+    :param missing: what the source of a forced switch held beyond the mirror.
     """
     if switch.the_kind.spec.readers_only:
         return Lost(0, _("writes stayed where they were"))
@@ -53,8 +53,8 @@ def lost_by(switch: Switch, records: Sequence[StageRecord], tail: Tail | None) -
         return Lost(0, _("both sides proved equal"))
     if not _may_have_forwarded(records):
         return Lost(0, _("nothing was forwarded"))
-    if tail is not None and tail.reported_at is not None:
-        return Lost(tail.records, _("counted when the source was back"))
+    if missing is not None and missing.reported_at is not None:
+        return Lost(missing.records, _("counted when the source was back"))
     return _assessed(unreplicated.loss_of(switch))
 
 

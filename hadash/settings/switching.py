@@ -65,7 +65,7 @@ SWITCH_READING_ON = tuple(
     name.strip() for name in os.environ.get("HADASH_SWITCH_READING_ON", "").split(",") if name.strip()
 )
 #: Records at the end of each partition whose checksums must match on both sides.
-SWITCH_TAIL_RECORDS = int(number("HADASH_SWITCH_TAIL_RECORDS", 16))
+SWITCH_LAST_RECORDS = int(number("HADASH_SWITCH_LAST_RECORDS", 16))
 #: Seconds that a switch waits for a Gateway after forward before it asks a person to decide.
 SWITCH_FORWARD_SECONDS = number("HADASH_SWITCH_FORWARD_SECONDS", 60)
 #: Seconds for the opposite mirror to start.
@@ -81,14 +81,14 @@ SWITCH_USED_LATELY_SECONDS = number("HADASH_SWITCH_USED_LATELY_SECONDS", 120)
 #: Seconds between two looks for clients that wait for a switch that PostgreSQL does not run; each reads all bindings.
 STRAY_LOOK_SECONDS = number("HADASH_STRAY_LOOK_SECONDS", 60)
 
-#: Seconds between two attempts to read a lost source's tail.
-TAIL_LOOK_SECONDS = number("HADASH_TAIL_LOOK_SECONDS", 10)
+#: Seconds between two attempts to read a lost source's unreplicated records.
+UNREPLICATED_LOOK_SECONDS = number("HADASH_UNREPLICATED_LOOK_SECONDS", 10)
 #: Seconds for which a lost source that answers may not know Topics that it had, before they count as lost with it: a
 #: cluster that starts reports for a moment that its Topics do not exist.
-TAIL_UNKNOWN_SECONDS = number("HADASH_TAIL_UNKNOWN_SECONDS", 300)
+UNREPLICATED_UNKNOWN_SECONDS = number("HADASH_UNREPLICATED_UNKNOWN_SECONDS", 300)
 #: Seconds after the decision for which rebuilding the lost side is retried while a server does not answer. Later a
 #: person has to decide again, because the data may be needed otherwise by then.
-TAIL_REBUILD_SECONDS = number("HADASH_TAIL_REBUILD_SECONDS", 900)
+UNREPLICATED_REBUILD_SECONDS = number("HADASH_UNREPLICATED_REBUILD_SECONDS", 900)
 #: Clients that wrote or read in the last so many seconds before a switch must do so after it: longer than the pauses
 #: of steady traffic and the clients' batching.
 SWITCH_ACTIVE_SECONDS = number("HADASH_SWITCH_ACTIVE_SECONDS", 5)

@@ -25,7 +25,7 @@ ASKED_FOR: Mapping[type[Command[object]], Sentence] = {
     do.ReadPools: say("the consumer pools"),
     do.ReadWritten: say("the mirrors and Connect"),
     do.ReadOffsetSyncs: say("the offset syncs of mirrors"),
-    do.CompareTails: say("the comparison of records"),
+    do.CompareLastRecords: say("the comparison of records"),
     do.CompareNext: say("the comparison of records"),
     do.CheckAssignors: say("how groups rebalance"),
     do.ReadMembers: say("the members of groups"),

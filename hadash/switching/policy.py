@@ -84,7 +84,7 @@ def limits_of(pair: Pair) -> Limits:
         accept_quotas=settings.SWITCH_ACCEPT_QUOTAS,
         accept_acks_1=Code.ACKS.value not in stopping(pair),
         accept_self_assigned=Code.SELF_ASSIGNED.value not in stopping(pair),
-        tail_records=settings.SWITCH_TAIL_RECORDS,
+        last_records=settings.SWITCH_LAST_RECORDS,
         poll=settings.SWITCH_POLL_SECONDS,
         fast_poll=settings.SWITCH_FAST_POLL_SECONDS,
     )

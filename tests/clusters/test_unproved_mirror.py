@@ -19,7 +19,7 @@ from hadash.mirroring import creating, turning
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
-from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
+from hadash.mirroring.rebuild import NotReported, rebuild, unreplicated_of
 from hadash.radius.scope import Scope
 from hadash.switching.execution.command_handler import CommandHandler
 from hadash.switching.machines.switches import Kind, Stage
@@ -100,7 +100,7 @@ def test_what_was_copied_twice_hides_no_loss_and_nothing_unreported_is_deleted(
     assert facts["drained"] == [[topic, 0, COPIED + TWICE, COPIED + TWICE]]
     assert facts["loss"]["proved"] == [[topic, 0, COPIED, COPIED + TWICE]]
 
-    tail = tail_of(east, {partition: OffsetSync(COPIED, COPIED + TWICE)})
+    tail = unreplicated_of(east, {partition: OffsetSync(COPIED, COPIED + TWICE)})
     assert tail == {partition: (COPIED, COPIED + LOST)}
     mirror.refresh_from_db()
     with pytest.raises(NotReported, match="Nothing was deleted"):

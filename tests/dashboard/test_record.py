@@ -20,8 +20,8 @@ from hadash.reports.pdf import pdf_of
 from hadash.reports.recipients import View
 from hadash.reports.text import text_of
 from hadash.switching.models.switches import StageRecord, Switch
-from hadash.switching.models.tails import Tail
-from hadash.switching.stages.answers import TailsCompared
+from hadash.switching.models.unreplicated import Unreplicated
+from hadash.switching.stages.answers import LastRecordsCompared
 from hadash.switching.stages.context import StageContext
 
 DRAINED = [["orders", 1, 900, 420], ["orders", 0, 57, 57], ["empty", 0, 0, 0]]
@@ -58,13 +58,13 @@ class TestProof:
 
     def test_what_is_only_for_the_record_takes_no_room_that_the_stages_need(self) -> None:
         ends = {Partition(f"orders-{n}", n): OffsetSync(n * 7919, n * 104729) for n in range(60_000)}
-        compared = TailsCompared(None, dict.fromkeys(ends, 16), ends)
+        compared = LastRecordsCompared(None, dict.fromkeys(ends, 16), ends)
         context = StageContext()
         context.keep_drained(ends, compared)
         assert context.drained == ends and context.compared is None
         few = dict(list(ends.items())[:20])
-        context.keep_drained(few, TailsCompared(None, dict.fromkeys(few, 16), few))
-        assert context.compared == TailsCompared(None, dict.fromkeys(few, 16), few)
+        context.keep_drained(few, LastRecordsCompared(None, dict.fromkeys(few, 16), few))
+        assert context.compared == LastRecordsCompared(None, dict.fromkeys(few, 16), few)
 
     def test_a_partition_that_never_had_a_record_has_no_last_one(self) -> None:
         assert (Proved("empty", 0, 0, 0).last_on_source, Proved("empty", 0, 0, 0).copy_on_target) == (
@@ -130,7 +130,7 @@ class TestThePage:
     def test_what_a_lost_source_held_is_told_when_it_is_back(
         self, as_vera: Client, forced: Switch, engines: Any
     ) -> None:
-        Tail.objects.create(
+        Unreplicated.objects.create(
             switch=forced,
             points=[],
             status="reported",
@@ -140,13 +140,13 @@ class TestThePage:
         page, record = self.both(as_vera, forced)
         for text in page, record:
             assert "4 records" in text and "counted when the source was back" in text
-            assert "The tail of east" in text and "<td><code>orders</code></td>" in text
+            assert "Unreplicated records of east" in text and "<td><code>orders</code></td>" in text
         report = whole_record.build(View("en", "UTC", ("main",)), timezone.now(), forced.key)
         said = one_line(text_of(report))
-        assert "4 records" in said and "The tail of east" in said
-        assert [s.table.all_rows for s in report.sections if s.title.startswith("The tail") and s.table] == [
-            [("orders", 0, 57, 61, 4)]
-        ]
+        assert "4 records" in said and "Unreplicated records of east" in said
+        assert [
+            s.table.all_rows for s in report.sections if s.title.startswith("Unreplicated") and s.table
+        ] == [[("orders", 0, 57, 61, 4)]]
 
     def test_a_forced_switch_that_never_saw_its_source_does_not_know(
         self, as_vera: Client, forced: Switch, engines: Any

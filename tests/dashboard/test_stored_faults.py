@@ -1,4 +1,4 @@
-"""Why a cluster, a mirror or a tail is not well, as workers stored it: in the language of who reads it."""
+"""Why a cluster, a mirror or a rebuild is not well, as workers stored it: in the language of who reads it."""
 
 from __future__ import annotations
 

@@ -77,16 +77,22 @@ def ask_to_go_without(
 
 
 def rebuild(rita: Person, key: str) -> int:
-    """Let the lost side be built again when it has reported its tail; how many records that has."""
+    """Let the lost side be built again when it has reported its unreplicated records; how many records that has."""
 
     def show() -> dict[str, Any]:
         return rita.call("GET", f"switches/{key}/")
 
-    eventually(lambda: show()["tail"]["status"] == "reported", "the report of the tail", patience=120)
-    records: int = show()["tail"]["records"]
+    eventually(
+        lambda: show()["unreplicated"]["status"] == "reported",
+        "the report of the unreplicated records",
+        patience=120,
+    )
+    records: int = show()["unreplicated"]["records"]
     rita.call("POST", f"switches/{key}/rebuild/", {"confirm": LOST, "note": "Sent again by the team"})
     eventually(
-        lambda: show()["tail"]["status"] in ("rebuilt", "failed"), "the end of the rebuilding", patience=120
+        lambda: show()["unreplicated"]["status"] in ("rebuilt", "failed"),
+        "the end of the rebuilding",
+        patience=120,
     )
-    assert show()["tail"]["fault"] == ""
+    assert show()["unreplicated"]["fault"] == ""
     return records

@@ -115,7 +115,7 @@ def test_a_rehearsal_is_rehearsed_again_when_its_worker_dies(
 ) -> None:
     before = bound_to(bindings)
     target = "west" if before.cluster == "east" else "east"
-    worker = workers.dying("rehearse", "CompareTails", "after")
+    worker = workers.dying("rehearse", "CompareLastRecords", "after")
 
     key = trial.operator.request(APPID, INSTANCE, target, "The worker dies in rehearse.", "rehearsal")
     assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"

@@ -104,7 +104,7 @@ def test_clients_go_on_without_their_cluster_and_come_back_when_it_is_rebuilt(
         return rita.call("GET", f"switches/{key}/")
 
     found = show()
-    assert found["tail"]["status"] == "waiting"
+    assert found["unreplicated"]["status"] == "waiting"
     assert found["loss"]["seen"] is not None
     with pytest.raises(SandboxError, match="there is nothing to decide"):
         rita.call("POST", f"switches/{key}/rebuild/", {"confirm": LOST, "note": "too early"})
@@ -125,6 +125,6 @@ def test_clients_go_on_without_their_cluster_and_come_back_when_it_is_rebuilt(
         assert others
         return sum(v.lost for v in billing) <= sum(lost) and not sum(v.lost for v in others)
 
-    eventually(settled, "all but the tail has been read, and of the others all", patience=60)
+    eventually(settled, "all but the unreplicated records has been read, and of the others all", patience=60)
     others = [verdict for verdict in trial.judge() if not verdict.group.startswith("billing")]
     assert sum(verdict.duplicated for verdict in others) == 0

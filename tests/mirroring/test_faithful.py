@@ -26,7 +26,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring import creating, looking, rebuild, topic_settings, turning, upkeep
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.offsets import OffsetSync
-from hadash.mirroring.proof import compare_tails
+from hadash.mirroring.proof import compare_last_records
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.topic_settings import MAX_MESSAGE_BYTES, TIMESTAMP_TYPE
 from hadash.radius.scope import Scope
@@ -306,7 +306,7 @@ def test_records_as_large_as_their_topic_takes_are_copied(mirrored: Callable[...
     ends = {topic.partition: 2}
     tails = [topic.client(c).tail(ends, {topic.partition: 0}, 16) for c in topic.pair.clusters]
     assert [len(tail[topic.partition]) for tail in tails] == [2, 2]
-    assert compare_tails(*tails) is None
+    assert compare_last_records(*tails) is None
 
 
 def test_times_that_the_broker_sets_are_kept_and_follow_the_active_side(
@@ -329,7 +329,7 @@ def test_times_that_the_broker_sets_are_kept_and_follow_the_active_side(
     tails = [
         topic.client(c).tail({topic.partition: 3}, {topic.partition: 0}, 16) for c in topic.pair.clusters
     ]
-    assert compare_tails(*tails) is None
+    assert compare_last_records(*tails) is None
     assert topic.look() == ("running", "", 0)
 
     turning.reverse(topic.mirror, {topic.partition: OffsetSync(3, 3)})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.offsets import OffsetSync
-from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends, compare_tails
+from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends, compare_last_records
 
 ORDERS, CARTS = Partition("orders", 0), Partition("carts", 0)
 ANCHORS = {ORDERS: OffsetSync(100, 0), CARTS: OffsetSync(7, 3)}
@@ -82,11 +82,11 @@ def test_the_verdict_follows_from_what_is_missing(world: dict[Partition, tuple[i
 
 
 def test_equal_tails_at_different_offsets() -> None:
-    assert compare_tails({ORDERS: records("abc", 137)}, {ORDERS: records("abc", 37)}) is None
+    assert compare_last_records({ORDERS: records("abc", 137)}, {ORDERS: records("abc", 37)}) is None
 
 
 def test_tails_that_differ_name_the_partition_and_how_much() -> None:
-    found = compare_tails(
+    found = compare_last_records(
         {CARTS: records("abc"), ORDERS: records("abcd")}, {CARTS: records("abc"), ORDERS: records("axyd")}
     )
     assert str(found) == "The last 4 records of orders-0 differ between the clusters (2 of them)."
@@ -94,7 +94,7 @@ def test_tails_that_differ_name_the_partition_and_how_much() -> None:
 
 def test_a_record_that_was_copied_twice_or_left_out() -> None:
     """The count is right, yet every record before the fault is shifted."""
-    found = compare_tails({ORDERS: records("abcd")}, {ORDERS: records("bcdd")})
+    found = compare_last_records({ORDERS: records("abcd")}, {ORDERS: records("bcdd")})
     assert str(found) == "The last 4 records of orders-0 differ between the clusters (3 of them)."
 
 
@@ -103,22 +103,22 @@ def test_a_record_that_was_copied_twice_or_left_out() -> None:
     [("abcd", "cd"), ("cd", "abcd"), ("abcd", ""), ("", "abcd"), ("", "")],
 )
 def test_retention_on_one_side_leaves_what_both_hold(source: str, target: str) -> None:
-    assert compare_tails({ORDERS: records(source)}, {ORDERS: records(target)}) is None
+    assert compare_last_records({ORDERS: records(source)}, {ORDERS: records(target)}) is None
 
 
 def test_retention_does_not_hide_a_difference_at_the_end() -> None:
-    found = compare_tails({ORDERS: records("abcd")}, {ORDERS: records("cx")})
+    found = compare_last_records({ORDERS: records("abcd")}, {ORDERS: records("cx")})
     assert str(found) == "The last 2 records of orders-0 differ between the clusters (1 of them)."
 
 
 @given(st.text("abc", max_size=8), st.integers(0, 8), st.integers(0, 8))
 def test_what_was_copied_in_order_always_agrees(checksums: str, gone_here: int, gone_there: int) -> None:
     source, target = records(checksums)[gone_here:], records(checksums, 500)[gone_there:]
-    assert compare_tails({ORDERS: source}, {ORDERS: target}) is None
+    assert compare_last_records({ORDERS: source}, {ORDERS: target}) is None
 
 
 @given(st.text("abc", min_size=1, max_size=8), st.data())
 def test_one_changed_record_is_always_found(checksums: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(checksums) - 1))
     changed = checksums[:at] + "x" + checksums[at + 1 :]
-    assert compare_tails({ORDERS: records(checksums)}, {ORDERS: records(changed)}) is not None
+    assert compare_last_records({ORDERS: records(checksums)}, {ORDERS: records(changed)}) is not None

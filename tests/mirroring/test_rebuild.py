@@ -52,21 +52,21 @@ class TestTail:
         return lost
 
     def test_what_lies_beyond_the_points_and_partitions_that_were_never_mirrored(self, lost: Broken) -> None:
-        found = rebuild.tail_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]
+        found = rebuild.unreplicated_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]
         assert found == {ORDERS: (100, 107), GROWN: (0, 3)}
 
     def test_topics_that_are_not_known_are_no_empty_tail(self, lost: Broken) -> None:
         lost.known = {}
         points = {ORDERS: OffsetSync(100, 60)}
         with pytest.raises(TopicsUnknown, match="does not know Topic orders") as raised:
-            rebuild.tail_of(EAST, points)  # type: ignore[arg-type]
+            rebuild.unreplicated_of(EAST, points)  # type: ignore[arg-type]
         assert raised.value.topics == ("orders",)
-        assert rebuild.tail_of(EAST, points, gone=["orders"]) == {}  # type: ignore[arg-type]
+        assert rebuild.unreplicated_of(EAST, points, gone=["orders"]) == {}  # type: ignore[arg-type]
 
     def test_a_partition_without_a_leader_is_no_empty_tail(self, lost: Broken) -> None:
         lost.known = {"orders": TopicInfo("orders", (0, -1), 1)}
         with pytest.raises(KafkaError, match="no leader for orders-1"):
-            rebuild.tail_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]
+            rebuild.unreplicated_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]
 
 
 class TestRebuild:

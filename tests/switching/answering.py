@@ -16,15 +16,15 @@ from hadash.governance.findings import Circumstances, acks
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.lag import measure
 from hadash.mirroring.offsets import OffsetSync, to_try
-from hadash.mirroring.proof import compare_tails, same_next, shared_tails
+from hadash.mirroring.proof import compare_last_records, same_next, shared_last_records
 from hadash.sentences import say
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import (
+    LastRecordsCompared,
     MirrorFound,
     Reader,
     RightsCheck,
     RightsFound,
-    TailsCompared,
     UsedAssignors,
 )
 from hadash.switching.stages.command import Command
@@ -152,7 +152,7 @@ def answer(world: World, command: Command[Any]) -> Any:
             return {p: log.start for p, log in _moving(world, world.logs[cluster]).items()}
         case do.ReadOffsetSyncs():
             return {p: a for mirror in world.mirrors for p, a in _moving(world, mirror.syncs).items()}
-        case do.CompareTails(ends):
+        case do.CompareLastRecords(ends):
             _reach(world, plan.source, plan.target)
             source, target = world.logs[plan.source], world.logs[plan.target]
             tails = (
@@ -160,7 +160,7 @@ def answer(world: World, command: Command[Any]) -> Any:
                 {p: target[p].tail(end.target, 16) for p, end in ends.items()},
             )
             starts = {p: OffsetSync(source[p].start, target[p].start) for p in ends}
-            return TailsCompared(compare_tails(*tails), shared_tails(*tails), starts)
+            return LastRecordsCompared(compare_last_records(*tails), shared_last_records(*tails), starts)
         case do.CompareNext(points, ends):
             _reach(world, plan.source, plan.target)
             source, target = world.logs[plan.source], world.logs[plan.target]

@@ -105,7 +105,7 @@ class LostWorld(World):
                 self.loss = command
             case do.ReadProved():
                 return None if self.loss is None else dict(self.loss.proved)
-            case do.OpenTail(ends):
+            case do.AwaitUnreplicated(ends):
                 self.tail = dict(ends)
             case do.ReadUsers():
                 return UsersFound(sorted(self.clients), ["billing"])

@@ -10,7 +10,7 @@ import pytest
 from hadash.sentences import say
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import TailsCompared
+from hadash.switching.stages.answers import LastRecordsCompared
 from hadash.switching.stages.precheck import precheck_only
 from hadash.switching.stages.rehearsal import rehearse
 from hadash.switching.stages.run import Limits, StageFailed
@@ -66,7 +66,7 @@ def test_a_difference_is_told() -> None:
     world = World(traffic=False)
     steps = rehearse(world.plan, QUICK)
     command = next(steps)
-    while not isinstance(command, do.CompareTails):
+    while not isinstance(command, do.CompareLastRecords):
         command = steps.send(world.carry_out(command))
     with pytest.raises(StageFailed, match="differ"):
-        steps.send(TailsCompared(say("The last 3 records differ."), {}, {}))
+        steps.send(LastRecordsCompared(say("The last 3 records differ."), {}, {}))

@@ -279,7 +279,7 @@ class LossSerializer(s.Serializer):
     seen = s.FloatField(allow_null=True, help_text="How many seconds before that the source was seen.")
 
 
-class TailPartitionSerializer(s.Serializer):
+class UnreplicatedPartitionSerializer(s.Serializer):
     topic = Text()
     partition = s.IntegerField()
     first = s.IntegerField(help_text="The first offset that was not mirrored.")
@@ -287,10 +287,10 @@ class TailPartitionSerializer(s.Serializer):
     records = s.IntegerField()
 
 
-class TailSerializer(s.Serializer):
+class UnreplicatedRecordsSerializer(s.Serializer):
     status = Text()
     records = s.IntegerField()
-    partitions = TailPartitionSerializer(many=True)
+    partitions = UnreplicatedPartitionSerializer(many=True)
     reported_at = s.DateTimeField(allow_null=True)
     fault = Text(allow_blank=True)
     note = Text(allow_blank=True)
@@ -298,7 +298,7 @@ class TailSerializer(s.Serializer):
 
 class RebuildRequest(s.Serializer):
     confirm = Text(max_length=40, help_text="The cluster whose Topics are deleted and made again, once more.")
-    note = Text(max_length=MAX_TEXT, help_text="What became of the tail.")
+    note = Text(max_length=MAX_TEXT, help_text="What became of the records that were never mirrored.")
 
 
 class RetirementSerializer(s.Serializer):
@@ -326,7 +326,7 @@ class WholeSwitchSerializer(SwitchSerializer, DecisionSerializer):
     reviewed_by = Text(allow_null=True)
     review_note = Text(allow_blank=True)
     loss = LossSerializer(allow_null=True, help_text="Of a forced switch that was assessed.")
-    tail = TailSerializer(
+    unreplicated = UnreplicatedRecordsSerializer(
         allow_null=True, help_text="Of a forced switch: what its source held beyond the mirror."
     )
     scope_back = ScopeSerializer(help_text="What a restore of it takes back.")

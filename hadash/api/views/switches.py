@@ -271,7 +271,7 @@ ACTS: dict[str, type[View]] = {
     ),
     "rebuild": actions.act(
         "rebuild",
-        "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror "
+        "After a forced switch: delete the Topics of the side that was lost, with what was never mirrored, and mirror "
         "them there again.",
         serializers.RebuildRequest,
         _rebuild,

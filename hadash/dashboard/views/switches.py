@@ -36,7 +36,7 @@ from hadash.switching.machines.retirements import Status as RetirementStatus
 from hadash.switching.machines.switches import Kind, Stage, Status
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.policy import blackout_now
 from hadash.switching.recovery import lost_target, restoring, unreplicated
@@ -60,7 +60,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     own = switch.requested_by_id == user.pk
     approvals = four_eyes.shown(switch)
     plan = switch.the_plan()
-    tail = Tail.objects.filter(switch=switch).first()
+    missing = Unreplicated.objects.filter(switch=switch).first()
     the_appid = AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first() if switch.appid else None
     return {
         "switch": switch,
@@ -74,9 +74,9 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "radius_chart": radius_chart.drawn(plan) if awaiting else None,
         "own": own,
         "may_decide": decisions.SWITCHES.may_decide(user, switch, approvals),
-        "tail": tail,
-        "tail_rows": unreplicated.shown(tail) if tail is not None else [],
-        "may_rebuild": unreplicated.may_rebuild(user, tail, switch),
+        "unreplicated": missing,
+        "unreplicated_rows": unreplicated.shown(missing) if missing is not None else [],
+        "may_rebuild": unreplicated.may_rebuild(user, missing, switch),
         "approvals": approvals,
         "approvals_missing": four_eyes.missing_of(switch, len(approvals)),
         "may_comment": may_steer(user, switch.pair),
@@ -126,7 +126,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         else None,
         "sample_seconds": live.SAMPLE_SECONDS,
         "forwarded": live.forwarded(records),
-        "lost": rpo.lost_by(switch, records, tail) if not switch.open else None,
+        "lost": rpo.lost_by(switch, records, missing) if not switch.open else None,
         "stages_chart": stages_of(switch, records),
         "pauses_chart": pauses_of(switch, records),
     }
@@ -345,7 +345,7 @@ def abandon(request: HttpRequest, switch: Switch) -> str:
 
 @act(FORCE)
 def rebuild(request: HttpRequest, switch: Switch) -> str:
-    """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of the tail."""
+    """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of the missing."""
     words = typed(request, "confirmed"), typed(request, "reason")
     unreplicated.ask_to_rebuild(user_of(request), switch, *words, handing_over.rebuild, address_of(request))
     return _("The lost side is being rebuilt. You can watch the log.")

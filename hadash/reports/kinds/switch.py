@@ -29,7 +29,7 @@ from hadash.switching.models.switches import StageRecord, Switch
 #: Rows of the proof and pauses in the mail, at most; its page has all.
 PROOF_SHOWN, PAUSES_SHOWN = 12, 10
 #: Rows of the records that were never mirrored, at most. The mail's CSV has all.
-TAIL_SHOWN = 50
+UNREPLICATED_SHOWN = 50
 
 _TONES = {Status.SUCCEEDED: Tone.FINE, Status.ROLLED_BACK: Tone.NOTICE}
 _RESULTS = {
@@ -70,7 +70,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
             _pauses(pauses, address),
             stages_of(record["records"]),
             _proof(switch, record["records"], address),
-            *tail_of(switch, record["tail_rows"], address),
+            *unreplicated_of(switch, record["unreplicated_rows"], address),
         ],
     )
 
@@ -245,7 +245,7 @@ def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Sect
     return Section(_("What proves that nothing was lost"), says=says, table=table, empty=empty)
 
 
-def tail_of(switch: Switch, rows: Sequence[Mapping[str, Any]], address: str) -> list[Section]:
+def unreplicated_of(switch: Switch, rows: Sequence[Mapping[str, Any]], address: str) -> list[Section]:
     """Return the section of the records that the lost source held and that were never mirrored, or none.
 
     :param rows: of :func:`hadash.switching.recovery.unreplicated.shown`. :param address: the page that has all.
@@ -265,16 +265,16 @@ def tail_of(switch: Switch, rows: Sequence[Mapping[str, Any]], address: str) -> 
             Cell(f"{row['end']:,}"),
             Cell(f"{row['records']:,}"),
         )
-        for row in rows[:TAIL_SHOWN]
+        for row in rows[:UNREPLICATED_SHOWN]
     ]
     table = Table(
         columns, cells, len(rows), address,
-        csv_name="tail", csv_columns=("topic", "partition", "first", "end", "records"),
+        csv_name="unreplicated", csv_columns=("topic", "partition", "first", "end", "records"),
         all_rows=[tuple(row.values()) for row in rows],
     )  # fmt: skip
     source = {"cluster": switch.source.name}
     says = _("Records that %(cluster)s held and that were never mirrored.") % source
-    return [Section(_("The tail of %(cluster)s") % source, says=says, table=table)]
+    return [Section(_("Unreplicated records of %(cluster)s") % source, says=says, table=table)]
 
 
 def offset_word(value: int | None) -> str:

@@ -17,7 +17,7 @@ from hadash.presentation.record import PROOF_COLUMNS, Proved, moment, proof_of, 
 from hadash.presentation.selectors import name_of
 from hadash.reports import charts, drawing
 from hadash.reports.kinds import moved, parts, switch
-from hadash.reports.kinds.switch import figures_of, offset_word, seconds_word, stages_of, tail_of
+from hadash.reports.kinds.switch import figures_of, offset_word, seconds_word, stages_of, unreplicated_of
 from hadash.reports.links import link
 from hadash.reports.marks import marked
 from hadash.reports.recipients import View
@@ -52,7 +52,7 @@ def build(view: View, now: datetime, key: str) -> Report:
             _pauses(pauses, record["records"], address),
             stages_of(record["records"]),
             _proof(found, proof_of(found.facts, record["records"]), address),
-            *tail_of(found, record["tail_rows"], address),
+            *unreplicated_of(found, record["unreplicated_rows"], address),
             _log(record["log"]),
         ],
     )

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.models.switches import Switch
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.stages.context import points_to_json
 
 
-def open_tail(key: str, ends: Mapping[Partition, OffsetSync]) -> None:
-    """Note that the source of switch ``key`` has to be asked for its tail. Idempotent."""
+def await_unreplicated(key: str, ends: Mapping[Partition, OffsetSync]) -> None:
+    """Note that the source of switch ``key`` has to be asked for its unreplicated records. Idempotent."""
     points = points_to_json(ends)
-    Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})
+    Unreplicated.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})

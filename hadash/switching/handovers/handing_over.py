@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from hadash.switching.models.binding_changes import BindingChange
     from hadash.switching.models.retirements import Retirement
     from hadash.switching.models.switches import Switch
-    from hadash.switching.models.tails import Tail
+    from hadash.switching.models.unreplicated import Unreplicated
 
 log = logging.getLogger(__name__)
 
 #: The task of each kind of work, in the package ``tasks``.
 TASKS: dict[Work, str] = {
     Work.STAGE: "switching.run_stage",
-    Work.REBUILD: "switching.look_for_tails",
+    Work.REBUILD: "switching.look_for_unreplicated",
     Work.BATCH: "batches.advance",
     Work.BINDING_CHANGE: "binding.apply",
     Work.RETIREMENT: "retirement.remove",
@@ -55,7 +55,7 @@ def start_switch(switch: Switch) -> None:
     hand_over(Work.STAGE, switch.pk, leases.claim_first(switch))
 
 
-def rebuild(tail: Tail) -> None:
+def rebuild(missing: Unreplicated) -> None:
     """Hand over a lost side that is to be rebuilt."""
     hand_over(Work.REBUILD)
 

@@ -237,7 +237,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-requested_at',),
-                'permissions': [('request_switch', 'May request, cancel and abort switches'), ('decide_switch', 'May approve and decline switches of others'), ('force_switch', 'May ask for switches without the source, and say what becomes of its tail'), ('operate_switch', 'May run stages again, resume switches, and close them'), ('exclude_gateway', 'May let switches go on without a Gateway that does not answer')],
+                'permissions': [('request_switch', 'May request, cancel and abort switches'), ('decide_switch', 'May approve and decline switches of others'), ('force_switch', 'May ask for switches without the source, and say what becomes of its records'), ('operate_switch', 'May run stages again, resume switches, and close them'), ('exclude_gateway', 'May let switches go on without a Gateway that does not answer')],
                 'abstract': False,
             },
         ),
@@ -329,7 +329,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Tail',
+            name='Unreplicated',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('status', models.CharField(choices=[('waiting', 'awaited'), ('reported', 'reported'), ('rebuilding', 'being rebuilt'), ('rebuilt', 'rebuilt'), ('failed', 'not rebuilt')], default='waiting', max_length=12)),
@@ -342,7 +342,7 @@ class Migration(migrations.Migration):
                 ('note', models.TextField(blank=True)),
                 ('rebuilt', models.JSONField(default=list)),
                 ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('switch', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='tail', to='switching.switch')),
+                ('switch', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='unreplicated', to='switching.switch')),
             ],
         ),
         migrations.AddConstraint(

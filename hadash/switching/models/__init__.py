@@ -7,7 +7,7 @@ from hadash.switching.models.handovers import HandoverCount
 from hadash.switching.models.policies import Blackout, Policy
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Approval, StageRecord, Switch, SwitchEvent
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 
 __all__ = [
     "Approval",
@@ -25,5 +25,5 @@ __all__ = [
     "StageRecord",
     "Switch",
     "SwitchEvent",
-    "Tail",
+    "Unreplicated",
 ]

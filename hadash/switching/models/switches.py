@@ -117,7 +117,10 @@ class Switch(Approvable):
         permissions = [
             ("request_switch", "May request, cancel and abort switches"),
             ("decide_switch", "May approve and decline switches of others"),
-            ("force_switch", "May ask for switches without the source, and say what becomes of its tail"),
+            (
+                "force_switch",
+                "May ask for switches without the source, and say what becomes of its records",
+            ),
             ("operate_switch", "May run stages again, resume switches, and close them"),
             ("exclude_gateway", "May let switches go on without a Gateway that does not answer"),
         ]

@@ -20,7 +20,7 @@ from hadash.switching.models.batches import Batch, BatchItem
 from hadash.switching.models.binding_changes import BindingChange
 from hadash.switching.models.retirements import Retirement
 from hadash.switching.models.switches import Switch
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.refusals import BeingWritten, Busy
 
@@ -143,16 +143,19 @@ def retiring(plan: Plan) -> Retirement | None:
     return None
 
 
-def not_rebuilt(plan: Plan) -> Tail | None:
-    """The tail of a forced switch that blocks ``plan``: its lost side is being rebuilt, or it is not rebuilt yet and
-    ``plan`` would move clients there. Its Topics hold records that exist nowhere else, or are about to be deleted.
+def not_rebuilt(plan: Plan) -> Unreplicated | None:
+    """The unreplicated records of a forced switch that block ``plan``: its lost side is being rebuilt, or it is not
+    rebuilt yet and ``plan`` would move clients there. Its Topics hold records that exist nowhere else, or are about to
+    be deleted.
     """
-    tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair__name=plan.pair)
-    for tail in tails.select_related("switch__source"):
-        left = set(tail.switch.the_plan().mirrors) - set(tail.rebuilt)
-        meets = tail.status == Tail.Status.REBUILDING or plan.target == tail.switch.source.name
+    left_over = Unreplicated.objects.exclude(status=Unreplicated.Status.REBUILT).filter(
+        switch__pair__name=plan.pair
+    )
+    for missing in left_over.select_related("switch__source"):
+        left = set(missing.switch.the_plan().mirrors) - set(missing.rebuilt)
+        meets = missing.status == Unreplicated.Status.REBUILDING or plan.target == missing.switch.source.name
         if meets and not left.isdisjoint(plan.mirrors):
-            return tail
+            return missing
     return None
 
 
@@ -179,13 +182,13 @@ def refuse_while_ending(plan: Plan) -> None:
                 key=gone.switch.key,
             )
         )
-    tail = not_rebuilt(plan)
-    if tail is not None:
+    missing = not_rebuilt(plan)
+    if missing is not None:
         raise Busy(
             say(
                 "%(cluster)s was lost in switch %(key)s and is not rebuilt yet. Look at it, and ask again when it is.",
-                cluster=tail.switch.source.name,
-                key=tail.switch.key,
+                cluster=missing.switch.source.name,
+                key=missing.switch.key,
             )
         )
 

@@ -1,6 +1,6 @@
 """Rebuild the standby side of a healthy mirror for an administrator: check what blocks it, and write the audit log.
 
-(After a forced switch the lost side is rebuilt through its tail: see ``unreplicated.py``.)
+(After a forced switch the lost side is rebuilt through its missing: see ``unreplicated.py``.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hadash.mirroring.models import Mirror
 from hadash.radius.fleet import bound_on, used_on
 from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import fleet_of
 from hadash.switching.refusals import Busy
@@ -70,14 +70,16 @@ def _refuse_held(mirror: Mirror) -> None:
     holder = next((h for h in overlaps.holders(mirror.pair.name) if mirror.name in h.plan.mirrors), None)
     if holder is not None:
         raise Busy(holder.sentence)
-    tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair=mirror.pair)
-    for tail in tails.select_related("switch__source"):
-        if mirror.name in set(tail.switch.the_plan().mirrors) - set(tail.rebuilt):
+    left_over = Unreplicated.objects.exclude(status=Unreplicated.Status.REBUILT).filter(
+        switch__pair=mirror.pair
+    )
+    for missing in left_over.select_related("switch__source"):
+        if mirror.name in set(missing.switch.the_plan().mirrors) - set(missing.rebuilt):
             raise Busy(
                 say(
                     "%(cluster)s was lost in switch %(key)s and is not rebuilt yet. Rebuild it there.",
-                    cluster=tail.switch.source.name,
-                    key=tail.switch.key,
+                    cluster=missing.switch.source.name,
+                    key=missing.switch.key,
                 )
             )
 

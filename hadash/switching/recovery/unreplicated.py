@@ -1,6 +1,6 @@
-"""The tail of a lost source: the records that the mirror had not copied when its clients were moved without it.
+"""Unreplicated records of a lost source: those that the mirror had not copied when its clients were moved without it.
 
-When the source answers again it is closed to writers and asked for its tail. A person reads the report, saves these
+When the source answers again it is closed to writers and asked for them. A person reads the report, saves these
 records (or not), and has the other side rebuilt; until then that side is no standby.
 """
 
@@ -24,14 +24,14 @@ from hadash.audit.models import record
 from hadash.kafka.errors import ConnectError, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
+from hadash.mirroring.rebuild import NotReported, rebuild, unreplicated_of
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
 from hadash.refusals import Refused
 from hadash.sentences import NOTHING, Sentence, say
-from hadash.switching.machines.tails import TailEvent
+from hadash.switching.machines.unreplicated import UnreplicatedEvent
 from hadash.switching.models.switches import Switch, log_event
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy
 from hadash.switching.stages.context import StageContext
@@ -42,35 +42,39 @@ log = logging.getLogger(__name__)
 # -- when the source is back -------------------------------------------------------------------------------------
 
 
-def look_for_tails() -> None:
-    """Ask every lost source that has not reported its tail yet."""
-    waiting = Tail.objects.filter(status=Tail.Status.WAITING).select_related(
+def look_for_unreplicated() -> None:
+    """Ask every lost source that has not reported them yet."""
+    waiting = Unreplicated.objects.filter(status=Unreplicated.Status.WAITING).select_related(
         "switch__pair__first", "switch__pair__second", "switch__source"
     )
-    for tail in waiting:
+    for unreplicated in waiting:
         try:
-            _look(tail)
+            _look(unreplicated)
         except Exception:  # one failure must not stop the others
-            log.exception("the tail of switch %s could not be asked for", tail.switch.key)
+            log.exception(
+                "the unreplicated records of switch %s could not be asked for", unreplicated.switch.key
+            )
 
 
-def _look(tail: Tail) -> None:
-    switch = tail.switch
-    topics = _topics_left(tail)
+def _look(unreplicated: Unreplicated) -> None:
+    switch = unreplicated.switch
+    topics = _topics_left(unreplicated)
     try:
         # This comes first: clients that find the source back must not write to it.
         denied = deny_writes(switch.pair, switch.source, topics)
-        found, gone = _tail_of(tail, topics)
+        found, gone = _unreplicated_of(unreplicated, topics)
     except KafkaError as error:
-        unknown_since = tail.unknown_since or timezone.now() if isinstance(error, TopicsUnknown) else None
-        waiting = Tail.objects.filter(pk=tail.pk, status=Tail.Status.WAITING)
+        unknown_since = (
+            unreplicated.unknown_since or timezone.now() if isinstance(error, TopicsUnknown) else None
+        )
+        waiting = Unreplicated.objects.filter(pk=unreplicated.pk, status=Unreplicated.Status.WAITING)
         waiting.update(fault=error.sentence, unknown_since=unknown_since)
         return
     with transaction.atomic():
-        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
-        if held.status != Tail.Status.WAITING:
+        held = Unreplicated.objects.select_for_update(of=("self",)).get(pk=unreplicated.pk)
+        if held.status != Unreplicated.Status.WAITING:
             return
-        held.move(TailEvent.REPORT)
+        held.move(UnreplicatedEvent.REPORT)
         held.fault, held.reported_at = NOTHING, timezone.now()
         held.found = [[p.topic, p.partition, first, end] for p, (first, end) in found.items()]
         held.save()
@@ -101,7 +105,7 @@ def _look(tail: Tail) -> None:
             )
         record(
             None,
-            "report tail",
+            "report unreplicated",
             switch.subject,
             records=records,
             perhaps_mirrored=unproved,
@@ -111,36 +115,47 @@ def _look(tail: Tail) -> None:
         )
 
 
-def _topics_left(tail: Tail) -> list[str]:
+def _topics_left(unreplicated: Unreplicated) -> list[str]:
     """The Topics whose mirrors are not rebuilt yet. Of others the lost side holds what is mirrored again, and clients
-    may have gone back to them: nobody may be denied there, and nothing there is a tail.
+    may have gone back to them: nobody may be denied there, and nothing there is missing elsewhere.
     """
-    done = {t for mirror in _mirrors_of(tail.switch) if mirror.name in tail.rebuilt for t in mirror.topics}
-    return [topic for topic in tail.switch.the_plan().topics if topic not in done]
+    done = {
+        t
+        for mirror in _mirrors_of(unreplicated.switch)
+        if mirror.name in unreplicated.rebuilt
+        for t in mirror.topics
+    }
+    return [topic for topic in unreplicated.switch.the_plan().topics if topic not in done]
 
 
-def _tail_of(tail: Tail, topics: Collection[str]) -> tuple[dict[Partition, tuple[int, int]], tuple[str, ...]]:
-    """(the tail of these Topics, those of them that the source has lost for good).
+def _unreplicated_of(
+    unreplicated: Unreplicated, topics: Collection[str]
+) -> tuple[dict[Partition, tuple[int, int]], tuple[str, ...]]:
+    """(the unreplicated records of these Topics, those of them that the source has lost for good).
 
     :raises TopicsUnknown: the source does not know all Topics, and may only be starting.
     """
-    source = tail.switch.source
-    points = {p: point for p, point in tail.the_points().items() if p.topic in topics}
+    source = unreplicated.switch.source
+    points = {p: point for p, point in unreplicated.the_points().items() if p.topic in topics}
     try:
-        return tail_of(source, points), ()
+        return unreplicated_of(source, points), ()
     except TopicsUnknown as error:
-        since = tail.unknown_since
-        if since is None or timezone.now() - since < timedelta(seconds=settings.TAIL_UNKNOWN_SECONDS):
+        since = unreplicated.unknown_since
+        if since is None or timezone.now() - since < timedelta(seconds=settings.UNREPLICATED_UNKNOWN_SECONDS):
             raise
-        return tail_of(source, points, error.topics), error.topics
+        return unreplicated_of(source, points, error.topics), error.topics
 
 
 # -- the decision on it, and the rebuilding ----------------------------------------------------------------------
 
 
-def may_rebuild(user: User, tail: Tail | None, switch: Switch) -> bool:
+def may_rebuild(user: User, unreplicated: Unreplicated | None, switch: Switch) -> bool:
     """Whether ``user`` can decide now to rebuild the lost side, as pages offer it."""
-    return tail is not None and tail.allows(TailEvent.REBUILD) and may(user, FORCE, switch.pair)
+    return (
+        unreplicated is not None
+        and unreplicated.allows(UnreplicatedEvent.REBUILD)
+        and may(user, FORCE, switch.pair)
+    )
 
 
 def ask_to_rebuild(
@@ -148,16 +163,16 @@ def ask_to_rebuild(
     switch: Switch,
     confirmed: str,
     note: str,
-    start: Callable[[Tail], None],
+    start: Callable[[Unreplicated], None],
     address: str | None = None,
-) -> Tail:
-    """Decide to rebuild the lost side: its Topics are deleted, with their tail, and mirrored from the first record
+) -> Unreplicated:
+    """Decide to rebuild the lost side: its Topics are deleted, with these records, and mirrored from the first record
     on.
 
-    :param confirmed: the cluster's name, typed again. :param note: what was done with the tail.
+    :param confirmed: the cluster's name, typed again. :param note: what became of these records.
     :param start: called after the commit; it hands the rebuilding to a worker.
     :raises PermissionDenied: the user may not force switches.
-    :raises Refused: the tail is not reported yet, or the confirmation or the note is missing. :raises Busy: an open
+    :raises Refused: they are not reported yet, or the confirmation or the note is missing. :raises Busy: an open
         switch holds its mirrors.
     """
     if not may(user, FORCE, switch.pair):
@@ -165,19 +180,19 @@ def ask_to_rebuild(
     name = switch.source.name
     unconfirmed = say("Type %(cluster)s to confirm that its Topics are deleted and made again.", cluster=name)
     confirmations.require(confirmed, name, unconfirmed)
-    note = reasons.given(note, say("Say what became of the tail: those who miss these records read it."))
+    note = reasons.given(note, say("Say what became of these records: those who miss them read it."))
     plan = switch.the_plan()
     with transaction.atomic():
         overlaps.lock()
-        held = Tail.objects.select_for_update(of=("self",)).filter(switch=switch).first()
+        held = Unreplicated.objects.select_for_update(of=("self",)).filter(switch=switch).first()
         if held is None:
-            raise Refused(say("This switch has left no tail."))
-        held.refuse_unless(TailEvent.REBUILD)
+            raise Refused(say("This switch has left no unreplicated records."))
+        held.refuse_unless(UnreplicatedEvent.REBUILD)
         left = set(plan.mirrors) - set(held.rebuilt)
         holder = next((h for h in overlaps.holders(plan.pair) if not left.isdisjoint(h.plan.mirrors)), None)
         if holder is not None:
             raise Busy(holder.sentence)
-        held.move(TailEvent.REBUILD)
+        held.move(UnreplicatedEvent.REBUILD)
         held.fault = NOTHING
         held.decided_by, held.decided_at, held.note = user, timezone.now(), note
         held.save()
@@ -193,69 +208,71 @@ def ask_to_rebuild(
     return held
 
 
-def carry_out(tail: Tail) -> None:
+def carry_out(unreplicated: Unreplicated) -> None:
     """Rebuild what was decided on. May be repeated after it was cut off.
 
-    While a server does not answer, each look retries it, for ``TAIL_REBUILD_SECONDS``; a mirror that cannot be created
-    needs a person. Nobody uses what is deleted: no switch goes there
+    While a server does not answer, each look retries it, for ``UNREPLICATED_REBUILD_SECONDS``; a mirror that cannot be
+    created needs a person. Nobody uses what is deleted: no switch goes there
     (:func:`hadash.switching.planning.overlaps.not_rebuilt`).
     """
-    switch = tail.switch
-    if tail.status != Tail.Status.REBUILDING:
+    switch = unreplicated.switch
+    if unreplicated.status != Unreplicated.Status.REBUILDING:
         return
     try:
         for mirror in _mirrors_of(switch):
-            if mirror.name in tail.rebuilt:
+            if mirror.name in unreplicated.rebuilt:
                 continue
-            rebuild(mirror, switch.source, reported(tail))
-            tail.rebuilt = [*tail.rebuilt, mirror.name]
-            tail.save(update_fields=["rebuilt"])
+            rebuild(mirror, switch.source, reported(unreplicated))
+            unreplicated.rebuilt = [*unreplicated.rebuilt, mirror.name]
+            unreplicated.save(update_fields=["rebuilt"])
     except (KafkaError, ConnectError) as error:
-        decided_at = tail.decided_at or timezone.now()
-        if timezone.now() - decided_at > timedelta(seconds=settings.TAIL_REBUILD_SECONDS):
-            _end(tail, TailEvent.FAIL, error.sentence)
+        decided_at = unreplicated.decided_at or timezone.now()
+        if timezone.now() - decided_at > timedelta(seconds=settings.UNREPLICATED_REBUILD_SECONDS):
+            _end(unreplicated, UnreplicatedEvent.FAIL, error.sentence)
             return
-        Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=error.sentence)
+        Unreplicated.objects.filter(pk=unreplicated.pk, status=Unreplicated.Status.REBUILDING).update(
+            fault=error.sentence
+        )
         return
     except NotReported as error:
-        _ask_again(tail, error.sentence)
+        _ask_again(unreplicated, error.sentence)
         return
     except MirrorError as error:
-        _end(tail, TailEvent.FAIL, error.sentence)
+        _end(unreplicated, UnreplicatedEvent.FAIL, error.sentence)
         return
-    _end(tail, TailEvent.FINISH, NOTHING)
+    _end(unreplicated, UnreplicatedEvent.FINISH, NOTHING)
 
 
-def reported(tail: Tail) -> dict[Partition, int]:
+def reported(unreplicated: Unreplicated) -> dict[Partition, int]:
     """By partition, the offset up to which the lost side's records are known: where the mirror ended, or the end of
-    the reported tail.
+    the reported unreplicated.
     """
-    mirrored = {p: point.source for p, point in tail.the_points().items()}
-    return mirrored | {Partition(topic, p): end for topic, p, _first, end in tail.found}
+    mirrored = {p: point.source for p, point in unreplicated.the_points().items()}
+    return mirrored | {Partition(topic, p): end for topic, p, _first, end in unreplicated.found}
 
 
-def perhaps_mirrored(tail: Tail) -> int:
-    """How many records of a reported tail the mirror may hold: it has as many by count, but it is not proved that they
+def perhaps_mirrored(unreplicated: Unreplicated) -> int:
+    """How many records of those reported the mirror may hold: it has as many by count, but it is not proved that they
     are these.
     """
-    counted = StageContext(tail.switch.facts).drained or {}
+    counted = StageContext(unreplicated.switch.facts).drained or {}
     return sum(
         max(min(counted[partition].source, end) - first, 0)
-        for topic, p, first, end in tail.found
+        for topic, p, first, end in unreplicated.found
         if (partition := Partition(topic, p)) in counted
     )
 
 
-def _ask_again(tail: Tail, fault: Sentence) -> None:
+def _ask_again(unreplicated: Unreplicated, fault: Sentence) -> None:
     """Ask the lost side again, because more would be deleted than was decided on; a person then decides again."""
     with transaction.atomic():
-        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
-        if held.status != Tail.Status.REBUILDING:
+        held = Unreplicated.objects.select_for_update(of=("self",)).get(pk=unreplicated.pk)
+        if held.status != Unreplicated.Status.REBUILDING:
             return
-        held.move(TailEvent.ASK_AGAIN)
+        held.move(UnreplicatedEvent.ASK_AGAIN)
         held.fault, held.unknown_since = fault, None
         held.save()
-        switch = tail.switch
+        switch = unreplicated.switch
         log_event(
             switch,
             say(
@@ -273,15 +290,15 @@ def _mirrors_of(switch: Switch) -> list[Mirror]:
     return list(found.select_related("source", "pair__first", "pair__second"))
 
 
-def _end(tail: Tail, event: TailEvent, fault: Sentence) -> None:
+def _end(unreplicated: Unreplicated, event: UnreplicatedEvent, fault: Sentence) -> None:
     with transaction.atomic():
-        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
-        if held.status != Tail.Status.REBUILDING:
+        held = Unreplicated.objects.select_for_update(of=("self",)).get(pk=unreplicated.pk)
+        if held.status != Unreplicated.Status.REBUILDING:
             return
         held.move(event)
         held.fault = fault
         held.save()
-        switch, name = tail.switch, tail.switch.source.name
+        switch, name = unreplicated.switch, unreplicated.switch.source.name
         if fault:
             log_event(switch, say("%(source)s could not be rebuilt: %(fault)s", source=name, fault=fault))
         else:
@@ -298,9 +315,9 @@ def loss_of(switch: Switch) -> dict[str, Any] | None:
     return None if loss is None else {"records": sum(loss.records.values()), "seen": loss.seen_seconds_ago}
 
 
-def shown(tail: Tail) -> list[dict[str, Any]]:
-    """The tail as pages and programs show it: partition, first offset, end, records."""
+def shown(unreplicated: Unreplicated) -> list[dict[str, Any]]:
+    """Unreplicated records as pages and programs show it: partition, first offset, end, records."""
     return [
         {"topic": topic, "partition": partition, "first": first, "end": end, "records": end - first}
-        for topic, partition, first, end in tail.found
+        for topic, partition, first, end in unreplicated.found
     ]

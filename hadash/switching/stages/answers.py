@@ -46,7 +46,7 @@ class PoolFound(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TailsCompared:
+class LastRecordsCompared:
     """The last records of both sides, compared by their checksums.
 
     :param difference: how they differ; ``None`` when they are the same.

@@ -92,7 +92,7 @@ def catch_up(plan: Plan, limits: Limits) -> StageRun:
     syncs = yield from _syncs(plan)
     points = yield from _stopped_at(plan, syncs)
     yield from _until_held(plan, limits, points)
-    compared = yield from ask(do.CompareTails(points))
+    compared = yield from ask(do.CompareLastRecords(points))
     if compared.difference is not None:
         raise StageFailed(compared.difference)
     yield from ask(do.RecordDrained(points, compared))
@@ -205,4 +205,4 @@ def _differs(plan: Plan) -> Step[Sentence | None]:
     source_ends = yield from ask(do.ReadEnds(plan.source))
     target_ends = yield from ask(do.ReadEnds(plan.target))
     points = {p: held_by_both(sync, source_ends[p], target_ends[p]) for p, sync in syncs.items()}
-    return (yield from ask(do.CompareTails(points))).difference
+    return (yield from ask(do.CompareLastRecords(points))).difference

@@ -22,6 +22,7 @@ from hadash.switching.stages.answers import (
     Assigned,
     AuditFound,
     LastKnown,
+    LastRecordsCompared,
     MirrorFound,
     PoolFound,
     QuotaCheck,
@@ -29,7 +30,6 @@ from hadash.switching.stages.answers import (
     Reader,
     RightsCheck,
     RightsFound,
-    TailsCompared,
     UsedAssignors,
     UsersFound,
 )
@@ -274,7 +274,7 @@ class ReadOffsetSyncs(Command[dict[Partition, OffsetSync]]):
 
 
 @dataclass(frozen=True, slots=True)
-class CompareTails(Command[TailsCompared]):
+class CompareLastRecords(Command[LastRecordsCompared]):
     """Read the last records of both sides → what was compared, and how they differ."""
 
     ends: Mapping[Partition, OffsetSync]
@@ -298,7 +298,7 @@ class RecordDrained(Command[None]):
     """
 
     ends: Mapping[Partition, OffsetSync]
-    compared: TailsCompared | None = None
+    compared: LastRecordsCompared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,7 +487,7 @@ class ReadProved(Command[dict[Partition, OffsetSync] | None]):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenTail(Command[None]):
+class AwaitUnreplicated(Command[None]):
     """Note that the source has to be asked for its records beyond ``ends`` when it comes back → ``None``."""
 
     ends: Mapping[Partition, OffsetSync]
@@ -515,7 +515,7 @@ WRITES = (
     HoldMirrors,
     ClosePools,
     OpenPools,
-    OpenTail,
+    AwaitUnreplicated,
 )
 
 #: Commands whose effects are recorded in the audit log, with their answers.

@@ -13,7 +13,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.acls import Denied
 from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import TailsCompared
+from hadash.switching.stages.answers import LastRecordsCompared
 from hadash.switching.stages.resuming import NUMBER
 
 #: The largest offset that is assumed when the size of a switch's facts is estimated: ten trillion records.
@@ -102,7 +102,7 @@ class StageContext:
         return None if kept is None else points_from_json(kept)
 
     def keep_drained(
-        self, ends: Mapping[Partition, OffsetSync], compared: TailsCompared | None = None
+        self, ends: Mapping[Partition, OffsetSync], compared: LastRecordsCompared | None = None
     ) -> None:
         self._keep("drained", points_to_json(ends))
         if compared is None:
@@ -114,13 +114,13 @@ class StageContext:
             self._keep("compared", kept)
 
     @property
-    def compared(self) -> TailsCompared | None:
+    def compared(self) -> LastRecordsCompared | None:
         """What the proof of the drained point has compared; ``None`` when nothing was compared, or not yet."""
         kept = self.values.get("compared")
         if kept is None:
             return None
         counts = {Partition(topic, index): count for topic, index, count in kept["counts"]}
-        return TailsCompared(None, counts, points_from_json(kept["starts"]))
+        return LastRecordsCompared(None, counts, points_from_json(kept["starts"]))
 
     @property
     def loss(self) -> Loss | None:
@@ -188,7 +188,7 @@ def _seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
 
 
 def points_to_json(points: Mapping[Partition, OffsetSync]) -> list[list[Any]]:
-    """Points of partitions as JSON, for a switch's facts and its tail."""
+    """Points of partitions as JSON, for a switch's facts and its unreplicated records."""
     return [[p.topic, p.partition, point.source, point.target] for p, point in sorted(points.items())]
 
 

@@ -1,7 +1,7 @@
 """A forced switch: the source is lost, and clients continue with what the mirror has copied. Pure; see ``ways.py``.
 
 Nothing is asked of the source. Its last known ends show what is lost (the RPO), and the groups' last known positions
-what is read again. When the source comes back it is asked for its tail: see
+what is read again. When the source comes back it is asked for what was never mirrored: see
 :mod:`hadash.switching.recovery.unreplicated`.
 """
 
@@ -154,12 +154,13 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     yield from ask(do.RecordLoss(lost, known_ends.ends_age, proved))
     if known_ends.ends_age is None:
         return say(
-            "It is not known what %(cluster)s held: it was never seen. Its tail is counted when it comes back.",
+            "It is not known what %(cluster)s held: it was never seen. What was not mirrored is counted when it comes "
+            "back.",
             cluster=plan.source,
         )
     return say(
         "%(cluster)s was seen %(age)s s ago; of what it held then %(target)s lacks %(records)s records. "
-        "Its tail is counted when it comes back.",
+        "What was not mirrored is counted when it comes back.",
         cluster=plan.source,
         target=plan.target,
         age=round(known_ends.ends_age, 1),
@@ -292,13 +293,13 @@ def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Step
 
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
-    """The clients belong to the target, and the source has to be asked for its tail when it comes back."""
+    """The clients belong to the target; the source has to be asked for its unreplicated records when it comes back."""
     proved = yield from ask(do.ReadProved())
     if proved is None:
         raise StageFailed(say("What this switch has lost is not known."))
     epoch = yield from ask(do.WriteBindings(plan.target, BindingState.FORWARD))
     yield from in_effect(epoch, limits.forward, limits.fast_poll)
-    yield from ask(do.OpenTail(proved))
+    yield from ask(do.AwaitUnreplicated(proved))
     return say(
         "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
     )

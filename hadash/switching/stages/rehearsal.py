@@ -37,7 +37,7 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
 
     yield from wait_until(look, limits.drain, limits.poll, began=began)
     elapsed = (yield from ask(do.Pause(0))) - began
-    difference = (yield from ask(do.CompareTails(points))).difference
+    difference = (yield from ask(do.CompareLastRecords(points))).difference
     if difference is not None:
         raise StageFailed(difference)
     groups = yield from _translatable(plan, limits)

@@ -57,7 +57,7 @@ class Limits:
     accept_quotas: bool = False
     #: Whether clients that assign partitions themselves are only logged, by the rules of the pair.
     accept_self_assigned: bool = False
-    tail_records: int = 16
+    last_records: int = 16
     poll: float = 0.1
     fast_poll: float = 0.01
 

@@ -208,9 +208,9 @@ def same_records(wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], lim
     """Check that groups read the same records next on both sides. At the ends that was proved with ``ends``; before
     them there may be records that the mirror has copied twice. :raises StageFailed: they differ.
     """
-    points = furthest_back(wanted, ends, limits.tail_records)
+    points = furthest_back(wanted, ends, limits.last_records)
     if points:
-        difference = (yield from ask(do.CompareTails(points))).difference
+        difference = (yield from ask(do.CompareLastRecords(points))).difference
         if difference is not None:
             raise StageFailed(difference)
 

@@ -63,7 +63,7 @@ def _stray_writes(plan: Plan, points: Mapping[Partition, OffsetSync]) -> Step[Se
         p: OffsetSync(source_ends[p], point.target + source_ends[p] - point.source)
         for p, point in points.items()
     }
-    return (yield from ask(do.CompareTails(mirrored))).difference
+    return (yield from ask(do.CompareLastRecords(mirrored))).difference
 
 
 def _missing_on_target(

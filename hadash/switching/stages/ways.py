@@ -139,7 +139,7 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
     # Mirrors are paused before the clients move: a Connect worker that restarts would copy from its last committed
     # offset, and write old records behind the new ones.
     compared, self_assigned, _ = yield from ask(
-        do.Together((do.CompareTails(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
+        do.Together((do.CompareLastRecords(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
     )
     if compared.difference is not None:
         raise StageFailed(compared.difference)

@@ -38,7 +38,7 @@ from hadash.sentences import say
 from hadash.switching import checking
 from hadash.switching.machines.switches import Stage
 from hadash.switching.models.switches import StageRecord, Switch
-from hadash.switching.models.tails import Tail
+from hadash.switching.models.unreplicated import Unreplicated
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
 
@@ -90,7 +90,7 @@ def in_other_states(make_switch: Callable[..., Switch]) -> dict[str, Switch]:
     StageRecord.objects.create(
         switch=forced, stage="forward", token=1, result="done", started_at=now, ended_at=now
     )
-    Tail.objects.create(
+    Unreplicated.objects.create(
         switch=forced, points=[], status="reported", found=[["orders", 0, 57, 61]], reported_at=now
     )
     later = now + timedelta(hours=3)

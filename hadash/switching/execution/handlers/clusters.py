@@ -161,7 +161,7 @@ def warm_up(hand: HandlerContext, command: do.WarmUp) -> None:
 def _warm_up(hand: HandlerContext, cluster: str, partitions: list[Partition]) -> None:
     client = hand.client(cluster)
     starts = client.start_offsets(partitions)
-    for count in (1, settings.SWITCH_TAIL_RECORDS):
+    for count in (1, settings.SWITCH_LAST_RECORDS):
         client.tail(client.end_offsets(partitions), starts, count)
     client.group_offsets(hand.plan.groups)
 

@@ -31,7 +31,7 @@ from hadash.switching.planning.proposals import plan_for
 from hadash.switching.planning.risks import replicated, uses_of
 from hadash.switching.policy import limits_of
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import AuditFound, MirrorFound, TailsCompared, UsedAssignors
+from hadash.switching.stages.answers import AuditFound, LastRecordsCompared, MirrorFound, UsedAssignors
 from hadash.switching.stages.assignors import EAGER, Rebalancing, rebalancing
 from hadash.switching.stages.reading_on import READING_ON, reads_on
 from hadash.switching.stages.self_assigned import self_assigned
@@ -139,9 +139,9 @@ def read_offset_syncs(hand: HandlerContext, command: do.ReadOffsetSyncs) -> dict
     return mirroring.offset_syncs_of_topics(mirrors, hand.plan.topics)
 
 
-@handles(do.CompareTails)
-def compare_tails(hand: HandlerContext, command: do.CompareTails) -> TailsCompared:
-    count = settings.SWITCH_TAIL_RECORDS
+@handles(do.CompareLastRecords)
+def compare_last_records(hand: HandlerContext, command: do.CompareLastRecords) -> LastRecordsCompared:
+    count = settings.SWITCH_LAST_RECORDS
     source_ends = {p: point.source for p, point in command.ends.items()}
     target_ends = {p: point.target for p, point in command.ends.items()}
 
@@ -157,16 +157,16 @@ def compare_tails(hand: HandlerContext, command: do.CompareTails) -> TailsCompar
         other = beside.submit(read, hand.plan.target, target_ends)
         ours, our_starts = read(hand.plan.source, source_ends)
         theirs, their_starts = other.result()
-    return TailsCompared(
-        proof.compare_tails(ours, theirs),
-        proof.shared_tails(ours, theirs),
+    return LastRecordsCompared(
+        proof.compare_last_records(ours, theirs),
+        proof.shared_last_records(ours, theirs),
         {p: OffsetSync(our_starts[p], their_starts[p]) for p in command.ends},
     )
 
 
 @handles(do.CompareNext)
 def compare_next(hand: HandlerContext, command: do.CompareNext) -> dict[Partition, bool]:
-    count = settings.SWITCH_TAIL_RECORDS
+    count = settings.SWITCH_LAST_RECORDS
 
     def read(cluster: str, spans: dict[Partition, tuple[int, int]]) -> dict[Partition, list[Record]]:
         client = hand.client(cluster)

@@ -29,10 +29,10 @@ def read_users(hand: HandlerContext, command: do.ReadUsers) -> UsersFound:
     return lost_source.users(hand.pair, hand.clusters[hand.plan.source], hand.plan)
 
 
-@handles(do.OpenTail)
-def open_tail(hand: HandlerContext, command: do.OpenTail) -> None:
+@handles(do.AwaitUnreplicated)
+def await_unreplicated(hand: HandlerContext, command: do.AwaitUnreplicated) -> None:
     assert hand.journal is not None
-    unreplicated.open_tail(hand.journal.switch, command.ends)
+    unreplicated.await_unreplicated(hand.journal.switch, command.ends)
 
 
 @handles(do.RecordDrained)

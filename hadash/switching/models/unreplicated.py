@@ -14,28 +14,28 @@ from hadash.sentence_field import SentenceField
 from hadash.sentences import Sentence, say
 from hadash.shown import Look, Shown, choices
 from hadash.stateful import Stateful
-from hadash.switching.machines.tails import TAIL_MACHINE, TailStatus
+from hadash.switching.machines.unreplicated import UNREPLICATED_MACHINE, UnreplicatedStatus
 from hadash.switching.models.switches import Switch
 
 
-class Tail(Stateful):
+class Unreplicated(Stateful):
     """What a lost source held beyond the mirror when its clients were switched without it; see
     ``recovery/unreplicated.py``.
     """
 
-    MACHINE = TAIL_MACHINE
-    Status = TailStatus
+    MACHINE = UNREPLICATED_MACHINE
+    Status = UnreplicatedStatus
 
-    SHOWN: ClassVar[dict[TailStatus, Shown]] = {
-        TailStatus.WAITING: Shown(_("awaited"), Look.WAITING, "waiting"),
-        TailStatus.REPORTED: Shown(_("reported"), Look.WAITING, "waiting"),
-        TailStatus.REBUILDING: Shown(_("being rebuilt"), Look.WAITING, "running"),
-        TailStatus.REBUILT: Shown(_("rebuilt"), Look.FINE, "fine"),
-        TailStatus.FAILED: Shown(_("not rebuilt"), Look.BAD, "bad"),
+    SHOWN: ClassVar[dict[UnreplicatedStatus, Shown]] = {
+        UnreplicatedStatus.WAITING: Shown(_("awaited"), Look.WAITING, "waiting"),
+        UnreplicatedStatus.REPORTED: Shown(_("reported"), Look.WAITING, "waiting"),
+        UnreplicatedStatus.REBUILDING: Shown(_("being rebuilt"), Look.WAITING, "running"),
+        UnreplicatedStatus.REBUILT: Shown(_("rebuilt"), Look.FINE, "fine"),
+        UnreplicatedStatus.FAILED: Shown(_("not rebuilt"), Look.BAD, "bad"),
     }
 
-    switch = models.OneToOneField(Switch, models.CASCADE, related_name="tail")
-    status = models.CharField(max_length=12, choices=choices(SHOWN), default=TailStatus.WAITING.value)
+    switch = models.OneToOneField(Switch, models.CASCADE, related_name="unreplicated")
+    status = models.CharField(max_length=12, choices=choices(SHOWN), default=UnreplicatedStatus.WAITING.value)
     #: How far the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
     points = models.JSONField()
     #: The records beyond: ``[[topic, partition, first offset, end offset], ...]``.
@@ -52,14 +52,17 @@ class Tail(Stateful):
     rebuilt = models.JSONField(default=list)
 
     def __str__(self) -> str:
-        return f"tail of {self.switch}: {self.status}"
+        return f"unreplicated records of {self.switch}: {self.status}"
 
     @property
-    def current(self) -> TailStatus:
-        return TailStatus(self.status)
+    def current(self) -> UnreplicatedStatus:
+        return UnreplicatedStatus(self.status)
 
     def cannot_change(self) -> Sentence:
-        return say("Its tail is %(status)s: there is nothing to decide.", status=self.get_status_display())
+        return say(
+            "Its unreplicated records are %(status)s: there is nothing to decide.",
+            status=self.get_status_display(),
+        )
 
     @property
     def records(self) -> int:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from hadash.machines import Machine
 
 
-class TailStatus(StrEnum):
+class UnreplicatedStatus(StrEnum):
     """The states of the unreplicated records of a forced switch."""
 
     #: The lost source has not answered yet.
@@ -19,7 +19,7 @@ class TailStatus(StrEnum):
     FAILED = "failed"
 
 
-class TailEvent(StrEnum):
+class UnreplicatedEvent(StrEnum):
     """What can happen to them."""
 
     REPORT = "report"
@@ -31,16 +31,18 @@ class TailEvent(StrEnum):
 
 
 #: status × event → status. An event that is not named is refused, and the status stays.
-TAIL_MOVES: dict[TailStatus, dict[TailEvent, TailStatus]] = {
-    TailStatus.WAITING: {TailEvent.REPORT: TailStatus.REPORTED},
-    TailStatus.REPORTED: {TailEvent.REBUILD: TailStatus.REBUILDING},
-    TailStatus.REBUILDING: {
-        TailEvent.FINISH: TailStatus.REBUILT,
-        TailEvent.FAIL: TailStatus.FAILED,
-        TailEvent.ASK_AGAIN: TailStatus.WAITING,
+UNREPLICATED_MOVES: dict[UnreplicatedStatus, dict[UnreplicatedEvent, UnreplicatedStatus]] = {
+    UnreplicatedStatus.WAITING: {UnreplicatedEvent.REPORT: UnreplicatedStatus.REPORTED},
+    UnreplicatedStatus.REPORTED: {UnreplicatedEvent.REBUILD: UnreplicatedStatus.REBUILDING},
+    UnreplicatedStatus.REBUILDING: {
+        UnreplicatedEvent.FINISH: UnreplicatedStatus.REBUILT,
+        UnreplicatedEvent.FAIL: UnreplicatedStatus.FAILED,
+        UnreplicatedEvent.ASK_AGAIN: UnreplicatedStatus.WAITING,
     },
-    TailStatus.FAILED: {TailEvent.REBUILD: TailStatus.REBUILDING},
-    TailStatus.REBUILT: {},
+    UnreplicatedStatus.FAILED: {UnreplicatedEvent.REBUILD: UnreplicatedStatus.REBUILDING},
+    UnreplicatedStatus.REBUILT: {},
 }
 
-TAIL_MACHINE = Machine("A tail", TAIL_MOVES, {TailStatus.WAITING})
+UNREPLICATED_MACHINE = Machine(
+    "A list of unreplicated records", UNREPLICATED_MOVES, {UnreplicatedStatus.WAITING}
+)
