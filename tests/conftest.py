@@ -6,8 +6,8 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from django.db import connection
@@ -52,12 +52,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _turns(items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, int]]:
-    """What is marked ``in_turn``, with its turn: those of a file have one after the other."""
-    counts: Counter[Path] = Counter()
+    """What is marked ``in_turn``, with its turn: those of a file have one after the other, and files begin with
+    different ones, so that every day has about as much to do.
+    """
+    counts: Counter[str] = Counter()
     for item in items:
         if item.get_closest_marker("in_turn"):
-            yield item, counts[item.path] % TURNS
-            counts[item.path] += 1
+            file = item.nodeid.partition("::")[0]
+            yield item, (crc32(file.encode()) + counts[file]) % TURNS
+            counts[file] += 1
 
 
 @pytest.fixture(autouse=True)

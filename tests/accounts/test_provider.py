@@ -15,7 +15,7 @@ from hadash.accounts import discovery
 from hadash.accounts.models import ExternalIdentity
 from hadash.audit.models import Entry
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True), pytest.mark.in_turn]
 
 ANNA = ("anna", "anna-s password")
 

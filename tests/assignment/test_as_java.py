@@ -27,7 +27,7 @@ from hadash.assignment import (
 
 from .as_java import Answer, ask_java, crowded_group, hanging_group, question, some_group
 
-pytestmark = pytest.mark.stack  # the stack's jars, and a JVM
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]  # the stack's jars, and a JVM
 
 #: For each assignor.
 GROUPS, CROWDED = 1000, 600

@@ -14,7 +14,7 @@ from hadash.coordinator.store import PoolStore
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 
 @pytest.fixture

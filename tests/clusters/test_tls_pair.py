@@ -33,7 +33,7 @@ from hadash.mirroring.creating import await_topics
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client, connect_client, connector_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db, pytest.mark.in_turn]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from support.waiting import eventually
 
 from hadash_sandbox import ports
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 DATABASE = "of_a_wheel"
 START_SECONDS = 120.0

@@ -18,7 +18,7 @@ from hadash.kafka.connect import ConnectClient
 from hadash_sandbox.demo import Demo
 from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 #: Between two looks at what takes seconds, so that looking does not slow it down; and for a mirror to run again.
 LOOK_SECONDS, MIRROR_SECONDS = 0.25, 60.0

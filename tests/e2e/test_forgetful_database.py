@@ -15,7 +15,7 @@ from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 from .conftest import KILL_SECONDS, Workers
 from .test_kill import APPID, INSTANCE, bound_to
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 
 def carts_runs_from(trial: Trial, source: str) -> bool:

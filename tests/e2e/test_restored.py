@@ -24,7 +24,7 @@ from hadash_sandbox.demo import ROOT, Demo
 from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 from hadash_sandbox.world import DEMO
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 APPID, INSTANCE = "shop", "shop-carts"
 

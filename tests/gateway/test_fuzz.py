@@ -32,7 +32,7 @@ from hadash.gateway.protocol.api_keys import ApiKey
 from hadash.gateway.protocol.codec import ErrorCode
 from hadash.gateway.protocol.wire import framed
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 STRANGERS = 400
 #: Bytes by which the process may grow: allocators keep some of what they have had.

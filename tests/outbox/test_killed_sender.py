@@ -25,7 +25,7 @@ from hadash.outbox.models import Delivery
 from hadash.outbox.services import Recipient
 from hadash.outbox.states import SETTLED, State
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True), pytest.mark.in_turn]
 
 MAILS, KILLS, RESTARTS = 1000, 8, 3
 #: Seconds for which a claim holds here: what a killed worker has left is free soon.

@@ -116,6 +116,7 @@ def test_a_server_that_dies_at_each_of_them_leaves_two_that_are_not_known(
     assert send(mail, clock) == {State.ACCEPTED: 118}
 
 
+@pytest.mark.in_turn
 def test_the_longer_there_is_no_server_the_more_rarely_it_is_asked(clock: Clock, settings: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

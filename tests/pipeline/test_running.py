@@ -65,6 +65,7 @@ def carried_out(run: Run) -> tuple[Outcome, Run]:
     return outcome, run
 
 
+@pytest.mark.in_turn
 @pytest.mark.spark
 def test_reports_become_facts(lake: Store, monkeypatch: pytest.MonkeyPatch, olga: Any) -> None:
     monkeypatch.setenv("SPARK_MASTER", "local[2]")

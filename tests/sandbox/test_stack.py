@@ -37,7 +37,7 @@ from hadash_sandbox.kafka import MIRROR, KafkaCluster, plain_jaas
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.stack import Stack
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 T = TypeVar("T")
 REPOSITORY = Path(__file__).parents[2]

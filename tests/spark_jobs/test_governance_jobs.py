@@ -35,7 +35,7 @@ from spark.jobs.given import Reader
 from spark.jobs.governance import NothingYet, Settings
 from spark.publishing.faults import DIED
 
-pytestmark = [pytest.mark.stack, pytest.mark.spark]
+pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.in_turn]
 
 MISTYPED = "eest-" * 12
 

@@ -52,6 +52,7 @@ def test_so_does_it_of_the_applications_in_fleets_with_nothing_wrong() -> None:
     assert made - recorded().combinations == set()
 
 
+@pytest.mark.in_turn
 @pytest.mark.spark
 def test_the_rules_find_what_is_wrong_and_nothing_else(
     spark: SparkSession, store: Store, builder: HoldoutBuilder

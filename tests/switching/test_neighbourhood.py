@@ -171,6 +171,7 @@ def shown(proposal: PlanProposal) -> tuple[Any, ...]:
     return proposal, proposal.plan.members, proposal.whole
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("at_once", [1, neighbourhood.READ_AT_ONCE])
 @pytest.mark.parametrize("seed", range(6))
 def test_it_is_the_plan_of_the_whole_pair(

@@ -13,7 +13,7 @@ from support.waiting import eventually
 from hadash.bindings.model import BindingState
 from hadash.identity.identity import Identity
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 
 class TestLeaving:

@@ -18,7 +18,7 @@ from hadash.bindings.model import BindingState
 from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.identity import Identity
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 #: Short, so that a test need not wait long for a session that ends.
 SHORT_SESSION = 2
