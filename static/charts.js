@@ -399,8 +399,8 @@ function plotly() {
 
 // Where Plotly does not come, the table of the chart has what it would show.
 function sayThatItIsMissing(box) {
-  const { failed } = box.dataset;
-  if (failed) box.textContent = failed;
+  const { undrawn } = box.dataset;
+  if (undrawn) box.textContent = undrawn;
   const twin = box.closest(".chart-card")?.querySelector("details.twin");
   if (twin) twin.open = true;
 }

@@ -104,9 +104,11 @@ def test_the_reason_of_one_mirror_leads_to_its_page() -> None:
 
 
 def test_differences_lead_to_the_mirrors_that_have_them(fleet: SimpleNamespace, as_vera: Client) -> None:
-    values = {"pair": fleet.pair, "source": fleet.east, "partition": 0}
-    AuditedPartition.objects.create(topic="orders", different=3, accepted=1, **values)
-    AuditedPartition.objects.create(topic="stock", different=2, accepted=2, **values)
+    for topic, accepted in (("orders", 1), ("stock", 3)):
+        AuditedPartition.objects.create(
+            pair=fleet.pair, topic=topic, partition=0, source=fleet.east, begun=True, source_begin=0, target_begin=0,
+            source_next=9, target_next=9, different=3, accepted=accepted, updated_at=timezone.now(),
+        )  # fmt: skip
     for name, topics in (("m-orders", ["carts", "orders"]), ("m-stock", ["stock"])):
         Mirror.objects.create(pair=fleet.pair, name=name, topics=topics, source=fleet.east)
     facts = PairFacts(pair="main", rpo_seconds=RPO, differences=2)
