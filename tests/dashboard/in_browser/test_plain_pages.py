@@ -55,7 +55,7 @@ EMPTY = {
     "groups": "groups/",
     "pools": "pools/",
     "graph": "graph/",
-    "risks": "governance/findings/",
+    "risks": "governance/risks/",
     "coverage": "governance/tables/coverage/",
     "uncovered": "governance/uncovered/",
     "pipeline": "pipeline/",
@@ -279,7 +279,7 @@ def test_an_installation_without_anything_says_what_to_do(
         for name, address in screen.pages(EMPTY).items():
             page = window.open(address)
             page.wait_for_load_state("networkidle")
-            expect(page.locator("main .empty, main .notice").first).to_be_visible()
+            expect(page.locator("main :is(.empty, .notice, .why):visible").first).to_be_visible()
             look_at(page, f"empty-{name}", screen)
         assert window.errors == [] and window.strangers == []
     finally:
