@@ -118,7 +118,7 @@ def test_every_status_is_shown() -> None:
 
 def test_no_template_compares_a_state_with_a_text() -> None:
     """A wrong name would show nothing, and nobody would notice: ``is_now`` refuses one."""
-    compares = re.compile(r"\.(?:status|state|result) [=!]= [\"']")
+    compares = re.compile(r"\.(?:status|state|result|stage) [=!]= [\"']")
     found = [
         f"{path.relative_to(ROOT)}: {hit.group()}"
         for path in sorted((ROOT / "templates").rglob("*.html"))
@@ -132,3 +132,25 @@ def test_a_state_that_there_is_not_is_an_error() -> None:
     assert is_now(switch, "declined") and is_now(switch, "expired declined") and not is_now(switch, "running")
     with pytest.raises(ValueError, match="declned"):
         is_now(switch, "declned")
+
+
+def _templates() -> list[Path]:
+    return sorted((ROOT / "templates").rglob("*.html"))
+
+
+def test_templates_ask_only_for_statuses_that_there_are() -> None:
+    """(Django shows nothing for a word that is none: a misspelt one would be a part that never appears.)"""
+    known = {
+        status.value
+        for model in apps.get_models()
+        if issubclass(model, Stateful)
+        for status in model.MACHINE.moves
+    }
+    asked = {
+        (path.name, word)
+        for path in _templates()
+        for words in re.findall(r'is_now:"([^"]*)"', path.read_text())
+        for word in words.split()
+    }
+    assert asked
+    assert [each for each in sorted(asked) if each[1] not in known] == []

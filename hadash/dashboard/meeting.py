@@ -82,6 +82,14 @@ class Right:
     #: The host that the rule is for; ``*`` for all hosts.
     host: str = "*"
 
+    @property
+    def is_prefix(self) -> bool:
+        return self.pattern == "PREFIXED"
+
+    @property
+    def denies(self) -> bool:
+        return self.permission == "DENY"
+
 
 @dataclass(frozen=True)
 class Rights:

@@ -97,6 +97,8 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "may_abort": operations.may_abort(user, switch),
         "past_return": switch.current is Status.RUNNING and not operations.is_abortable(switch),
         "running": switch.current is Status.RUNNING,
+        "returning": switch.stage == Stage.RETURN.value,
+        "verifying": switch.stage == Stage.VERIFY.value,
         "may_retry": operations.may_retry(user, switch),
         "may_abandon": lost_target.may_abandon(user, switch),
         "may_switch_back": may_request and restoring.may_go_back(switch),
