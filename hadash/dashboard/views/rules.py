@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts.roles import CHANGE_POLICY, may, on_pairs
 from hadash.dashboard.forms import BlackoutForm, RulesForm
+from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Pair
@@ -128,7 +129,7 @@ def _page(
             {"code": code.value, "words": labels.FINDING_WORDS[code], "stops": code.value in stopping}
             for code in RULES
         ],
-        "unstopped": [sentence(spec.label) for spec in KINDS.values() if not spec.findings_stop],
+        "unstopped": listed(sentence(spec.label) for spec in KINDS.values() if not spec.findings_stop),
         "audit_rules": _audit_rules(),
         "refusals": refusals or [],
     }
