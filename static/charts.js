@@ -422,8 +422,10 @@ const seen = new IntersectionObserver(
   { rootMargin: "200px" },
 );
 // A chart that another script draws.
+const ownDrawn = new Set();
 export function whenSeen(box, drawIt) {
   drawing.set(box, drawIt);
+  ownDrawn.add(box);
   seen.observe(box);
 }
 const watch = (root) => {
@@ -435,9 +437,15 @@ document.addEventListener("hadash:parts", (event) => watch(event.target));
 // All charts of the page, also those that nobody has seen yet. (Without Plotly, which comes later, nothing is drawn at
 // once: a browser's own command to print does not wait.)
 beforePrint(() => {
-  const all = [...document.querySelectorAll("[data-chart]")];
+  const all = [...document.querySelectorAll("[data-chart]"), ...ownDrawn].filter((box) => box.isConnected);
   const drawThem = () => {
-    for (const box of all) if (box.isConnected) (drawing.get(box) ?? draw)(box);
+    for (const box of all) {
+      try {
+        (drawing.get(box) ?? draw)(box);
+      } catch (error) {
+        console.warn(error);
+      }
+    }
   };
   if (window.Plotly) return drawThem();
   return all.length ? plotly().then(drawThem) : null;

@@ -13,7 +13,8 @@ function toPaper() {
   if (onScreen !== null) return [];
   onScreen = root.dataset.theme ?? "";
   root.dataset.theme = "light";
-  return draws.map((drawAll) => drawAll());
+  // (One that cannot be drawn must not keep the rest from being printed.)
+  return draws.map(async (drawAll) => drawAll());
 }
 
 addEventListener("beforeprint", toPaper);

@@ -98,6 +98,8 @@ def unreplicated_records(found: Unreplicated) -> dict[str, Any]:
     return {
         "status": found.status,
         "records": found.records,
+        "deleted": found.deleted,
+        "gone": found.gone,
         "partitions": unreplicated.shown(found),
         "reported_at": found.reported_at,
         "fault": sentence(found.fault),

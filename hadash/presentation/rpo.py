@@ -53,9 +53,27 @@ def lost_by(switch: Switch, records: Sequence[StageRecord], missing: Unreplicate
         return Lost(0, _("both sides proved equal"))
     if not _may_have_forwarded(records):
         return Lost(0, _("nothing was forwarded"))
-    if missing is not None and missing.reported_at is not None:
-        return Lost(missing.records, _("counted when the source was back"))
-    return _assessed(unreplicated.loss_of(switch))
+    assessed = _assessed(unreplicated.loss_of(switch))
+    return _counted(missing, assessed) if missing is not None and missing.is_counted else assessed
+
+
+def _counted(missing: Unreplicated, assessed: Lost) -> Lost:
+    """Return what was counted when the source was back. It is the least where the source has lost Topics for good, or
+    holds less than was seen before.
+    """
+    count = missing.records + missing.deleted
+    seen = assessed.records or 0
+    if missing.gone:
+        return Lost(
+            max(count, seen), _("counted when the source was back, without Topics that it has lost"), True
+        )
+    if seen > count:
+        return Lost(seen, _("the source came back with less than was seen before"), True)
+    perhaps = unreplicated.perhaps_mirrored(missing)
+    if perhaps:
+        because = _("counted when the source was back; up to %(n)s of them may have been mirrored")
+        return Lost(count, because % {"n": f"{perhaps:,}"})
+    return Lost(count, _("counted when the source was back"))
 
 
 def _may_have_forwarded(records: Sequence[StageRecord]) -> bool:

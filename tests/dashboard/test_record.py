@@ -14,6 +14,7 @@ from django.utils import timezone
 from hadash.audit.models import record as audit
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
+from hadash.presentation import rpo
 from hadash.presentation.record import Proved, proof_of
 from hadash.reports.kinds import whole_record
 from hadash.reports.pdf import pdf_of
@@ -147,6 +148,51 @@ class TestThePage:
         assert [
             s.table.all_rows for s in report.sections if s.title.startswith("Unreplicated") and s.table
         ] == [[("orders", 0, 57, 61, 4)]]
+
+    @pytest.mark.parametrize(
+        ("values", "said", "because"),
+        [
+            (
+                {"found": [["orders", 0, 57, 61]], "deleted": 2},
+                "6 records",
+                "counted when the source was back",
+            ),
+            ({"found": [], "gone": ["stock"]}, "at least 3 records", "without Topics that it has lost"),
+            ({"found": [["orders", 0, 57, 58]]}, "at least 3 records", "less than was seen before"),
+            (
+                {"found": [["orders", 0, 57, 99]], "status": "waiting"},
+                "at least 3 records",
+                "as the source was seen",
+            ),
+        ],
+    )
+    def test_what_nobody_can_count_is_not_said_to_be_little(
+        self, forced: Switch, values: dict[str, Any], said: str, because: str
+    ) -> None:
+        """Of Topics that the source has lost, of what it held before it was rebuilt or restored, and while it is asked
+        again.
+        """
+        held = Unreplicated.objects.create(
+            **{"switch": forced, "points": [], "status": "reported", "reported_at": timezone.now(), **values}
+        )
+        lost = rpo.lost_by(forced, list(forced.stages.all()), held)
+        assert lost.said == said and because in lost.because
+
+    def test_what_may_have_been_mirrored_is_said_with_the_number(self, forced: Switch) -> None:
+        Switch.objects.filter(pk=forced.pk).update(facts={**forced.facts, "drained": [["orders", 0, 60, 60]]})
+        forced.refresh_from_db()
+        held = Unreplicated.objects.create(
+            switch=forced,
+            points=[],
+            status="reported",
+            found=[["orders", 0, 57, 61]],
+            reported_at=timezone.now(),
+        )
+        lost = rpo.lost_by(forced, list(forced.stages.all()), held)
+        assert (lost.said, lost.because) == (
+            "4 records",
+            "counted when the source was back; up to 3 of them may have been mirrored",
+        )
 
     def test_a_forced_switch_that_never_saw_its_source_does_not_know(
         self, as_vera: Client, forced: Switch, engines: Any

@@ -44,7 +44,7 @@ class Broken:
         return [0]
 
 
-class TestTail:
+class TestUnreplicated:
     @pytest.fixture
     def lost(self, monkeypatch: pytest.MonkeyPatch) -> Broken:
         lost = Broken("east", {"orders": (0, 0)}, {ORDERS: 107, GROWN: 3})
@@ -55,7 +55,7 @@ class TestTail:
         found = rebuild.unreplicated_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]
         assert found == {ORDERS: (100, 107), GROWN: (0, 3)}
 
-    def test_topics_that_are_not_known_are_no_empty_tail(self, lost: Broken) -> None:
+    def test_topics_that_are_not_known_are_no_nothing_left(self, lost: Broken) -> None:
         lost.known = {}
         points = {ORDERS: OffsetSync(100, 60)}
         with pytest.raises(TopicsUnknown, match="does not know Topic orders") as raised:
@@ -63,7 +63,7 @@ class TestTail:
         assert raised.value.topics == ("orders",)
         assert rebuild.unreplicated_of(EAST, points, gone=["orders"]) == {}  # type: ignore[arg-type]
 
-    def test_a_partition_without_a_leader_is_no_empty_tail(self, lost: Broken) -> None:
+    def test_a_partition_without_a_leader_is_no_nothing_left(self, lost: Broken) -> None:
         lost.known = {"orders": TopicInfo("orders", (0, -1), 1)}
         with pytest.raises(KafkaError, match="no leader for orders-1"):
             rebuild.unreplicated_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]

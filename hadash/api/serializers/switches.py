@@ -290,6 +290,13 @@ class UnreplicatedPartitionSerializer(s.Serializer):
 class UnreplicatedRecordsSerializer(s.Serializer):
     status = Text()
     records = s.IntegerField()
+    deleted = s.IntegerField(
+        help_text="Records that were reported and are deleted: their mirrors are rebuilt."
+    )
+    gone = s.ListField(
+        child=Text(),
+        help_text="Topics that the source has lost for good: nobody can count what was not mirrored of them.",
+    )
     partitions = UnreplicatedPartitionSerializer(many=True)
     reported_at = s.DateTimeField(allow_null=True)
     fault = Text(allow_blank=True)

@@ -59,8 +59,8 @@ class Plans(View):
         scope, target = serializers.scope_of(values["scope"]), the_cluster(pair, values["target"])
         restores = the_switch(request.user, values["restores"]) if values["restores"] else None
         with one_preview(request.user, pair):
-            draft = proposal_for(pair, scope, target, Kind(values["kind"]))
-            preview = preview_of(draft, restores)
+            proposal = proposal_for(pair, scope, target, Kind(values["kind"]))
+            preview = preview_of(proposal, restores)
         return Response(representations.proposal(preview, pair))
 
 

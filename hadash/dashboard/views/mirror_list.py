@@ -112,7 +112,7 @@ def _found(request: HttpRequest, pairs: list[str]) -> Any:
     found = mirrors_for(user_of(request)).defer(*Mirror.DETAILS)
     if query:
         found = found.filter(Q(name__icontains=query) | Q(topics__icontains=query))
-    if pair in pairs:
+    if pair:
         found = found.filter(pair__name=pair)
     if state in Mirror.State.values:
         found = found.filter(state=state)

@@ -347,7 +347,7 @@ def abandon(request: HttpRequest, switch: Switch) -> str:
 
 @act(FORCE)
 def rebuild(request: HttpRequest, switch: Switch) -> str:
-    """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of the missing."""
+    """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of its unreplicated records."""
     words = typed(request, "confirmed"), typed(request, "reason")
     unreplicated.ask_to_rebuild(user_of(request), switch, *words, handing_over.rebuild, address_of(request))
     return _("The lost side is being rebuilt. You can watch the log.")

@@ -245,10 +245,13 @@ def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Sect
     return Section(_("What proves that nothing was lost"), says=says, table=table, empty=empty)
 
 
-def unreplicated_of(switch: Switch, rows: Sequence[Mapping[str, Any]], address: str) -> list[Section]:
+def unreplicated_of(
+    switch: Switch, rows: Sequence[Mapping[str, Any]], address: str, most: int = UNREPLICATED_SHOWN
+) -> list[Section]:
     """Return the section of the records that the lost source held and that were never mirrored, or none.
 
     :param rows: of :func:`hadash.switching.recovery.unreplicated.shown`. :param address: the page that has all.
+    :param most: rows that are shown.
     """
     if not rows:
         return []
@@ -265,7 +268,7 @@ def unreplicated_of(switch: Switch, rows: Sequence[Mapping[str, Any]], address: 
             Cell(f"{row['end']:,}"),
             Cell(f"{row['records']:,}"),
         )
-        for row in rows[:UNREPLICATED_SHOWN]
+        for row in rows[:most]
     ]
     table = Table(
         columns, cells, len(rows), address,

@@ -52,7 +52,7 @@ def build(view: View, now: datetime, key: str) -> Report:
             _pauses(pauses, record["records"], address),
             stages_of(record["records"]),
             _proof(found, proof_of(found.facts, record["records"]), address),
-            *unreplicated_of(found, record["unreplicated_rows"], address),
+            *unreplicated_of(found, record["unreplicated_rows"], address, ROWS),
             _log(record["log"]),
         ],
     )

@@ -341,6 +341,8 @@ class Migration(migrations.Migration):
                 ('decided_at', models.DateTimeField(null=True)),
                 ('note', models.TextField(blank=True)),
                 ('rebuilt', models.JSONField(default=list)),
+                ('deleted', models.PositiveBigIntegerField(default=0)),
+                ('gone', models.JSONField(default=list)),
                 ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('switch', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='unreplicated', to='switching.switch')),
             ],

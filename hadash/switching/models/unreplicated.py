@@ -50,6 +50,10 @@ class Unreplicated(Stateful):
     note = models.TextField(blank=True)
     #: Names of the mirrors that are rebuilt. Their clients may have gone back since, so they are never rebuilt twice.
     rebuilt = models.JSONField(default=list)
+    #: How many records were reported of the Topics of these mirrors: they are deleted since, and not in ``found``.
+    deleted = models.PositiveBigIntegerField(default=0)
+    #: Topics that the source has lost for good: what was not mirrored of them nobody can count.
+    gone = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return f"unreplicated records of {self.switch}: {self.status}"
@@ -66,8 +70,13 @@ class Unreplicated(Stateful):
 
     @property
     def records(self) -> int:
-        """How many records it has; 0 until it is reported."""
+        """How many records the source holds; 0 until it is reported."""
         return sum(end - first for _topic, _partition, first, end in self.found)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether what the source holds is known; not while it is asked, or asked again."""
+        return self.current is not UnreplicatedStatus.WAITING
 
     def the_points(self) -> dict[Partition, OffsetSync]:
         """How far the mirror had copied, by partition."""

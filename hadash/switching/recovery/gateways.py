@@ -73,7 +73,7 @@ def _set(user: Any, gateway_id: str, excluded: bool, address: str | None, **deta
     try:
         with recorded_ahead(user, verb, subject, address, **details):
             set_excluded(claimed(zookeeper()), gateway_id, excluded)
-    except UnknownOutcome:
+    except UnknownOutcome:  # (a BindingError, too)
         raise
     except NoSuchMember as error:
         raise NoSuchGateway(say("%(error)s", error=error)) from None

@@ -1,6 +1,6 @@
 """Rebuild the standby side of a healthy mirror for an administrator: check what blocks it, and write the audit log.
 
-(After a forced switch the lost side is rebuilt through its missing: see ``unreplicated.py``.)
+(After a forced switch the lost side is rebuilt with its unreplicated records: see ``unreplicated.py``.)
 """
 
 from __future__ import annotations

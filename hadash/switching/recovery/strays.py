@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from hadash import confirmations
 from hadash.audit.ahead import recorded_ahead
 from hadash.bindings.editing import FORWARD_STAGE
 from hadash.bindings.kept import Documents, kept_documents
@@ -184,7 +185,7 @@ def give_back(key: str, confirmed: str) -> int:
             say("Switch %(switch)s has sent clients over already: they cannot be taken back.", switch=key)
         )
     clusters = sorted({stray.binding.cluster for stray in its})
-    if clusters != [confirmed.strip()]:
+    if len(clusters) != 1 or not confirmations.is_given(confirmed, clusters[0]):
         raise Refused(say("Confirm with the cluster that they wait on: %(clusters)s.", clusters=clusters))
     dialect = dialect_of(_pair_of(its))
     before = dialect.journal(key)

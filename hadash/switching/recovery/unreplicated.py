@@ -76,6 +76,8 @@ def _look(unreplicated: Unreplicated) -> None:
             return
         held.move(UnreplicatedEvent.REPORT)
         held.fault, held.reported_at = NOTHING, timezone.now()
+        held.deleted += sum(end - first for topic, _p, first, end in held.found if topic not in topics)
+        held.gone = sorted({*held.gone, *gone})
         held.found = [[p.topic, p.partition, first, end] for p, (first, end) in found.items()]
         held.save()
         records = held.records
@@ -245,7 +247,7 @@ def carry_out(unreplicated: Unreplicated) -> None:
 
 def reported(unreplicated: Unreplicated) -> dict[Partition, int]:
     """By partition, the offset up to which the lost side's records are known: where the mirror ended, or the end of
-    the reported unreplicated.
+    the reported records.
     """
     mirrored = {p: point.source for p, point in unreplicated.the_points().items()}
     return mirrored | {Partition(topic, p): end for topic, p, _first, end in unreplicated.found}
