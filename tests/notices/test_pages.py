@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dashboard.parts import signed_in
+from dashboard.parts import PASSWORD, signed_in
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -18,12 +18,15 @@ from standardwebhooks import Webhook
 from support.waiting import SLOWER
 from support.web import Posted, fine, web_server
 
+from hadash.accounts.roles import ensure_user
 from hadash.dashboard.views.notices import DELIVERIES_SHOWN
+from hadash.inventory.models import Pair
 from hadash.notices import carrying, channels, routing
-from hadash.notices.models import Channel, PersonalWish
+from hadash.notices.models import Channel, Notice, PersonalWish
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.models import Delivery, Endpoint, Transport, Unsubscription
 from hadash.outbox.states import State
+from hadash.sentences import say
 
 from .parts import channel
 
@@ -75,6 +78,24 @@ def test_how_somebody_is_told(as_vera: Client, people: SimpleNamespace) -> None:
     assert (wish.kinds, wish.digest_minutes, f"{wish.quiet_from:%H:%M}") == (["switch-ended"], 30, "22:00")
     page = as_vera.get(reverse("notices")).content.decode()
     assert 'value="22:00"' in page
+
+
+def test_all_notices_are_in_the_csv(fleet: Any, engines: Any) -> None:
+    """Those of the pairs that one may see, and of the whole installation."""
+    hidden = Pair.objects.create(name="hidden", first=fleet.east, second=fleet.west, default=fleet.east)
+    for number, pair in enumerate((fleet.pair, None, hidden)):
+        Notice.objects.create(
+            kind="mirror-failed", key=f"k{number}", pair=pair, at=timezone.now(), path="/mirrors/main/shop/",
+            sentence=say("Mirror %(mirror)s has failed.", mirror=f"m{number}").to_json(),
+        )  # fmt: skip
+    as_pia = signed_in(ensure_user("pia", PASSWORD, "viewer", pair=fleet.pair))
+    page = as_pia.get(reverse("notices")).content.decode()
+    assert 'href="?format=csv"' in page
+    answer: Any = as_pia.get(reverse("notices"), {"format": "csv"})
+    lines = b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()
+    assert lines[0] == "at,kind,pair,notice,path"
+    assert [line.split(",")[2] for line in lines[1:]] == ["", "main"], "the newest first"
+    assert "Mirror m0 has failed." in lines[-1] and "m2" not in "".join(lines)
 
 
 def test_of_whose_doings_and_of_which_pairs(as_vera: Client, people: SimpleNamespace, fleet: Any) -> None:

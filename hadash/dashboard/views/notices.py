@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -25,6 +27,7 @@ from hadash.notices.channels import ChannelRefused
 from hadash.notices.models import KIND_CHOICES, Channel, Notice, PersonalWish
 from hadash.outbox.models import STATES, Delivery, Transport
 from hadash.presentation import badges
+from hadash.presentation.localized import sentence
 from hadash.sentences import Sentence
 
 #: Deliveries on the page of a channel.
@@ -38,15 +41,29 @@ DELIVERY_FIELDS: Fields = {
     "said": ("said",),
 }
 
+#: The columns of the notices as CSV.
+NOTICE_COLUMNS = ("at", "kind", "pair", "notice", "path")
+
+
+def _notice_row(notice: Notice) -> tuple[Any, ...]:
+    """Return the values of :data:`NOTICE_COLUMNS`."""
+    said = " ".join(sentence(each) for each in (notice.sentence, notice.detail) if each)
+    return notice.at, notice.kind, notice.pair.name if notice.pair else None, said, notice.path
+
 
 def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> HttpResponse:
     return denied(request, error or PermissionDenied("You may not change channels."), MANAGE_REPORTS)
 
 
 @require_http_methods(["GET", "POST"])
-def notices(request: HttpRequest) -> HttpResponse:
-    """List the notices, with the user's own wishes. POST: the fields of :class:`OwnNoticesForm`."""
+def notices(request: HttpRequest) -> HttpResponseBase:
+    """List the notices, with the user's own wishes; ``?format=csv`` returns all of them. POST: the fields of
+    :class:`OwnNoticesForm`.
+    """
     user = user_of(request)
+    visible = Notice.objects.filter(Q(pair=None) | Q(pair__in=pairs_where(user))).select_related("pair")
+    if request.GET.get("format") == "csv":
+        return csv_response("notices", NOTICE_COLUMNS, map(_notice_row, visible.iterator(chunk_size=500)))
     kept = PersonalWish.objects.filter(user=user).first() or PersonalWish(user=user)
     pairs = pair_names(user)
     form = OwnNoticesForm(
@@ -66,7 +83,6 @@ def notices(request: HttpRequest) -> HttpResponse:
             messages.success(request, _("You are told like that from now on."))
             return redirect("notices")
         refusals = faults_of(form)
-    visible = Notice.objects.filter(Q(pair=None) | Q(pair__in=pairs_where(user))).select_related("pair")
     manages = may(user, MANAGE_REPORTS)
     context = {
         "page": paged(request, visible),
