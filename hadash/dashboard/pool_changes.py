@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hadash.dashboard.sorting import Fields
+from hadash.dashboard.sorting import REQUEST_FIELDS, Fields
 from hadash.pools.models import PoolChange
 from hadash.presentation.localized import sentence
 
 #: Its sort keys.
-FIELDS: Fields = {
-    "pool": ("pool",),
-    "state": ("status",),
-    "reason": ("reason",),
-    "by": ("requested_by__username",),
-    "when": ("requested_at",),
-}
+FIELDS: Fields = {"pool": ("pool",), **REQUEST_FIELDS}
 
 COLUMNS = (
     "key", "pair", "pool", "change", "status", "reason", "requested_by", "requested_at", "decided_by", "ended_at",

@@ -17,6 +17,14 @@ T = TypeVar("T")
 Keys = Mapping[str, Callable[[Any], Any]]
 Fields = Mapping[str, tuple[str, ...]]
 
+#: The sort keys that every table of requests has on which others decide.
+REQUEST_FIELDS: Fields = {
+    "state": ("status",),
+    "reason": ("reason",),
+    "by": ("requested_by__username",),
+    "when": ("requested_at",),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Order:

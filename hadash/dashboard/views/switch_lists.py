@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from hadash.dashboard import pool_changes
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.sorting import Fields, order_of, part_order
+from hadash.dashboard.sorting import REQUEST_FIELDS, Fields, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.presentation import badges, batches, changes, pools, selectors
 from hadash.presentation.lookups import the_appid
@@ -32,14 +32,6 @@ FIELDS: Fields = {
     "what": ("appid", "instance_id"),
     "way": ("source__name", "target__name"),
     "state": ("status",),
-    "by": ("requested_by__username",),
-    "when": ("requested_at",),
-}
-
-#: The sort keys of the changes of bindings.
-CHANGE_FIELDS: Fields = {
-    "state": ("status",),
-    "reason": ("reason",),
     "by": ("requested_by__username",),
     "when": ("requested_at",),
 }
@@ -88,8 +80,8 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     state_of = badges.of_waiting if inbox == "waiting" else badges.of_row
     # The filters by status and name apply to switches only: with one of them, nothing else is listed.
     filtered = bool(status or query or moved)
-    change_order = part_order(request, "changes", CHANGE_FIELDS)
-    changed = change_order.query(changes.in_inbox(user, inbox), CHANGE_FIELDS)
+    change_order = part_order(request, "changes", REQUEST_FIELDS)
+    changed = change_order.query(changes.in_inbox(user, inbox), REQUEST_FIELDS)
     part = part_of(request, "changes", [] if filtered else changed, SHOWN_CHANGES)
     pool_order = part_order(request, "pool-changes", pool_changes.FIELDS)
     pool_changed = pool_order.query(pools.in_inbox(user, inbox), pool_changes.FIELDS)
