@@ -164,17 +164,23 @@ class Trial:
         return bool(runs) and runs[-1].ended > started
 
     def _unseen(self) -> list[str]:
-        """Names of clients whose group or Topics are not in hadash's table of access yet."""
-        shown = {
-            name: self.operator.get(f"appids/{self.operator.appid(name)}/").text
-            for name in {spec.appid for spec in self.clients}
-        }
-        return [
-            spec.name
-            for spec in self.clients
-            if any(topic not in shown[spec.appid] for topic in spec.topics)
-            or spec.group not in shown[spec.appid]
-        ]
+        """Names of clients of which hadash has not seen yet that they use all their Topics and their group: a plan
+        would leave out what is missing.
+        """
+        seen = {name: self._uses(name) for name in {spec.appid for spec in self.clients}}
+        return [spec.name for spec in self.clients if not _is_seen(spec, seen[spec.appid])]
+
+    def _uses(self, appid: str) -> set[tuple[str, str, str]]:
+        """The uses of an AppID that hadash has seen: (client.id, kind, Topic or group)."""
+        uses: set[tuple[str, str, str]] = set()
+        page = 1
+        while True:
+            path = f"appids/{self.operator.appid(appid)}/access/?page={page}&page_size=200"
+            found = self.operator.call("GET", path)
+            uses |= {(row["client_id"], row["kind"], row["resource"]) for row in found["results"]}
+            if not found["next"]:
+                return uses
+            page += 1
 
     def _join_seconds(self, appid: str) -> dict[str, float]:
         """By client.id, the seconds for which the coordinator kept its last JOIN_GROUP waiting."""
@@ -362,6 +368,16 @@ class Trial:
 
 def _seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
+
+
+def _is_seen(spec: ClientSpec, uses: set[tuple[str, str, str]]) -> bool:
+    """Whether these uses (client.id, kind, Topic or group) are all that a client will show."""
+    its_own = {(kind, name) for client_id, kind, name in uses if spec.client_id in ("", client_id)}
+    # (A member of a group may be assigned no partition of a Topic: another one reads it.)
+    read_or_written = {(kind, name) for _, kind, name in uses} if spec.role == "consume" else its_own
+    return {(spec.role, topic) for topic in spec.topics} <= read_or_written and (
+        not spec.group or ("group", spec.group) in its_own
+    )
 
 
 def _worst(pauses: dict[str, float]) -> str:
