@@ -53,7 +53,7 @@ export function offerCsv(table, name) {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   });
-  if (isOnlyOne && header?.matches("header")) header.append(button);
+  if (isOnlyOne && header?.matches("header")) (header.querySelector(":scope > .chart-tools") ?? header).append(button);
   else {
     const line = Object.assign(document.createElement("p"), { className: "under csv-line" });
     line.append(button);

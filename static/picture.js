@@ -1,4 +1,6 @@
 // The live picture: clients → Gateways with the breaker → clusters, and the mirror between them, as one SVG.
+import { offerCsv } from "./csv.js";
+
 const NS = "http://www.w3.org/2000/svg";
 const MAX_CLIENTS = 14;
 const BAND_TOTAL = 130; // pixels for all bands together
@@ -540,7 +542,6 @@ export function drawTwin(box, model) {
     row.append(...contents.map((content) => cell(name, content)));
     return row;
   };
-  const table = document.createElement("table");
   const head = document.createElement("thead");
   head.append(rowOf("th", [say("client"), say("cluster"), say("writes"), say("reads"), say("state")]));
   const body = document.createElement("tbody");
@@ -593,6 +594,13 @@ export function drawTwin(box, model) {
       isUnknown(model) ? "?" : state.blocked ? say("breaker_open") : say("breaker_closed"),
     ]),
   );
-  table.append(head, body);
-  box.replaceChildren(table);
+  // (The table itself stays: the button for its CSV belongs to it.)
+  const table = box.querySelector("table");
+  if (table) table.replaceChildren(head, body);
+  else {
+    const first = document.createElement("table");
+    first.append(head, body);
+    box.replaceChildren(first);
+    offerCsv(first, "clients");
+  }
 }

@@ -151,7 +151,15 @@ def proposal(preview: Preview, pair: Pair) -> dict[str, Any]:
             for finding in found.findings
         ],
         "members": [
-            {"kind": row.kind, "name": row.name, "why": row.why, "already": row.already, "chain": row.chain}
+            {
+                "kind": row.kind,
+                "name": row.name,
+                "why": row.why,
+                "already": row.already,
+                "chain": row.chain,
+                "mirrors": row.facts.mirrors if row.facts.is_topic else None,
+                "last_seen": row.facts.last_seen,
+            }
             for row in radius.rows(plan)
         ],
         "held_by": {"kind": holder.kind, "key": holder.key} if holder is not None else None,

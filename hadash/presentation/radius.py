@@ -12,6 +12,7 @@ from hadash.identity.identity import parse
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.presentation import badges
+from hadash.presentation.member_facts import Facts, facts_of
 from hadash.radius.nodes import GROUP, TOPIC
 from hadash.radius.scope import Member
 from hadash.sentences import Sentence, say
@@ -38,17 +39,19 @@ RECENT_SWITCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One member of a plan, and the chain of names from what was asked for to it."""
+    """One member of a plan, the chain of names from what was asked for to it, and what is known of it."""
 
     kind: str
     name: str
     why: str
     already: bool
     chain: tuple[str, ...]
+    facts: Facts
 
 
 def rows(plan: Plan) -> list[Row]:
     """Return the members of a plan, nearest first; at most :data:`SHOWN_MEMBERS`."""
+    members = plan.members[:SHOWN_MEMBERS]
     return [
         Row(
             kind_of(member.key),
@@ -56,8 +59,9 @@ def rows(plan: Plan) -> list[Row]:
             why_it_moves(member),
             member.already,
             chain_to(member, plan.by_key),
+            facts,
         )
-        for member in plan.members[:SHOWN_MEMBERS]
+        for member, facts in zip(members, facts_of(plan, members), strict=True)
     ]
 
 

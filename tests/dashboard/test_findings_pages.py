@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -190,6 +192,15 @@ def test_the_page_of_rules_has_every_rule(
     for code in Code:
         assert f'id="{code.value}"' in text
     assert ("规则" in text) is (language == "zh-hans")
+
+
+def test_the_rules_are_taken_along_as_a_table(as_vera: Client, findings: SimpleNamespace) -> None:
+    text = as_vera.get(reverse("catalogue"), {"format": "csv"}).getvalue().decode()
+    rows = {row["code"]: row for row in csv.DictReader(io.StringIO(text))}
+    assert set(rows) == {code.value for code in Code}
+    assert all(row["title"] and row["remedy"] and int(row["weight"]) >= 0 for row in rows.values())
+    assert rows[Code.ACKS.value]["open"] == "1"
+    assert rows[Code.KAFKA_10793.value]["open"] == "0"  # it is resolved
 
 
 def test_an_appids_page_has_its_score(as_vera: Client, findings: SimpleNamespace, fleet: Any) -> None:

@@ -250,5 +250,8 @@ class TestAddresses:
         as_ada.post(reverse("report-owners"), {"owner": "Checkout", "address": "checkout@example.org"})
         assert OwnerAddress.objects.get().address == "checkout@example.org"
         assert "checkout@example.org" in as_ada.get(reverse("report-owners")).content.decode()
+        table = as_ada.get(reverse("report-owners"), {"format": "csv"}).getvalue().decode()
+        assert table.splitlines()[:1] == ["owner,address,language,zone"]
+        assert "Checkout,checkout@example.org,," in table.splitlines()
         as_ada.post(reverse("report-owners"), {"owner": "Checkout", "address": ""})
         assert not OwnerAddress.objects.exists()

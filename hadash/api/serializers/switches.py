@@ -202,6 +202,12 @@ class MemberSerializer(s.Serializer):
     why = Text()
     already = s.BooleanField(help_text="It is on the target already.")
     chain = s.ListField(child=Text(), help_text="From what was asked for to this member.")
+    mirrors = s.ListField(
+        child=Text(), allow_null=True, help_text="Of a Topic: those of this plan that carry it; else null."
+    )
+    last_seen = s.DateTimeField(
+        allow_null=True, help_text="When it was last used; null: not within the access window, or a Topic."
+    )
 
 
 class UseSerializer(s.Serializer):

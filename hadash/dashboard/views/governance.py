@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -266,11 +266,32 @@ def _page(
 # -- the rules ---------------------------------------------------------------------------------------------------
 
 
+_RULE_COLUMNS = ("code", "title", "severity", "weight", "about", "looks_for", "remedy", "source", "open")
+
+
+def _rule_row(code: Code, entry: Entry, counts: Mapping[str, int]) -> tuple[Any, ...]:
+    return (
+        code.value,
+        sentence(entry.title),
+        entry.severity.value,
+        entry.weight,
+        entry.about.value,
+        sentence(entry.holds),
+        sentence(entry.remedy),
+        entry.source,
+        counts.get(code.value, 0),
+    )
+
+
 @require_GET
-def catalogue(request: HttpRequest) -> HttpResponse:
-    """List every rule: what it looks for, its severity, the remedy, its source, and its number of findings now."""
+def catalogue(request: HttpRequest) -> HttpResponseBase:
+    """List every rule: what it looks for, its severity, the remedy, its source, and its number of findings now;
+    ``?format=csv`` returns them as a table.
+    """
     pairs = selectors.pair_names(user_of(request))
     counts = dict(selectors.counting(pairs).order_by().values_list("code").annotate(Count("pk")))
+    if request.GET.get("format") == "csv":
+        return csv_response("rules", _RULE_COLUMNS, (_rule_row(c, e, counts) for c, e in CATALOGUE.items()))
     rules = [
         {
             "entry": entry,

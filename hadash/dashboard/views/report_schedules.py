@@ -248,9 +248,18 @@ def _the_issue(pk: int) -> ReportIssue:
     return found
 
 
+OWNER_COLUMNS = ("owner", "address", "language", "zone")
+
+
+def _owner_row(owner: str, known: OwnerAddress | None) -> tuple[str, str, str, str]:
+    return (owner, known.address, known.language, known.zone) if known else (owner, "", "", "")
+
+
 @require_http_methods(["GET", "POST"])
-def owners(request: HttpRequest) -> HttpResponse:
-    """List the owners' mail addresses. POST: the fields of :class:`OwnerAddressForm`."""
+def owners(request: HttpRequest) -> HttpResponseBase:
+    """List the owners' mail addresses; ``?format=csv`` returns all of them. POST: the fields of
+    :class:`OwnerAddressForm`.
+    """
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     refusals: list[Sentence] = []
@@ -273,6 +282,11 @@ def owners(request: HttpRequest) -> HttpResponse:
     every = _owners()
     if query:
         every = every.filter(owner__icontains=query)
+    if request.GET.get("format") == "csv":
+        addresses = {each.owner: each for each in OwnerAddress.objects.all()}
+        return csv_response(
+            "owners", OWNER_COLUMNS, (_owner_row(o, addresses.get(o)) for o in every.iterator())
+        )
     part = part_of(request, "page", every, OWNERS_SHOWN)
     known = {each.owner: each for each in OwnerAddress.objects.filter(owner__in=part.page.object_list)}
     context = {

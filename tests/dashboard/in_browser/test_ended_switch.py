@@ -141,3 +141,16 @@ def test_a_switch_that_has_ended_stands_beside_earlier_ones(
         page.get_by_role("link", name=re.compile("CSV.*Beside earlier")).click()
     assert "quiesce" in csv.value.path().read_text().casefold()
     assert olga.errors == []
+
+
+def test_clients_of_the_live_picture_are_taken_along_as_a_table(olga: Window, finished: Switch) -> None:
+    page = olga.open(f"switches/{finished.key}/")
+    button = page.get_by_role("button", name=re.compile("CSV.*Clients, Gateways, clusters"))
+    expect(button).to_have_count(1)
+    with page.expect_download() as csv:
+        button.click()
+    assert csv.value.suggested_filename == "hadash-clients.csv"
+    table = csv.value.path().read_text().splitlines()
+    assert table[0] == "Client,Cluster,writes,reads,State"
+    assert any(line.startswith("购物车,east,") for line in table)
+    assert olga.errors == []
