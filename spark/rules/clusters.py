@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from hadash.governance.catalogue import Code
 from hadash.governance.catalogue.figures import (
     CONTROLLER_CHANGES,
+    OVER_RPO_MINUTES,
     OVER_RPO_PERCENT,
     STALLED_MINUTES,
     STALLED_PERCENT,
@@ -184,13 +185,14 @@ def config_drift(inputs: Inputs) -> DataFrame:
 def over_rpo(inputs: Inputs) -> DataFrame:
     """(An unknown sample counts like a late one: then it is not known how much would be lost.)"""
     late = F.coalesce(F.col("seconds") > F.col("rpo_seconds"), F.lit(True))
-    share = F.sum(F.when(late, F.col("lasting")).otherwise(0.0)) / F.sum("lasting")
+    over = F.sum("lasting")
+    share = F.sum(F.when(late, F.col("lasting")).otherwise(0.0)) / over
     found = (
         _lasting(inputs.lag)
         .join(inputs.pairs.select("pair", "rpo_seconds"), "pair", how="inner")
         .groupBy("pair", "mirror", "rpo_seconds")
-        .agg((share * 100).alias("percent"), F.max("seconds").alias("most"))
-        .where(F.col("percent") > OVER_RPO_PERCENT)
+        .agg((share * 100).alias("percent"), over.alias("over"), F.max("seconds").alias("most"))
+        .where((F.col("percent") > OVER_RPO_PERCENT) & (F.col("over") >= OVER_RPO_MINUTES * 60))
     )
     return finding(
         found,

@@ -191,6 +191,19 @@ class TestPages:
         lines = b"".join(answer.streaming_content).decode().splitlines()
         assert lines[1] == "east,readers,Stable,range,2,2,2,3,1,2"
 
+    @pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance"])
+    def test_what_a_broker_does_not_tell_of_a_group_that_rebalances_is_not_nothing(
+        self, as_vera: Client, lake: Store, fleet: Any, engines: Any, state: str
+    ) -> None:
+        group = {"cluster": "east", "group": "g", "state": state, "protocol": "", "coordinator": 1}
+        member = {"cluster": "east", "group": "g", "member_id": "a", "client_id": "a", "host": "h"}
+        nothing: dict[str, list[str]] = {"partitions": [], "topics": []}
+        snapshots.write(lake, datetime.now(UTC), {"groups": [group], "members": [member | nothing]})
+        answer = as_vera.get(reverse("groups"), {"sort": "-topics", "format": "csv"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()
+        assert lines[1] == f"east,g,{state},,1,1,,,,"
+        assert "–" in as_vera.get(reverse("groups")).content.decode()
+
     def test_a_lake_that_cannot_be_read_is_said(
         self, as_vera: Client, fleet: Any, engines: Any, settings: Any, tmp_path: Path
     ) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hadash.governance.catalogue import CATALOGUE, Code
-from hadash.governance.catalogue.figures import UNSEEN_DAYS
+from hadash.governance.catalogue.figures import OVER_RPO_MINUTES, UNSEEN_DAYS
 from hadash.governance.client_risks import Seen
 from hadash.lake.access import CSV, GATEWAY, SURVIVE_USER
 from hadash.lake.snapshots import TABLES
@@ -352,8 +352,13 @@ def test_a_sample_that_failed_is_as_bad_as_one_that_is_over_the_rpo(find: Find) 
         "Mirror m was later than 60 s, or nobody could tell how late, in 5 % of the last day; the most "
         "that was measured is 1 s."
     )
-    (said,) = find(Code.OVER_RPO, **lag(None, None)).values()
+    (said,) = find(Code.OVER_RPO, **lag(*[None] * OVER_RPO_MINUTES)).values()
     assert said.endswith("in 100 % of the last day; the most that was measured is – s.")
+
+
+def test_the_first_minutes_of_a_mirror_are_no_percentage_of_a_day(find: Find) -> None:
+    assert not find(Code.OVER_RPO, **lag(None))
+    assert not find(Code.OVER_RPO, **lag(*[None] * (OVER_RPO_MINUTES - 1)))
 
 
 def samples(*of: tuple[int, float | None]) -> dict[str, list[Row]]:

@@ -20,8 +20,9 @@ from hadash.lake.store import LakeError, Store
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One group. ``partitions``: how many are assigned; ``fewest`` and ``most``: partitions of one member, ``None``
-    without members.
+    """One group. ``topics``: that its members subscribe to or have; ``partitions``: how many are assigned; ``fewest``
+    and ``most``: partitions of one member, ``None`` without members. All four are ``None`` while it rebalances: until
+    its members have synced, a broker tells nothing of them.
     """
 
     cluster: str
@@ -30,8 +31,8 @@ class GroupRow:
     assignor: str
     members: int
     hosts: int
-    topics: int
-    partitions: int
+    topics: int | None
+    partitions: int | None
     fewest: int | None
     most: int | None
 
@@ -105,21 +106,20 @@ def rows_of(groups: pa.Table, members: pa.Table) -> tuple[GroupRow, ...]:
     hundred thousand members: they are summed within Arrow's tables.)
     """
     counted = _counted(members)
-    found = [
-        GroupRow(
-            row["cluster"],
-            row["group"],
-            row["state"],
-            row["protocol"] or "",
-            *counted.get((row["cluster"], row["group"]), (0, 0, 0, 0, None, None)),
-        )
-        for row in groups.to_pylist()
-    ]
+    found = []
+    for row in groups.to_pylist():
+        counts = counted.get((row["cluster"], row["group"]), (0, 0, 0, 0, None, None))
+        if row["state"] in _REBALANCING:
+            counts = (*counts[:2], None, None, None, None)
+        found.append(GroupRow(row["cluster"], row["group"], row["state"], row["protocol"] or "", *counts))
     return tuple(sorted(found, key=lambda row: (row.cluster, row.group)))
 
 
+#: The states of a classic group in which a broker describes its members without what they subscribe to or have.
+_REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
+
 #: (members, hosts, Topics, partitions of a group, fewest and most partitions of one member).
-_Counts = tuple[int, int, int, int, int | None, int | None]
+_Counts = tuple[int, int, int | None, int | None, int | None, int | None]
 
 _KEY = ["cluster", "group"]
 

@@ -41,8 +41,8 @@ COLUMNS = (
     Column("assignor", gettext_lazy("Assignor")),
     Column("members", gettext_lazy("Members"), "number"),
     Column("hosts", gettext_lazy("Hosts"), "number"),
-    Column("topics", gettext_lazy("Topics"), "number"),
-    Column("partitions", gettext_lazy("Partitions"), "number"),
+    Column("topics", gettext_lazy("Topics"), "number", none="–"),
+    Column("partitions", gettext_lazy("Partitions"), "number", none="–"),
     Column("fewest", gettext_lazy("Fewest of a member"), "number", none="–"),
     Column("most", gettext_lazy("Most of a member"), "number", none="–"),
 )

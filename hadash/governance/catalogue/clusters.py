@@ -5,6 +5,7 @@ from __future__ import annotations
 from hadash.governance.catalogue.entry import About, Code, Entry, Severity
 from hadash.governance.catalogue.figures import (
     CONTROLLER_CHANGES,
+    OVER_RPO_MINUTES,
     OVER_RPO_PERCENT,
     STALLED_MINUTES,
     STALLED_PERCENT,
@@ -138,8 +139,10 @@ ENTRIES = (
         say("Lag over the RPO"),
         say(
             "For more than %(percent)s %% of the last day a mirror was later than the RPO of the pair, or "
-            "nobody could tell how late it was. (A sample counts until the next one.)",
+            "nobody could tell how late it was. (A sample counts until the next one; samples of less than %(minutes)s "
+            "minutes say nothing yet.)",
             percent=OVER_RPO_PERCENT,
+            minutes=OVER_RPO_MINUTES,
         ),
         say(
             "Mirror %(mirror)s was later than %(rpo)s s, or nobody could tell how late, in %(percent)s %% of "

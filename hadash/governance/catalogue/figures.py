@@ -20,6 +20,9 @@ UNUSED_TOPICS = 3
 UNSEEN_DAYS = 35
 #: Percent of a day for which a mirror may be over the RPO or unknown.
 OVER_RPO_PERCENT = 1.0
+#: Minutes of samples below which a mirror is not judged by them: one unknown sample after its start is no percentage of
+#: a day. (What its lag is now is on the overview and on its page.)
+OVER_RPO_MINUTES = 10
 #: A mirror is stalled when within ``STALLED_MINUTES`` its lag grows by at least ``STALLED_PERCENT`` percent of
 #: that time.
 STALLED_MINUTES, STALLED_PERCENT = 10, 90
