@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from hadash.inventory.models import Cluster, Pair
 from hadash.sentence_field import SentenceField
+from hadash.shown import Look, Shown
 
 
 class Mirror(models.Model):
     """The replication of Topics that switch together, from ``source`` to the pair's other cluster."""
 
     class State(models.TextChoices):
-        RUNNING = "running", _("running")
-        STOPPED = "stopped", _("stopped")
-        FAILED = "failed", _("failed")
-        UNKNOWN = "unknown", _("unknown")
-        TURNING = "turning", _("turning round")
+        # (The words have their own context: "running" of a switch and of a mirror are two words in Chinese.)
+        RUNNING = "running", pgettext_lazy("mirror", "running")
+        STOPPED = "stopped", pgettext_lazy("mirror", "stopped")
+        FAILED = "failed", pgettext_lazy("mirror", "failed")
+        UNKNOWN = "unknown", pgettext_lazy("mirror", "unknown")
+        TURNING = "turning", pgettext_lazy("mirror", "turning round")
 
+    SHOWN: ClassVar[dict[State, Shown]] = {
+        State.RUNNING: Shown(State.RUNNING.label, Look.FINE, "fine"),
+        State.STOPPED: Shown(State.STOPPED.label, Look.BAD, "bad"),
+        State.FAILED: Shown(State.FAILED.label, Look.BAD, "bad"),
+        State.UNKNOWN: Shown(State.UNKNOWN.label, Look.UNKNOWN, "unknown"),
+        State.TURNING: Shown(State.TURNING.label, Look.WAITING, "running"),
+    }
     #: The states in which it copies nothing.
     DOWN = frozenset({State.STOPPED, State.FAILED})
 

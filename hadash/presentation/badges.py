@@ -1,5 +1,5 @@
-"""Badges: how states are shown. Models with a state machine define words and looks beside their statuses
-(``SHOWN``); all others are defined here.
+"""Badges: how states are shown. Models define words and looks beside their states (``SHOWN``); those of packages that
+know no Django, and those of Kafka Connect, are defined here.
 """
 
 from __future__ import annotations
@@ -48,15 +48,6 @@ class State:
         """Whether all is well; ``None`` when that is unknown."""
         return None if self.look == Look.UNKNOWN else self.is_fine
 
-
-#: The words have their own context: "running" of a switch and of a mirror are two words in Chinese.
-MIRRORS: dict[str, Shown] = {
-    Mirror.State.RUNNING: Shown(pgettext_lazy("mirror", "running"), Look.FINE, "fine"),
-    Mirror.State.STOPPED: Shown(pgettext_lazy("mirror", "stopped"), Look.BAD, "bad"),
-    Mirror.State.FAILED: Shown(pgettext_lazy("mirror", "failed"), Look.BAD, "bad"),
-    Mirror.State.UNKNOWN: Shown(pgettext_lazy("mirror", "unknown"), Look.UNKNOWN, "unknown"),
-    Mirror.State.TURNING: Shown(pgettext_lazy("mirror", "turning round"), Look.WAITING, "running"),
-}
 
 _DIFFERS = Shown(gettext_lazy("differs"), Look.BAD, "bad")
 
@@ -150,7 +141,7 @@ def mirror_holds(state: str, is_seen: bool) -> bool | None:
 
     :param is_seen: whether it was looked at since :func:`mirrors_seen_since`.
     """
-    look = MIRRORS[state].look if is_seen else Look.UNKNOWN
+    look = Mirror.SHOWN[Mirror.State(state)].look if is_seen else Look.UNKNOWN
     return None if look == Look.UNKNOWN else look == Look.FINE
 
 
@@ -160,7 +151,7 @@ def of_mirror(mirror: Mirror) -> State:
         return State(Look.UNKNOWN, "unknown", _("not looked at yet"))
     if looks.is_old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
         return State(Look.UNKNOWN, "unknown", _("not looked at lately"))
-    return of(MIRRORS[mirror.state])
+    return of(Mirror.SHOWN[Mirror.State(mirror.state)])
 
 
 def is_seen(mirror: Mirror) -> bool:
@@ -239,8 +230,7 @@ def of_severity(severity: Severity) -> State:
 
 def of_finding(finding: Finding, accepted: bool) -> State:
     """Return the badge of a finding: open, accepted, or resolved."""
-    if finding.state == Finding.State.RESOLVED:
-        return State(Look.FINE, "fine", str(Finding.State.RESOLVED.label))
-    if accepted:
+    state = Finding.State(finding.state)
+    if accepted and state is Finding.State.OPEN:
         return State(Look.OFF, "fine", pgettext("finding", "accepted"))
-    return State(Look.BAD, "bad", str(Finding.State.OPEN.label))
+    return of(Finding.SHOWN[state])

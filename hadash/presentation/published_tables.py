@@ -18,8 +18,8 @@ from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Code, Severity
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
+from hadash.mirroring.models import Mirror
 from hadash.pipeline.schedules import Scheduled
-from hadash.presentation.badges import MIRRORS
 from hadash.presentation.labels import CLIENT_KIND_WORDS, RUN_WORDS
 from hadash.presentation.localized import sentence
 from hadash.presentation.tables import Table
@@ -207,6 +207,6 @@ def sentence_of(finding: Finding) -> Sentence:
     if finding.code == Code.SEVERAL_KINDS and "kinds" in values:
         kinds = str(values["kinds"]).split(", ")
         values["kinds"] = [str(CLIENT_KIND_WORDS.get(kind, kind)) for kind in kinds]
-    if finding.code == Code.STALLED and values.get("state") in MIRRORS:
-        values["state"] = str(MIRRORS[values["state"]].label)
+    if finding.code == Code.STALLED and values.get("state") in Mirror.State.values:
+        values["state"] = str(Mirror.State(values["state"]).label)
     return say(text, **{"code": finding.code, **values})

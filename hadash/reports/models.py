@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from hadash.shown import Look, Shown
 
 
 class Kind(models.TextChoices):
@@ -119,6 +121,14 @@ class ReportIssue(models.Model):
         FAILED = "failed", _("failed")
         SKIPPED = "skipped", _("left out")
 
+    #: Whether it was made, not whether its mail arrived.
+    SHOWN: ClassVar[dict[State, Shown]] = {
+        State.WAITING: Shown(State.WAITING.label, Look.WAITING, "running"),
+        State.QUEUED: Shown(State.QUEUED.label, Look.FINE, "fine"),
+        State.FAILED: Shown(State.FAILED.label, Look.BAD, "bad"),
+        State.SKIPPED: Shown(State.SKIPPED.label, Look.UNKNOWN, "off"),
+    }
+
     schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="issues")
     due_at = models.DateTimeField()
     #: The key of the switch that it is about; empty for scheduled reports.
@@ -140,6 +150,11 @@ class ReportIssue(models.Model):
 
     def __str__(self) -> str:
         return f"{self.schedule} of {self.due_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def shown(self) -> Shown:
+        """How pages show its state."""
+        return self.SHOWN[self.State(self.state)]
 
 
 class ReportEdition(models.Model):

@@ -13,12 +13,14 @@ from hadash.bindings.model import BindingState
 from hadash.dashboard import figures
 from hadash.dashboard.templatetags import hadash as tags
 from hadash.governance.catalogue import Severity
+from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory import differences
 from hadash.mirroring.models import Mirror
 from hadash.outbox.models import STATES
 from hadash.outbox.states import State as DeliveryState
 from hadash.presentation import badges
+from hadash.reports.models import ReportIssue
 from hadash.sentences import say
 from hadash.switching.machines.switches import Status
 from hadash.switching.models.switches import StageRecord, Switch
@@ -102,7 +104,8 @@ def test_names_are_escaped() -> None:
 
 def test_every_state_has_a_look() -> None:
     assert set(Switch.SHOWN) == set(Status)
-    assert set(badges.MIRRORS) == set(Mirror.State.values)
+    assert set(Mirror.SHOWN) == set(Mirror.State)
+    assert set(Finding.SHOWN) == set(Finding.State) and set(ReportIssue.SHOWN) == set(ReportIssue.State)
     assert set(Run.SHOWN) == set(Run.State) and set(StageRecord.SHOWN) == set(StageRecord.Result)
     assert set(STATES) == set(DeliveryState) and set(badges.SEVERITIES) == set(Severity)
     assert set(badges.BINDINGS) == set(BindingState) and set(badges.DECLARATIONS) == set(differences.State)

@@ -176,7 +176,7 @@ def _rows(request: HttpRequest, pairs: list[str]) -> dict[str, Any]:
         "show": _show(request) or "",
         "shows": SHOW_WORDS.items(),
         "order": order_of(request, FIELDS),
-        "states": [(state, each.label) for state, each in badges.MIRRORS.items()],
+        "states": [(state, each.label) for state, each in Mirror.SHOWN.items()],
         "any": bool(pairs),
     }
 

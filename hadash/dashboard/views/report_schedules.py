@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
-from hadash.dashboard import report_badges
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
 from hadash.dashboard.sorting import Fields, order_of
@@ -145,9 +144,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "schedule": found,
         "recipients": found.recipients.select_related("user"),
-        "issues": [
-            (issue, report_badges.of_issue(issue), _counted(counts.get(issue.pk, {}))) for issue in issues
-        ],
+        "issues": [(issue, badges.of(issue.shown), _counted(counts.get(issue.pk, {}))) for issue in issues],
         "awaiting": [issue.pk for issue in issues if awaits_figures(issue, timezone.now())],
         "mail_goes": bool(settings.SMTP_HOST),
         **(_times(found.cron, found.zone) if found.enabled else {"times": [], "times_zone": found.zone}),
@@ -227,7 +224,7 @@ def issue(request: HttpRequest, pk: int) -> HttpResponseBase:
     counts = reading.delivery_counts([found]).get(found.pk, Counter())
     context = {
         "issue": found,
-        "state": report_badges.of_issue(found),
+        "state": badges.of(found.shown),
         "editions": found.editions.defer("report"),
         "page": page,
         "order": order,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -9,6 +11,7 @@ from django.utils.translation import pgettext_lazy
 
 from hadash.governance.catalogue import CATALOGUE, Code, Entry
 from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.shown import Look, Shown
 
 
 class Finding(models.Model):
@@ -17,6 +20,11 @@ class Finding(models.Model):
     class State(models.TextChoices):
         OPEN = "open", pgettext_lazy("finding", "open")
         RESOLVED = "resolved", pgettext_lazy("finding", "resolved")
+
+    SHOWN: ClassVar[dict[State, Shown]] = {
+        State.OPEN: Shown(State.OPEN.label, Look.BAD, "bad"),
+        State.RESOLVED: Shown(State.RESOLVED.label, Look.FINE, "fine"),
+    }
 
     pair = models.CharField(max_length=40)
     code = models.CharField(max_length=40)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.model import BindingState, GatewayMember
@@ -33,7 +33,7 @@ from hadash.switching.stages.answers import (
     UsedAssignors,
     UsersFound,
 )
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Step, ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,9 +375,43 @@ class RemoveGroupOffsets(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Together(Command[list[Any]]):
-    """Carry out several independent commands at the same time → their answers, in order."""
+    """Carry out several independent commands at the same time → their answers, in order. Asked by
+    :func:`ask_together`, which knows the type of each.
+    """
 
     commands: tuple[Command[Any], ...]
+
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+_C = TypeVar("_C")
+_D = TypeVar("_D")
+_E = TypeVar("_E")
+
+
+@overload
+def ask_together(a: Command[_A], b: Command[_B], /) -> Step[tuple[_A, _B]]: ...
+
+
+@overload
+def ask_together(a: Command[_A], b: Command[_B], c: Command[_C], /) -> Step[tuple[_A, _B, _C]]: ...
+
+
+@overload
+def ask_together(
+    a: Command[_A], b: Command[_B], c: Command[_C], d: Command[_D], /
+) -> Step[tuple[_A, _B, _C, _D]]: ...
+
+
+@overload
+def ask_together(
+    a: Command[_A], b: Command[_B], c: Command[_C], d: Command[_D], e: Command[_E], /
+) -> Step[tuple[_A, _B, _C, _D, _E]]: ...
+
+
+def ask_together(*commands: Command[Any]) -> Step[Any]:
+    """Yield several independent commands at once and return their answers, in order."""
+    return tuple((yield from ask(Together(commands))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import Assigned, Reader
 from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.run import Limits, StageFailed
+from hadash.switching.stages.waiting import wait_for_a_while
 
 #: (reader, partition, the lowest offset that it has fetched).
 Fetched = Iterable[tuple[Reader, Partition, int]]
@@ -96,11 +97,14 @@ def uncommitted_positions(
 
 def _assigned(plan: Plan, limits: Limits) -> Step[Assigned]:
     """The assignments of all groups, after waiting for groups that are rebalancing at this moment."""
-    began = yield from ask(do.Pause(0))
-    while True:
-        assigned = yield from ask(do.ReadAssigned(plan.source))
-        if None not in assigned.values() or (yield from ask(do.Pause(limits.poll))) - began > limits.active:
-            return assigned
+    return (
+        yield from wait_for_a_while(
+            lambda: ask(do.ReadAssigned(plan.source)),
+            lambda assigned: None not in assigned.values(),
+            limits.active,
+            limits.poll,
+        )
+    )
 
 
 def _positions(plan: Plan, lacking: Mapping[str, Mapping[Partition, frozenset[Reader]]]) -> Step[Offsets]:

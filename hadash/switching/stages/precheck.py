@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
@@ -138,15 +138,10 @@ def _read_at_once(plan: Plan) -> Step[_Read]:
     """Ask both clusters for what does not depend on each other: a person waits for the checks, and looking at the
     mirrors takes as long as all the rest.
     """
-    asked: tuple[do.Command[Any], ...] = (
-        do.ReadTopics(plan.source),
-        do.ReadTopics(plan.target),
-        do.CheckSignIn(),
-        do.ReadRights(),
-    )
-    if not plan.kind.spec.readers_only:
-        asked = (*asked, do.CheckMirrors(thorough=True))
-    return _Read(*(yield from ask(do.Together(asked))))
+    always = do.ReadTopics(plan.source), do.ReadTopics(plan.target), do.CheckSignIn(), do.ReadRights()
+    if plan.kind.spec.readers_only:
+        return _Read(*(yield from do.ask_together(*always)))
+    return _Read(*(yield from do.ask_together(*always, do.CheckMirrors(thorough=True))))
 
 
 def check_plan(plan: Plan) -> Step[None]:

@@ -68,34 +68,28 @@ def await_returning_clients(seconds: float) -> Step[None]:
     """Wait, before any client is held up, until the clients of Gateways that are gone had time to come back: what they
     resend may already be on the source, and would be on the target twice.
     """
-    began = yield from ask(do.Pause(0))
-    told = False
-    while expected := (yield from ask(do.ReadExpectedBack())):
-        left = max(each.seconds for each in expected)
+
+    def look() -> Step[NotYet | None]:
+        expected = yield from ask(do.ReadExpectedBack())
+        if not expected:
+            return None
+        left = math.ceil(max(each.seconds for each in expected))
         gateways = sorted({each.gateway for each in expected})
-        if (elapsed := (yield from ask(do.Pause(0))) - began) > seconds:
-            raise StageFailed(
-                say(
-                    "For %(waited)s s Gateways have gone (%(gateways)s) whose clients may send again what was "
-                    "not answered. "
-                    "Ask for the switch again in %(seconds)s s.",
-                    waited=round(elapsed),
-                    gateways=gateways,
-                    seconds=math.ceil(left),
-                )
-            )
-        if not told:
-            told = True
-            yield from ask(
-                do.Say(
-                    say(
-                        "Waiting %(seconds)s s for clients of Gateway %(gateways)s, which has gone, to come back.",
-                        seconds=math.ceil(left),
-                        gateways=gateways,
-                    )
-                )
-            )
-        yield from ask(do.Pause(min(left, RETURN_POLL_SECONDS)))
+        fault = say(
+            "For %(waited)s s Gateways have gone (%(gateways)s) whose clients may send again what was not answered. "
+            "Ask for the switch again in %(seconds)s s.",
+            waited=round(seconds),
+            gateways=gateways,
+            seconds=left,
+        )
+        meanwhile = say(
+            "Waiting %(seconds)s s for clients of Gateway %(gateways)s, which has gone, to come back.",
+            seconds=left,
+            gateways=gateways,
+        )
+        return NotYet(fault, meanwhile)
+
+    yield from wait_until(look, seconds, RETURN_POLL_SECONDS, tell_after=0.0)
 
 
 def check_no_returning_clients() -> Step[None]:

@@ -1,4 +1,4 @@
-"""How stages wait: they look repeatedly until something holds, or until it has held for a while. Pure.
+"""How stages wait: they look repeatedly until something holds, or has held for a while, or for a while only. Pure.
 
 Time passes only in :class:`~hadash.switching.stages.commands.Pause`, which the code that drives a stage answers.
 """
@@ -54,6 +54,20 @@ def wait_until(
         if found.meanwhile is not None and elapsed > tell_after and not told:
             told = True
             yield from ask(do.Say(found.meanwhile))
+
+
+def wait_for_a_while(
+    look: Callable[[], Step[R]], fits: Callable[[R], bool], seconds: float, poll: float
+) -> Step[R]:
+    """Look every ``poll`` seconds until what is seen fits, or ``seconds`` have passed; return what was seen last.
+
+    For what is better waited for and can do without: the caller goes on either way.
+    """
+    began = yield from ask(do.Pause(0))
+    while True:
+        found = yield from look()
+        if fits(found) or (yield from ask(do.Pause(poll))) - began > seconds:
+            return found
 
 
 def hold_for(

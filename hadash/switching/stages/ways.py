@@ -34,7 +34,7 @@ from hadash.switching.stages.steps import (
 )
 from hadash.switching.stages.translation import translate
 from hadash.switching.stages.verification import verify
-from hadash.switching.stages.waiting import NotYet, wait_until
+from hadash.switching.stages.waiting import NotYet, wait_for_a_while, wait_until
 
 
 def quiesce(plan: Plan, limits: Limits) -> StageRun:
@@ -93,13 +93,12 @@ def _hold_heartbeats(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) 
     """Hold heartbeats for a while, so that all members learn of the rebalance at the same moment."""
     epoch = yield from ask(do.WriteBindings(plan.source, BindingState.HOLD_HEARTBEATS))
     yield from in_effect(epoch, limits.block, limits.fast_poll)
-    began = yield from ask(do.Pause(0))
-    while True:
-        states = yield from ask(do.ReadQuiesced())
-        if all(states.get(member) in HELD for member in waiting):
-            return
-        if (yield from ask(do.Pause(limits.poll))) - began > limits.hold_heartbeats:
-            return
+    yield from wait_for_a_while(
+        lambda: ask(do.ReadQuiesced()),
+        lambda states: all(states.get(member) in HELD for member in waiting),
+        limits.hold_heartbeats,
+        limits.poll,
+    )
 
 
 def block(plan: Plan, limits: Limits) -> StageRun:
@@ -138,8 +137,8 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
     found, source_ends = yield from wait_until(look, limits.drain, limits.fast_poll, tell_after=0.5)
     # Mirrors are paused before the clients move: a Connect worker that restarts would copy from its last committed
     # offset, and write old records behind the new ones.
-    compared, self_assigned, _ = yield from ask(
-        do.Together((do.CompareLastRecords(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()))
+    compared, self_assigned, _ = yield from do.ask_together(
+        do.CompareLastRecords(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()
     )
     if compared.difference is not None:
         raise StageFailed(compared.difference)
