@@ -126,7 +126,7 @@ def page() -> str:
             "# The states of a Topic's assignment",
             "",
             "Of the partitions that a consumer pool reads, from `hadash/coordinator/states.py`. What follows from "
-            "what is known is decided in `hadash/coordinator/deciding.py`.",
+            "what is known is decided in `hadash/coordinator/decisions.py`.",
             "",
             *_mermaid(_life(ASSIGNMENT)),
             "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from hadash.switching.binding_changes import applying
+from hadash.switching.binding_changes import applier
 from hadash.switching.binding_changes.decisions import BINDING_CHANGES
 from hadash.switching.handovers.counting import count
 from hadash.switching.handovers.handing_over import hand_over
@@ -16,14 +16,14 @@ from tasks.single import single
 def apply_change(pk: int) -> None:
     with single(f"binding change {pk}") as won:
         if won:
-            applying.apply(pk)
+            applier.apply(pk)
 
 
 @shared_task(name="binding.pick_up", ignore_result=True)
 def pick_up_changes() -> None:
     """Hand over approved changes that are not written yet."""
-    for pk in applying.waiting():
-        count(Work.BINDING_CHANGE, applying.why_waiting(pk))
+    for pk in applier.waiting():
+        count(Work.BINDING_CHANGE, applier.why_waiting(pk))
         hand_over(Work.BINDING_CHANGE, pk)
 
 

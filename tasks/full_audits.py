@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import current_app, shared_task
 from django.conf import settings
 
-from hadash.full_audits import forgetting, running
+from hadash.full_audits import cleanup, running
 from tasks.single import single
 
 
@@ -30,4 +30,4 @@ def carry_out(number: int) -> None:
 def trim() -> None:
     with single("trim full audits") as won:
         if won:
-            forgetting.trim()
+            cleanup.trim()

@@ -8,7 +8,7 @@ from celery import shared_task
 
 from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.gateways import zookeeper
-from hadash.pools import applying, history, looking
+from hadash.pools import applier, history, live
 from hadash.pools.decisions import POOL_CHANGES
 from tasks.single import single
 
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 def look() -> None:
     with single("look at pools") as won:
         if won:
-            applying.apply_waiting()
+            applier.apply_waiting()
             try:
-                history.note(looking.ask_leader(zookeeper()).status)
+                history.note(live.ask_leader(zookeeper()).status)
             except StoreUnavailable as error:
                 log.warning("what the coordinator has done is not known: %s", error)
 

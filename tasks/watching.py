@@ -19,7 +19,7 @@ from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.lake.store import Store
-from hadash.mirroring import looking, positions, samples
+from hadash.mirroring import positions, probe, samples
 from hadash.pools import history
 from hadash.switching.handovers import counting as handovers
 from hadash.switching.planning import overlaps
@@ -44,7 +44,7 @@ def look_at_mirrors_of(pair_pk: int) -> None:
     with single(f"look at mirrors of pair {pair_pk}") as won:
         if won:
             pair = Pair.objects.get(pk=pair_pk)
-            looking.look_at_pair(pair, overlaps.mirrors_moving(pair.name))
+            probe.look_at_pair(pair, overlaps.mirrors_moving(pair.name))
 
 
 def _pairs_with_mirrors() -> list[int]:

@@ -5,6 +5,6 @@ class AuditorsConfig(AppConfig):
     name = "hadash.auditors"
 
     def ready(self) -> None:
-        from hadash.auditors import forgetting
+        from hadash.auditors import cleanup
 
-        forgetting.connect()
+        cleanup.connect()

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from hadash.auditing.findings import Kind
 from hadash.auditors.models import AuditDifference, AuditedPartition
-from hadash.auditors.standing import Standing, standing_of
+from hadash.auditors.proofs import Standing, standing_of
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hadash.bindings.model import BindingDocument, Journal
-from hadash.bindings.returning import ExpectedBack
+from hadash.bindings.pending_retries import ExpectedBack
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence

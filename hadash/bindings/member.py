@@ -22,7 +22,7 @@ from hadash.bindings.client import committed
 from hadash.bindings.epochs import Report
 from hadash.bindings.errors import NameTaken, Superseded
 from hadash.bindings.membership import LOOK_SECONDS, Record, live_incarnation, read_record, read_report
-from hadash.bindings.returning import RETURN_SECONDS, Departure, note_departure
+from hadash.bindings.pending_retries import RETURN_SECONDS, Departure, note_departure
 
 #: How long a Gateway waits for another one of the same name to vanish, in session timeouts.
 PREDECESSOR_SESSIONS = 1.5

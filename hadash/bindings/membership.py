@@ -16,7 +16,7 @@ from hadash.bindings.client import LOST_REPLY, committed, reaching
 from hadash.bindings.epochs import Report
 from hadash.bindings.errors import NoSuchMember, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import GatewayMember
-from hadash.bindings.returning import RETURN_SECONDS, Departure, note_departure
+from hadash.bindings.pending_retries import RETURN_SECONDS, Departure, note_departure
 from hadash.identity.names import decode
 from hadash.sentences import say
 

@@ -10,7 +10,7 @@ from hadash.bindings.client import reaching
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.membership import members, not_applied, not_told
 from hadash.bindings.model import GatewayMember
-from hadash.bindings.returning import ExpectedBack, expected_back
+from hadash.bindings.pending_retries import ExpectedBack, expected_back
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence

@@ -5,6 +5,6 @@ Everything is in ZooKeeper: what members read (``/consumers/<cluster>/assignment
 it has come (``/consumers/<cluster>/state/<Topic>``). Members are found by a service discovery, watch their assignments
 by themselves, and are asked over HTTP what they read.
 
-:mod:`hadash.coordinator.states` has the states of a Topic, :mod:`hadash.coordinator.deciding` what follows from what is
-known, :mod:`hadash.coordinator.documents` the two documents.
+:mod:`hadash.coordinator.states` has the states of a Topic, :mod:`hadash.coordinator.decisions` what follows from what
+is known, :mod:`hadash.coordinator.documents` the two documents.
 """

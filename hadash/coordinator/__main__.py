@@ -19,10 +19,10 @@ from hadash.coordinator.discovery.http import KINDS, HttpDiscovery
 from hadash.coordinator.discovery.listing import Discovery
 from hadash.coordinator.discovery.static import StaticDiscovery
 from hadash.coordinator.http_side import HttpSide, build_app
+from hadash.coordinator.http_status import metrics, status
 from hadash.coordinator.partitions import PartitionCounter
 from hadash.coordinator.process import Coordinator, MakeDiscovery
 from hadash.coordinator.process_settings import CoordinatorSettings, read_object, read_token
-from hadash.coordinator.telling import metrics, status
 from hadash.telemetry import logs
 
 log = logging.getLogger("hadash.coordinator")

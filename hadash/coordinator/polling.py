@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from hadash.coordinator.deciding import Report
+from hadash.coordinator.decisions import Report
 
 #: Seconds for the answer of a member. Also one that is busy answers within milliseconds; one that takes longer is asked
 #: again in the next round, and nothing is taken away from it.

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hadash.coordinator.comparing import Comparison, compare
-from hadash.coordinator.deciding import Report, Step, View, Waiting, next_step
+from hadash.coordinator.decisions import Report, Step, View, Waiting, next_step
 from hadash.coordinator.discovery.listing import Discovery, DiscoveryUnavailable
 from hadash.coordinator.documents import NOBODY, Partitions
 from hadash.coordinator.election import Fence
 from hadash.coordinator.polling import Asking
 from hadash.coordinator.process_settings import CoordinatorSettings
-from hadash.coordinator.settling import Settling, Weights
+from hadash.coordinator.stability import Settling, Weights
 from hadash.coordinator.states import Event, State
 from hadash.coordinator.store import Assigned, PoolError, PoolStore, PoolView
 from hadash.coordinator.strategies import STRATEGIES
@@ -207,7 +207,7 @@ class PoolCoordinator:
 
     def _members(self, view: PoolView) -> frozenset[str] | None:
         """The members that are there and not isolated. They are listed after ZooKeeper was read: see
-        :attr:`hadash.coordinator.deciding.View.membership`."""
+        :attr:`hadash.coordinator.decisions.View.membership`."""
         try:
             self.listed = dict(self._discovery.members())
             self.discovery_error = NOTHING

@@ -13,7 +13,7 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from hadash.bindings import layout
 from hadash.bindings.client import committed, reaching
-from hadash.coordinator.deciding import Step
+from hadash.coordinator.decisions import Step
 from hadash.coordinator.documents import NOBODY, AssignmentDocument, DocumentError, StateDocument
 from hadash.coordinator.election import Fence
 from hadash.coordinator.holding import Hold

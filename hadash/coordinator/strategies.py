@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Mapping
 
 from hadash.assignment import Group, Member, Partition, assign
-from hadash.coordinator.deciding import Strategy
+from hadash.coordinator.decisions import Strategy
 from hadash.coordinator.documents import NOBODY
 
 #: The least that a partition counts, as a share of the mean: one without traffic may have some tomorrow.

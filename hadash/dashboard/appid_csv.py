@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hadash.dashboard.meeting import GroupLag, Right, TopicUse
+from hadash.dashboard.appid_parts import GroupLag, Right, TopicUse
 from hadash.inventory.models import Access, InstanceID
 
 

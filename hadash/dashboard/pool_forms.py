@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.inventory.models import Cluster
-from hadash.pools.acts import Act, Change
+from hadash.pools.actions import Act, Change
 
 #: The strategies, by the names that ZooKeeper holds.
 STRATEGY_WORDS = {

@@ -1,6 +1,6 @@
 """What belongs to a mirror: the clients of its clusters, its connector, and its offset syncs.
 
-``creating.py`` creates mirrors, ``turning.py`` turns them round, ``looking.py`` looks at them.
+``creating.py`` creates mirrors, ``turning.py`` turns them round, ``probe.py`` looks at them.
 """
 
 from __future__ import annotations

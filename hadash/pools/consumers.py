@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.services import cluster_client
-from hadash.pools.acts import Act, Change
+from hadash.pools.actions import Act, Change
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.refusals import EnginesAway

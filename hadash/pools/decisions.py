@@ -7,8 +7,8 @@ from django.db import transaction
 
 from hadash.changes import Event
 from hadash.inventory.gateways import zookeeper
-from hadash.pools.acts import against
-from hadash.pools.looking import view_of
+from hadash.pools.actions import against
+from hadash.pools.live import view_of
 from hadash.pools.models import PoolChange
 from hadash.sentences import Explained, Sentence, say
 from hadash.switching.approvals.workflow import Start, Workflow

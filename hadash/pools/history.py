@@ -13,7 +13,7 @@ from hadash.pools.models import PoolStep
 
 
 def steps_in(status: Mapping[str, Any]) -> Iterator[PoolStep]:
-    """The steps in what a coordinator says (``hadash/coordinator/telling.py``), as rows that are not saved."""
+    """The steps in what a coordinator says (``hadash/coordinator/http_status.py``), as rows that are not saved."""
     for pool, said in status.get("pools", {}).items():
         for step in said.get("history", []):
             yield PoolStep(

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from hadash.changes import Status
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
-from hadash.pools.acts import Act, Change
+from hadash.pools.actions import Act, Change
 from hadash.pools.machine import MACHINE
 from hadash.sentence_field import SentenceField
 from hadash.sentences import Sentence, say
@@ -54,7 +54,7 @@ class PoolChange(Approvable):
     pair = models.ForeignKey(Pair, models.PROTECT, null=True, related_name="pool_changes")
     pool = models.CharField(max_length=MAX_NAME_LENGTH)
     act = models.CharField(max_length=20)
-    #: What :class:`hadash.pools.acts.Change` has besides.
+    #: What :class:`hadash.pools.actions.Change` has besides.
     member = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     topic = models.CharField(max_length=249, blank=True)
     strategy = models.CharField(max_length=40, blank=True)

@@ -9,7 +9,7 @@ from django.db.models import Q
 from hadash.coordinator.store import PoolView
 from hadash.inventory.by_address import cluster_of
 from hadash.inventory.models import Cluster, Pair
-from hadash.pools.acts import Act, Change
+from hadash.pools.actions import Act, Change
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models.switches import Switch

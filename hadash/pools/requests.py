@@ -20,7 +20,7 @@ from hadash.audit.models import record
 from hadash.changes import Status
 from hadash.coordinator.store import PoolView, still_has
 from hadash.inventory.models import Pair
-from hadash.pools.acts import Act, Change, against
+from hadash.pools.actions import Act, Change, against
 from hadash.pools.models import PoolChange, digest_of
 from hadash.pools.moving import pairs_read_by, refuse_what_goes_on, refuse_while_moving
 from hadash.refusals import Refused

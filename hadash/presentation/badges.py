@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
-from hadash.auditors.standing import Proof
+from hadash.auditors.proofs import Proof
 from hadash.bindings.model import BindingState, GatewayMember
 from hadash.full_audits.machine import Status as FullAuditStatus
 from hadash.full_audits.models import FullAudit

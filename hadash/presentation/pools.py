@@ -24,9 +24,9 @@ from hadash.coordinator.store import Assigned, PoolView
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster, Pair
 from hadash.joined import with_names
-from hadash.pools import looking
+from hadash.pools import live
 from hadash.pools.belonging import clusters_of, pair_of
-from hadash.pools.looking import Pools, Said
+from hadash.pools.live import Pools, Said
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import badges, engines
 from hadash.presentation.badges import State
@@ -164,12 +164,12 @@ def _read() -> Pools:
     client = zookeeper()
     if not client.connected:
         raise engines.Unanswered(say("the connection is lost"))
-    return looking.read_all(client)
+    return live.read_all(client)
 
 
 #: What ZooKeeper holds, and what the coordinator says: one that hangs does not hold up the other.
 _in_zookeeper = engines.SharedLook(_read)
-_of_leader = engines.SharedLook(lambda: looking.ask_leader(zookeeper()))
+_of_leader = engines.SharedLook(lambda: live.ask_leader(zookeeper()))
 
 
 def _said() -> Said:

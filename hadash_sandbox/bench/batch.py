@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hadash_sandbox.bench.applying import Changes
 from hadash_sandbox.bench.bound import bench_bound
+from hadash_sandbox.bench.propagation import Changes
 from hadash_sandbox.bench.records import explain, judge_records
 from hadash_sandbox.bench.report import Report, median
 from hadash_sandbox.bench.tools import load_average

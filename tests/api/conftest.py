@@ -31,14 +31,14 @@ from switching.batches.parts import World
 
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES, ensure_user
-from hadash.dashboard.groups.looking import Look
+from hadash.dashboard.groups.live import Look
 from hadash.full_audits.models import FullAudit
 from hadash.governance.models.findings import Finding
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
 from hadash.mirroring.models import Mirror
-from hadash.pools import applying
+from hadash.pools import applier
 from hadash.pools import decisions as pool_decisions
 from hadash.switching import checking
 from hadash.switching import requests as switch_requests
@@ -198,9 +198,9 @@ def things(
     )
     pool = show(monkeypatch)
     monkeypatch.setattr(pool_decisions, "view_of", lambda *_: pool)
-    for module in (pool_decisions, applying):
+    for module in (pool_decisions, applier):
         monkeypatch.setattr(module, "zookeeper", lambda: None)
-    monkeypatch.setattr(applying, "write", lambda *_: None)
+    monkeypatch.setattr(applier, "write", lambda *_: None)
     pool_change = requested(somebody, fleet.pair)
     acceptance = AuditAcceptance.objects.create(pair=fleet.pair, by=somebody, reason="known", counts={})
     return {

@@ -17,7 +17,7 @@ from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Declaration, InstanceID
 from hadash.presentation.engines import Engines
-from hadash.switching.binding_changes import applying
+from hadash.switching.binding_changes import applier
 from hadash.switching.models.binding_changes import BindingChange
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -57,7 +57,7 @@ def test_from_the_preview_to_zookeeper(
         answer = arne.post(f"binding-changes/{key}/approve/", body)
     assert (answer.status_code, answer.json()["status"], handed) == (202, "approved", [key])
 
-    applying.apply(BindingChange.objects.get().pk)
+    applier.apply(BindingChange.objects.get().pk)
     done = vera.get(f"binding-changes/{key}/").json()
     assert (done["status"], done["epoch"]) == ("applied", dialect.epoch())
     assert done["outcome"] == [f"In effect since epoch {done['epoch']}. Nobody has moved."]

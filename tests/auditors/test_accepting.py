@@ -17,7 +17,7 @@ from hadash.auditors import accepting, selectors
 from hadash.auditors.ledger import Ledger
 from hadash.auditors.models import AuditAcceptance, AuditDifference, AuditedPartition
 from hadash.auditors.places import Held
-from hadash.auditors.standing import Proof
+from hadash.auditors.proofs import Proof
 from hadash.mirroring.models import Mirror
 from hadash.refusals import Refused
 

@@ -18,7 +18,7 @@ from hadash.bindings.epochs import Report
 from hadash.bindings.errors import NameTaken, Superseded
 from hadash.bindings.member import Member
 from hadash.bindings.membership import members, not_applied, set_excluded
-from hadash.bindings.returning import Departure, expected_back
+from hadash.bindings.pending_retries import Departure, expected_back
 
 pytestmark = pytest.mark.stack
 

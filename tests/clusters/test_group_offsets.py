@@ -100,20 +100,20 @@ def test_what_another_member_would_change_is_what_it_changes(
     from support.running import Reader
     from support.waiting import eventually
 
-    from hadash.dashboard.groups import looking, what_if
+    from hadash.dashboard.groups import live, what_if
 
-    monkeypatch.setattr(looking, "cluster_client", lambda cluster: client)
+    monkeypatch.setattr(live, "cluster_client", lambda cluster: client)
     topic, group = app.topic(6), app.group()
     settings = kafka.described["west"].client_config()
 
-    def look() -> looking.Look:
-        found = looking.look_at(None, group)  # type: ignore[arg-type]
+    def look() -> live.Look:
+        found = live.look_at(None, group)  # type: ignore[arg-type]
         assert found is not None
         return found
 
     def sizes() -> list[int]:
         """(Before anybody has joined there is no group.)"""
-        found = looking.look_at(None, group)  # type: ignore[arg-type]
+        found = live.look_at(None, group)  # type: ignore[arg-type]
         return sorted(len(member.partitions) for member in found.info.members) if found else []
 
     with Reader(settings, topic, group), Reader(settings, topic, group):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from hadash.coordinator.deciding import Report, Step, View, Waiting, next_step
+from hadash.coordinator.decisions import Report, Step, View, Waiting, next_step
 from hadash.coordinator.documents import NOBODY, AssignmentDocument, StateDocument
 from hadash.coordinator.holding import Hold
 from hadash.coordinator.states import State

@@ -133,7 +133,7 @@ def test_another_coordinator_takes_over(world: World) -> None:
 
 def test_a_coordinator_that_was_replaced_writes_nothing(world: World, zookeeper_hosts: str) -> None:
     """Whatever it has decided before it knows: its token is not the present one."""
-    from hadash.coordinator.deciding import Step
+    from hadash.coordinator.decisions import Step
     from hadash.coordinator.documents import StateDocument
     from hadash.coordinator.states import Event
 
@@ -150,7 +150,7 @@ def test_a_coordinator_that_was_replaced_writes_nothing(world: World, zookeeper_
 def test_a_decision_is_refused_when_somebody_has_come_back_meanwhile(
     world: World, connect_client: Callable[..., KazooClient]
 ) -> None:
-    from hadash.coordinator.deciding import Step
+    from hadash.coordinator.decisions import Step
     from hadash.coordinator.documents import StateDocument
     from hadash.coordinator.election import Candidate
     from hadash.coordinator.states import Event

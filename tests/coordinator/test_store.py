@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 
 from hadash.bindings import layout
 from hadash.coordinator.documents import AssignmentDocument
-from hadash.coordinator.member.following import wanted
+from hadash.coordinator.member.assigned import wanted
 from hadash.coordinator.pool import Isolation
 from hadash.coordinator.store import PoolError, PoolStore
 from hadash.coordinator.watched import Watched

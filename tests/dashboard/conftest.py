@@ -34,7 +34,7 @@ from hadash.sentences import say
 from hadash.switching import checking
 from hadash.switching import requests as switch_requests
 from hadash.switching.approvals import decisions
-from hadash.switching.binding_changes import applying, requests, unregistering
+from hadash.switching.binding_changes import applier, requests, unregistering
 from hadash.switching.handovers import handing_over
 from hadash.switching.models.batches import Batch, BatchItem, tell
 from hadash.switching.models.batches import digest_of as digest_of_batch
@@ -254,7 +254,7 @@ def finished(make_switch: Callable[..., Switch], people: SimpleNamespace) -> Swi
 def dialect(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> NativeDialect:
     """The bindings in a real ZooKeeper, for what is bound by hand."""
     found = NativeDialect(zookeeper)
-    for module in (requests, applying, unregistering):
+    for module in (requests, applier, unregistering):
         monkeypatch.setattr(module, "dialect_of", lambda pair: found)
     return found
 

@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from dashboard.parts import PASSWORD, cluster, signed_in
 from hadash.accounts.roles import ensure_user
-from hadash.dashboard.clusters import looking, survey
-from hadash.dashboard.clusters.looking import changes_of
+from hadash.dashboard.clusters import selectors, survey
+from hadash.dashboard.clusters.selectors import changes_of
 from hadash.dashboard.clusters.survey import (
     brokers_of,
     survey_of,
@@ -263,7 +263,7 @@ class TestPages:
                 **values,
             )
         east, west = sorted(
-            looking.rows_for(User.objects.get(username="arne")), key=lambda row: row.cluster.name
+            selectors.rows_for(User.objects.get(username="arne")), key=lambda row: row.cluster.name
         )
         assert (east.reached_by, east.missed_by) == (("gateway-1",), ())
         assert (west.reached_by, west.missed_by) == ((), ("gateway-1",)), "that it is configured says nothing"

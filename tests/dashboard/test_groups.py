@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from hadash.dashboard.groups import what_if
-from hadash.dashboard.groups.looking import Lag, Look
+from hadash.dashboard.groups.live import Lag, Look
 from hadash.dashboard.views import groups as views
 from hadash.inventory.models import Access, AppID
 from hadash.kafka.errors import KafkaError

@@ -15,7 +15,7 @@ from dashboard.parts import PASSWORD, signed_in, words_of
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard.mirrors.history import WINDOWS, buckets_of, days_of, moments_of, named, pairs_days
 from hadash.dashboard.mirrors.incidents import Bucket, Kind
-from hadash.dashboard.mirrors.looking import history_of, partitions_of, rows_of
+from hadash.dashboard.mirrors.selectors import history_of, partitions_of, rows_of
 from hadash.governance.models.published import LagDay
 from hadash.governance.models.runs import Run
 from hadash.inventory.models import Pair

@@ -14,9 +14,9 @@ from hadash.changes import Status
 from hadash.coordinator.documents import NOBODY, StateDocument
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State
-from hadash.pools import applying, decisions
-from hadash.pools.acts import Act
-from hadash.pools.looking import Pools, Said
+from hadash.pools import applier, decisions
+from hadash.pools.actions import Act
+from hadash.pools.live import Pools, Said
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import pools
 from hadash.presentation.engines import SharedLook
@@ -37,9 +37,9 @@ def olga(fleet: Any) -> Any:
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was written to ZooKeeper."""
     done: list[Any] = []
-    monkeypatch.setattr(applying, "write", lambda change, *_: done.append(change))
-    monkeypatch.setattr(applying, "zookeeper", lambda: None)
-    monkeypatch.setattr(applying, "claimed", lambda client: client)
+    monkeypatch.setattr(applier, "write", lambda change, *_: done.append(change))
+    monkeypatch.setattr(applier, "zookeeper", lambda: None)
+    monkeypatch.setattr(applier, "claimed", lambda client: client)
     return done
 
 

@@ -23,8 +23,8 @@ from hadash.auditors import selectors
 from hadash.auditors.ledger import Ledger, note_found
 from hadash.auditors.models import AuditDifference, AuditedPartition
 from hadash.auditors.places import Held, Place
-from hadash.auditors.standing import Proof
-from hadash.full_audits import forgetting, requests, running
+from hadash.auditors.proofs import Proof
+from hadash.full_audits import cleanup, requests, running
 from hadash.full_audits.machine import Status
 from hadash.full_audits.models import FullAudit
 from hadash.full_audits.preparing import CannotCompare, Prepared
@@ -329,6 +329,6 @@ def test_old_ones_are_removed(audit: FullAudit, settings: Any) -> None:
     FullAudit.objects.filter(pk=audit.pk).update(
         status=Status.DONE.value, ended_at=timezone.now() - days + timedelta(hours=1)
     )
-    assert forgetting.trim() == 0
+    assert cleanup.trim() == 0
     FullAudit.objects.filter(pk=audit.pk).update(ended_at=timezone.now() - days - timedelta(hours=1))
-    assert forgetting.trim() == 1
+    assert cleanup.trim() == 1

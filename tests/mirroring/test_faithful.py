@@ -23,7 +23,7 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
-from hadash.mirroring import creating, looking, rebuild, topic_settings, turning, upkeep
+from hadash.mirroring import creating, probe, rebuild, topic_settings, turning, upkeep
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import compare_last_records
@@ -108,13 +108,13 @@ class Mirrored:
 
     def look(self, thorough: bool = True) -> tuple[str, str, int | None]:
         """State, fault and lag as a switch's precheck finds them."""
-        looking.look(self.mirror, thorough) if thorough else looking.look(self.mirror)
+        probe.look(self.mirror, thorough) if thorough else probe.look(self.mirror)
         return str(self.mirror.state), str(self.mirror.fault), self.mirror.lag_records
 
     def look_after(self) -> None:
         """As hadash does all the time: what differs is mended. Until its tasks have the mended settings."""
         before = self.mirror.drift
-        looking.look_at_pair(self.pair)
+        probe.look_at_pair(self.pair)
         self.mirror.refresh_from_db()
         if self.mirror.drift == before:
             self.await_running()
@@ -231,10 +231,10 @@ def test_a_mirror_of_an_earlier_hadash_is_mended_and_what_it_copied_wrongly_is_r
 
     # No switch begins, and the next look mends it.
     differing = ["errors.tolerance", "header.converter"]
-    looking.look(topic.mirror)
+    probe.look(topic.mirror)
     assert topic.mirror.drift["keys"] == differing
     assert topic.mirror.drift["mended"] is None
-    looking.look_at_pair(topic.pair, moving={topic.mirror.name})
+    probe.look_at_pair(topic.pair, moving={topic.mirror.name})
     assert "header.converter" not in connect.config(topic.connector), "a switch uses it"
     topic.look_after()
     assert topic.mirror.drift["keys"] == differing
@@ -275,7 +275,7 @@ def test_a_mirror_of_an_earlier_hadash_is_mended_and_what_it_copied_wrongly_is_r
     connect.stop(topic.connector)
     mirroring.await_stopped(topic.connector)
     connect.change_config(topic.connector, {"tasks.max": "3"})
-    looking.look_at_pair(topic.pair)
+    probe.look_at_pair(topic.pair)
     assert connect.config(topic.connector)["tasks.max"] == "1"
     mirroring.await_stopped(topic.connector)
     asked = Entry.objects.filter(subject__contains=topic.mirror.name).values_list("verb", flat=True)
@@ -376,7 +376,7 @@ def test_records_older_than_their_topic_takes_by_now_are_copied(mirrored: Callab
     topic.write("east", {"value": b"old", "timestamp": 1_000_000_000_000})
     topic.await_copies(1)
     topic.set("east", **{key.replace(".", "_"): hour for key in limits})
-    looking.look_at_pair(topic.pair)
+    probe.look_at_pair(topic.pair)
     call_command("rebuild_mirror", "main", topic.mirror.name, confirm="west")
     topic.mirror.refresh_from_db()
     topic.await_copies(1)

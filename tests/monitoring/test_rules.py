@@ -21,7 +21,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.parser import text_string_to_metric_families
 from support.gateway import GatewayProcess
 
-from hadash.coordinator import telling
+from hadash.coordinator import http_status
 from hadash.monitoring import fleet as figures
 from hadash.monitoring import metrics
 
@@ -108,7 +108,7 @@ def test_they_read_figures_that_exist_with_labels_that_they_have(
     coordinator = SimpleNamespace(fence=None, pools={}, errors={})
     declared |= {
         family.name: set(family._labelnames)
-        for family in telling.Figures(coordinator).collect()  # type: ignore[arg-type, attr-defined]
+        for family in http_status.Figures(coordinator).collect()  # type: ignore[arg-type, attr-defined]
     }
     for name, labels in LABELS_WITHOUT_SERIES.items():
         declared[name] |= labels  # (a KeyError: there is no such figure)

@@ -15,8 +15,8 @@ from hadash.coordinator.election import Leader
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State
 from hadash.coordinator.store import Assigned, PoolView
-from hadash.pools.acts import Act, Change
-from hadash.pools.looking import Pools, Said
+from hadash.pools.actions import Act, Change
+from hadash.pools.live import Pools, Said
 from hadash.pools.models import PoolChange, digest_of
 from hadash.presentation import pools
 from hadash.sentences import say

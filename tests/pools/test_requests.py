@@ -18,8 +18,8 @@ from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable
 from hadash.changes import Status
 from hadash.coordinator.store import PoolStore
-from hadash.pools import applying, decisions, requests
-from hadash.pools.acts import Act, Change
+from hadash.pools import applier, decisions, requests
+from hadash.pools.actions import Act, Change
 from hadash.pools.models import PoolChange
 from hadash.refusals import Refused
 from hadash.switching.models.policies import Policy
@@ -43,7 +43,7 @@ def people(db: None) -> SimpleNamespace:
 def store(connect_client: Callable[..., KazooClient], monkeypatch: pytest.MonkeyPatch) -> PoolStore:
     """The pool in a real ZooKeeper."""
     client = connect_client()
-    for module in (applying, decisions):
+    for module in (applier, decisions):
         monkeypatch.setattr(module, "zookeeper", lambda: client)
     made = PoolStore(client, "readers")
     made.create()
@@ -71,7 +71,7 @@ def ask(
             **values,
         )
         with django_capture_on_commit_callbacks(execute=True):
-            held = requests.request(asked, applying.apply)
+            held = requests.request(asked, applier.apply)
         held.refresh_from_db()
         return held
 
@@ -127,9 +127,9 @@ def test_where_the_rules_want_it_somebody_else_has_to_approve(
     with pytest.raises(Busy, match="olga has asked for the same already"):
         ask(user="otto")
     with pytest.raises(PermissionDenied):
-        decisions.approve(people.olga, held, held.digest, applying.apply)
+        decisions.approve(people.olga, held, held.digest, applier.apply)
     with django_capture_on_commit_callbacks(execute=True):
-        decisions.approve(people.arne, held, held.digest, applying.apply)
+        decisions.approve(people.arne, held, held.digest, applier.apply)
     held.refresh_from_db()
     assert held.current is Status.APPLIED and held.decided_by == people.arne
     assert store.read().isolated["reader-2"].by == "olga"
@@ -145,7 +145,7 @@ def test_what_has_become_senseless_is_not_approved(
     held = ask()
     store.isolate("reader-2", "zookeeper's shell", "by hand")
     with pytest.raises(PlanChanged, match="reader-2 is isolated already"):
-        decisions.approve(people.arne, held, held.digest, applying.apply)
+        decisions.approve(people.arne, held, held.digest, applier.apply)
 
 
 def test_declined_and_cancelled(
@@ -172,12 +172,12 @@ def test_while_zookeeper_is_away_it_is_neither_lost_nor_approved(
         raise StoreUnavailable("no answer")
 
     with monkeypatch.context() as patched:
-        patched.setattr(applying, "write", away)
+        patched.setattr(applier, "write", away)
         held = ask()
     assert held.current is Status.APPROVED and "It is tried again." in str(held.outcome)
-    assert applying.apply_waiting() == 0  # (not in its first seconds)
+    assert applier.apply_waiting() == 0  # (not in its first seconds)
     PoolChange.objects.update(requested_at=timezone.now() - timedelta(minutes=1))
-    assert applying.apply_waiting() == 1
+    assert applier.apply_waiting() == 1
     held.refresh_from_db()
     assert held.current is Status.APPLIED and "reader-2" in store.read().isolated
 
@@ -186,7 +186,7 @@ def test_while_zookeeper_is_away_it_is_neither_lost_nor_approved(
     with monkeypatch.context() as patched:
         patched.setattr(decisions, "view_of", away)
         with pytest.raises(EnginesAway):
-            decisions.approve(people.arne, waiting, waiting.digest, applying.apply)
+            decisions.approve(people.arne, waiting, waiting.digest, applier.apply)
     waiting.refresh_from_db()
     assert waiting.current is Status.AWAITING_APPROVAL
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_written_fails_and_says_why(ask: Callable[..., PoolChange
 def test_a_change_is_written_once(ask: Callable[..., PoolChange], store: PoolStore) -> None:
     held = ask()
     store.take_back("reader-2")
-    applying.apply(held)
+    applier.apply(held)
     assert store.read().isolated["reader-2"].is_ending
 
 
@@ -242,12 +242,12 @@ class TestATopicThatASwitchMoves:
         held = ask(adding)
         make_switch("running")
         with django_capture_on_commit_callbacks(execute=True):
-            decisions.approve(people.arne, held, held.digest, applying.apply)
+            decisions.approve(people.arne, held, held.digest, applier.apply)
         held.refresh_from_db()
         assert held.current is Status.APPROVED and "holds part of this radius" in str(held.outcome)
         assert "carts" not in store.read().topics
         Switch.objects.update(status="succeeded")
-        applying.apply(held)
+        applier.apply(held)
         assert "carts" in store.read().topics
 
 
@@ -263,7 +263,7 @@ def test_the_rules_of_the_pair_of_a_new_topic_count(
     consumer = {"bootstrap.servers": fleet.east.bootstrap_servers, "group.id": "readers"}
     adding = Change("readers", Act.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3)
     asked = requests.ChangeRequest(people.olga, None, adding, "Prices.", store.read())
-    held = requests.request(asked, applying.apply)
+    held = requests.request(asked, applier.apply)
     assert held.current is Status.AWAITING_APPROVAL and held.pair == fleet.pair
 
 
@@ -274,10 +274,10 @@ def test_what_could_not_be_written_in_time_is_not_written_later(
         raise StoreUnavailable("no answer")
 
     with monkeypatch.context() as patched:
-        patched.setattr(applying, "write", away)
+        patched.setattr(applier, "write", away)
         held = ask()
     PoolChange.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    applying.apply(held)
+    applier.apply(held)
     held.refresh_from_db()
     assert (
         held.current is Status.FAILED and str(held.outcome) == "It could not be written in time. Ask again."

@@ -18,7 +18,7 @@ from hadash.radius.fleet import Fleet, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.planning.radius import build_plan
-from hadash_sandbox.bench.applying import Changes
+from hadash_sandbox.bench.propagation import Changes
 from hadash_sandbox.world import batch, till
 from hadash_sandbox.worlds import world_named
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hadash.dashboard.mirrors.looking import partitions_of
+from hadash.dashboard.mirrors.selectors import partitions_of
 from hadash.governance.models.posture import Posture
 from hadash.inventory.models import Access, AppID, InstanceID, Pair
 from hadash.kafka.errors import ClusterUnavailable

@@ -10,7 +10,7 @@ from hadash.bindings.editing import refuse_wrong_turn
 from hadash.bindings.membership import not_applied
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.native import waiting
-from hadash.bindings.returning import ExpectedBack
+from hadash.bindings.pending_retries import ExpectedBack
 from hadash.governance.client_risks import Seen
 from hadash.governance.findings import Circumstances, acks
 from hadash.kafka.values import Committed, Partition

@@ -19,7 +19,7 @@ from hadash.bindings.epochs import Report
 from hadash.bindings.errors import UnknownOutcome
 from hadash.bindings.member import Member
 from hadash.bindings.membership import members, not_applied
-from hadash.bindings.returning import expected_back
+from hadash.bindings.pending_retries import expected_back
 from hadash.inventory import gateways as reading
 from hadash.refusals import Refused
 from hadash.switching.recovery import gateways

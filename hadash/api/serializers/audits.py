@@ -7,7 +7,7 @@ from rest_framework import serializers as s
 from hadash.api.fields import Text
 from hadash.api.serializers.common import MAX_TEXT, words
 from hadash.auditing.findings import Kind
-from hadash.auditors.standing import Proof
+from hadash.auditors.proofs import Proof
 from hadash.full_audits.machine import Status as FullAuditStatus
 
 #: Most differences that one request names.

@@ -19,7 +19,7 @@ from hadash.api.serializers.common import (
 from hadash.changes import Status
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.identity.names import MAX_NAME_LENGTH
-from hadash.pools.acts import Act
+from hadash.pools.actions import Act
 
 _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": True}
 

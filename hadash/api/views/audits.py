@@ -15,7 +15,7 @@ from hadash.api.serializers import audits as serializers
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.auditors import accepting, selectors
 from hadash.auditors.models import AuditDifference
-from hadash.auditors.standing import PartitionStanding
+from hadash.auditors.proofs import PartitionStanding
 from hadash.full_audits import requests
 from hadash.full_audits.models import FullAudit
 from hadash.full_audits.selectors import full_audits_of

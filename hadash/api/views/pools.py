@@ -20,8 +20,8 @@ from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, bro
 from hadash.api.views.lists import InboxQuery, inbox
 from hadash.changes import Status
 from hadash.inventory.models import Cluster
-from hadash.pools import applying, consumers, decisions, requests
-from hadash.pools.acts import Act, Change
+from hadash.pools import applier, consumers, decisions, requests
+from hadash.pools.actions import Act, Change
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import pools
 from hadash.presentation.localized import sentence
@@ -219,7 +219,7 @@ def _asked(
             address_of(request),
             browser(request),
         ),
-        applying.apply,
+        applier.apply,
     )
     held.refresh_from_db()
     return Response(shown(held), status=202 if held.open else 201)
@@ -290,7 +290,7 @@ actions = Actions(
 ACTS: dict[str, type[View]] = {
     **actions.decisions(
         decisions.POOL_CHANGES,
-        applying.apply,
+        applier.apply,
         serializers.PoolApprovalRequest,
         approve="Approve a change of a pool. With the last approval it is written.",
         decline="Decline a change of a pool, with a reason.",

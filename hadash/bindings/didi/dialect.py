@@ -27,7 +27,7 @@ from hadash.bindings.didi.trees import Tree
 from hadash.bindings.errors import BindingConflict, StaleWriter, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding, BindingDocument, Journal
 from hadash.bindings.native import NativeDialect
-from hadash.bindings.returning import ExpectedBack
+from hadash.bindings.pending_retries import ExpectedBack
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say

@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 from hadash.bindings.client import connect, reaching
 from hadash.bindings.errors import NameTaken, StoreUnavailable
 from hadash.coordinator.http_side import HttpSide, build_app
-from hadash.coordinator.member.following import Wanted, wanted
+from hadash.coordinator.member.assigned import Wanted, wanted
 from hadash.coordinator.member.registration import Registration
 from hadash.coordinator.member.topic_reader import Handle, Reader, TopicReader
 from hadash.coordinator.process_settings import MemberSettings, read_object, read_token

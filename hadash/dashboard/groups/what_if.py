@@ -21,7 +21,7 @@ from hadash.assignment import (
     what_if,
     what_if_by_id,
 )
-from hadash.dashboard.groups.looking import Look, as_assignor_sees_it
+from hadash.dashboard.groups.live import Look, as_assignor_sees_it
 from hadash.sentences import Sentence, say
 
 #: The questions, by the value of ``?change=``.

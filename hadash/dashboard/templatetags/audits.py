@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from hadash.auditors.models import AuditDifference
-from hadash.auditors.standing import Proof
+from hadash.auditors.proofs import Proof
 from hadash.auditors.versions import Part
 from hadash.dashboard.templatetags.hadash import state
 from hadash.presentation import badges

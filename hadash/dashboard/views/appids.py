@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import CHANGE_APPID, REGISTER, may, may_somewhere
-from hadash.dashboard import appid_csv, meeting
+from hadash.dashboard import appid_csv, appid_parts
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.charts import over_time
 from hadash.dashboard.charts.chart import Chart, asked_csv
@@ -235,7 +235,7 @@ def _csv(request: HttpRequest, found: AppID) -> HttpResponseBase | None:
     """Return the table that ``?csv=`` names; ``None`` when there is none of that name."""
     name = request.GET["csv"]
     if name not in CSV_TABLES:
-        graph = meeting.graph_of(governance.published(Run.Job.TOPOLOGY), found)
+        graph = appid_parts.graph_of(governance.published(Run.Job.TOPOLOGY), found)
         return asked_csv(request, [_coverage(found, _runs(found)), *([graph] if graph is not None else [])])
     live = _live(request, found)
     tables = {

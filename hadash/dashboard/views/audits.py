@@ -15,7 +15,7 @@ from hadash.audit.models import record
 from hadash.auditors import accepting, selectors
 from hadash.auditors.models import AuditDifference
 from hadash.auditors.versions import versions_of
-from hadash.dashboard.mirrors.looking import the_mirror
+from hadash.dashboard.mirrors.selectors import the_mirror
 from hadash.dashboard.views.common import address_of, denied, typed, user_of
 from hadash.mirroring.models import Mirror
 from hadash.refusals import Refused

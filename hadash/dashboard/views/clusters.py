@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.charts.chart import asked_csv
-from hadash.dashboard.clusters.looking import Change, ClusterRow, changes_of, charts_of, rows_for, states_of
+from hadash.dashboard.clusters.selectors import Change, ClusterRow, changes_of, charts_of, rows_for, states_of
 from hadash.dashboard.clusters.survey import BrokerRow, Trouble, survey_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Keys, order_of, part_order

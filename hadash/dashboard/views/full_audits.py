@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import ACCEPT
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.mirrors.looking import the_mirror
+from hadash.dashboard.mirrors.selectors import the_mirror
 from hadash.dashboard.sorting import Keys, part_order
 from hadash.dashboard.views.common import address_of, denied, part_of, typed, user_of
 from hadash.full_audits import requests

@@ -18,7 +18,7 @@ from hadash.accounts.roles import EXCLUDE_GATEWAY, VIEW, may, may_somewhere, pai
 from hadash.bindings.errors import UnknownOutcome
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.gateways.looking import WINDOWS, GatewayRow, charts_of, history_of, rows_of, said_of
+from hadash.dashboard.gateways.selectors import WINDOWS, GatewayRow, charts_of, history_of, rows_of, said_of
 from hadash.dashboard.sorting import Keys, order_of
 from hadash.dashboard.views.common import address_of, denied, searched, typed, user_of
 from hadash.presentation import engines, selectors

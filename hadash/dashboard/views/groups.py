@@ -21,9 +21,9 @@ from hadash.dashboard.charts import assignment
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.groups import what_if
-from hadash.dashboard.groups.around import around
+from hadash.dashboard.groups.links import around
 from hadash.dashboard.groups.listing import GroupRow, listing
-from hadash.dashboard.groups.looking import Look, look_at
+from hadash.dashboard.groups.live import Look, look_at
 from hadash.dashboard.sorting import Keys, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.inventory.models import Cluster, Pair

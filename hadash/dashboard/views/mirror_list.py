@@ -20,7 +20,7 @@ from hadash.auditors import selectors
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole
-from hadash.dashboard.mirrors.looking import lag_of_pairs, mirrors_for, rows_of, tasks_of
+from hadash.dashboard.mirrors.selectors import lag_of_pairs, mirrors_for, rows_of, tasks_of
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views import streaming
 from hadash.dashboard.views.common import paged, searched, user_of

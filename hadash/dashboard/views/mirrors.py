@@ -24,7 +24,7 @@ from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.mirrors import auditing
 from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole, step_of
 from hadash.dashboard.mirrors.incidents import KIND_WORDS
-from hadash.dashboard.mirrors.looking import (
+from hadash.dashboard.mirrors.selectors import (
     History,
     TopicLag,
     history_of,

@@ -26,12 +26,12 @@ from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
 from hadash.dashboard.views.actions import acts_on, decisions_on
 from hadash.dashboard.views.common import address_of, denied, faults_of, part_of, searched, typed, user_of
 from hadash.inventory.models import Cluster
-from hadash.pools import applying, consumers, decisions, requests
-from hadash.pools.acts import Act, Change
+from hadash.pools import applier, consumers, decisions, requests
+from hadash.pools.actions import Act, Change
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import badges, pools, selectors
 from hadash.presentation.localized import sentence
-from hadash.presentation.pool_acts import WORDS
+from hadash.presentation.pool_actions import WORDS
 from hadash.presentation.pools import PoolRow, PoolsLook
 from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
@@ -338,7 +338,7 @@ def _submitted(
         browser_of(request),
     )
     try:
-        held = requests.request(asked, applying.apply)
+        held = requests.request(asked, applier.apply)
     except PermissionDenied as error:
         return denied(request, error, OPERATE, pair)
     held.refresh_from_db()
@@ -402,5 +402,5 @@ def _refused(request: HttpRequest, found: PoolChange, reasons: list[Sentence]) -
 act = acts_on(pools.the_change, "pool-change", _refused)
 
 approve, decline, cancel = decisions_on(
-    act, decisions.POOL_CHANGES, applying.apply, lambda change: _("Approved. It is being written.")
+    act, decisions.POOL_CHANGES, applier.apply, lambda change: _("Approved. It is being written.")
 )

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from hadash.bindings.epochs import Report, Span
 from hadash.bindings.member import Member
 from hadash.bindings.model import BindingState
-from hadash.bindings.returning import Departure
+from hadash.bindings.pending_retries import Departure
 from hadash.bindings.watch import Update
 from hadash.gateway import remembered
 from hadash.gateway.clients.members import Guarding

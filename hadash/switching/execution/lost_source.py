@@ -53,7 +53,7 @@ def is_lost(client: ClusterClient, plan: Plan) -> bool:
 
 
 def known_ends(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
-    """The last notes about the source (see :func:`hadash.mirroring.looking.look`,
+    """The last notes about the source (see :func:`hadash.mirroring.probe.look`,
     :mod:`hadash.mirroring.positions`).
     """
     now = timezone.now()

@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from hadash import confirmations
 from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.audit import reasons
-from hadash.audit.ahead import recorded_ahead
+from hadash.audit.write_ahead import recorded_ahead
 from hadash.bindings.errors import BindingError, NoSuchMember, UnknownOutcome
 from hadash.bindings.membership import set_excluded
 from hadash.bindings.model import GatewayMember

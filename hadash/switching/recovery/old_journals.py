@@ -15,7 +15,7 @@ from kazoo.client import KazooClient
 
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
-from hadash.bindings.returning import remove_expired
+from hadash.bindings.pending_retries import remove_expired
 from hadash.identity.names import decode
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed

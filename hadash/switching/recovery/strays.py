@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from hadash import confirmations
-from hadash.audit.ahead import recorded_ahead
+from hadash.audit.write_ahead import recorded_ahead
 from hadash.bindings.editing import FORWARD_STAGE
 from hadash.bindings.kept import Documents, kept_documents
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal

@@ -13,7 +13,7 @@ from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
-from hadash.mirroring import looking
+from hadash.mirroring import probe
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.radius.fleet import bound_on, used_on
@@ -83,7 +83,7 @@ def existing(client: ClusterClient, topics: tuple[str, ...]) -> list[str]:
 def _looked_at(found: list[Mirror], stopping: bool) -> tuple[MirrorState, ...]:
     if not stopping:
         for mirror in found:
-            looking.look(mirror)
+            probe.look(mirror)
     return tuple(
         MirrorState(m.name, "" if stopping else str(m.state), m.fault, m.source.name, frozenset(m.topics))
         for m in found

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.model import BindingState, GatewayMember
-from hadash.bindings.returning import ExpectedBack
+from hadash.bindings.pending_retries import ExpectedBack
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence
@@ -82,8 +82,8 @@ class ReadWaiting(Command[Waiting]):
 
 @dataclass(frozen=True, slots=True)
 class ReadExpectedBack(Command[Sequence[ExpectedBack]]):
-    """→ list of :class:`hadash.bindings.returning.ExpectedBack`: Gateways that are gone whose clients, of the plan's
-    AppIDs, may still resend what the source has already.
+    """→ list of :class:`hadash.bindings.pending_retries.ExpectedBack`: Gateways that are gone whose clients, of
+    the plan's AppIDs, may still resend what the source has already.
     """
 
 
@@ -134,7 +134,7 @@ class CheckAssignors(Command[UsedAssignors]):
 class CheckMirrors(Command[list[MirrorFound]]):
     """→ the mirrors that copy from one cluster, or all.
 
-    ``thorough``: for the check before clients are moved; see :func:`hadash.mirroring.looking.look`.
+    ``thorough``: for the check before clients are moved; see :func:`hadash.mirroring.probe.look`.
     """
 
     copying_from: str = ""

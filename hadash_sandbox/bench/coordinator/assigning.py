@@ -17,7 +17,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import (
     StickyPartitionAssignor,
 )
 
-from hadash.coordinator.deciding import Strategy
+from hadash.coordinator.decisions import Strategy
 from hadash.coordinator.strategies import STRATEGIES
 from hadash_sandbox.bench.report import Report, median
 from hadash_sandbox.downloads import kafka_jars

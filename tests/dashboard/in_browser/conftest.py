@@ -19,7 +19,7 @@ from dashboard.graph_parts import FLEET, publish_graph, uses_of
 from dashboard.parts import PASSWORD
 from dashboard.test_clusters import TABLES
 from dashboard.test_gateways import STATUS
-from hadash.dashboard.groups.looking import Lag, Look
+from hadash.dashboard.groups.live import Lag, Look
 from hadash.dashboard.views import clusters, groups
 from hadash.governance.models.posture import Posture
 from hadash.governance.models.published import AdviceStep, Coverage, CoverageCell, LagDay, Sharing

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.in_turn]
 
 class TestLeaving:
     """What a client wrote without asking for answers must have been worked off, although it has left. (One
-    that waits for answers may come back: see test_returning.)
+    that waits for answers may come back: see test_pending_retries.)
     """
 
     def test_a_block_waits_for_what_it_wrote_before(

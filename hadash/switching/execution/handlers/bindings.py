@@ -8,7 +8,7 @@ from hadash.bindings import catalogue
 from hadash.bindings.client import reaching
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.model import Binding, BindingState, Placement
-from hadash.bindings.returning import ExpectedBack
+from hadash.bindings.pending_retries import ExpectedBack
 from hadash.bindings.store import Edit
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.gateways import ask_all, ask_every, gateway_members, zookeeper

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from django.conf import settings
 
 from hadash.auditors import selectors
-from hadash.auditors.standing import Proof
+from hadash.auditors.proofs import Proof
 from hadash.governance.client_risks import has_joined
 from hadash.governance.findings import Circumstances, acks
 from hadash.inventory import access
@@ -16,7 +16,7 @@ from hadash.inventory.gateways import ask_every
 from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring import catching_up, looking, proof, turning
+from hadash.mirroring import catching_up, probe, proof, turning
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
@@ -79,7 +79,7 @@ def check_mirrors(hand: HandlerContext, command: do.CheckMirrors) -> list[Mirror
     mirrors = [m for m in hand.mirrors() if command.copying_from in ("", m.source.name)]
     held = catching_up.held_now(mirrors) if command.thorough else {}
     for mirror in mirrors:
-        sample = looking.look(mirror, command.thorough, held.get(mirror), limits_of(mirror.pair).max_lag)
+        sample = probe.look(mirror, command.thorough, held.get(mirror), limits_of(mirror.pair).max_lag)
         found.append(MirrorFound(mirror.name, str(mirror.state), mirror.fault, sample.records))
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadash.coordinator.deciding import Report, Step, View, Waiting, filled, next_step
+from hadash.coordinator.decisions import Report, Step, View, Waiting, filled, next_step
 from hadash.coordinator.documents import AssignmentDocument, StateDocument
 from hadash.coordinator.holding import Hold
 from hadash.coordinator.states import Event, State

@@ -10,7 +10,7 @@ from hadash.mirroring.signals import standby_renewed
 
 
 def connect() -> None:
-    standby_renewed.connect(forget, sender=Mirror, dispatch_uid="hadash.auditors.forgetting")
+    standby_renewed.connect(forget, sender=Mirror, dispatch_uid="hadash.auditors.cleanup")
 
 
 def forget(mirror: Mirror, **_: Any) -> None:

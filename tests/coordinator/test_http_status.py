@@ -7,7 +7,7 @@ import pytest
 from support.waiting import eventually
 
 from hadash.coordinator.http_side import HttpSide, build_app
-from hadash.coordinator.telling import metrics, status
+from hadash.coordinator.http_status import metrics, status
 
 from .pools import POOL, TOKEN, World
 

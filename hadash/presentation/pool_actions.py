@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from hadash.pools.acts import Act
+from hadash.pools.actions import Act
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hadash.auditors.models import AuditedPartition
-from hadash.auditors.standing import Proof, Standing, standing_of
+from hadash.auditors.proofs import Proof, Standing, standing_of
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 

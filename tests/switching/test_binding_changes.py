@@ -29,7 +29,7 @@ from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching import checking, policy
 from hadash.switching import requests as switches
-from hadash.switching.binding_changes import applying, decisions, requests
+from hadash.switching.binding_changes import applier, decisions, requests
 from hadash.switching.binding_rule import Wanted
 from hadash.switching.machines.binding_changes import MACHINE
 from hadash.switching.models.binding_changes import BindingChange
@@ -50,7 +50,7 @@ __all__ = ["lose_reply"]
 def dialect(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> NativeDialect:
     """The bindings of the pair, in a real ZooKeeper."""
     found = NativeDialect(zookeeper)
-    for module in (requests, applying):
+    for module in (requests, applier):
         monkeypatch.setattr(module, "dialect_of", lambda pair: found)
     return found
 
@@ -114,7 +114,7 @@ def approve(people: dict[str, User], django_capture_on_commit_callbacks: Any) ->
 
     def act(change: BindingChange, user: str = "arne", **values: Any) -> BindingChange:
         with django_capture_on_commit_callbacks(execute=True):
-            decisions.approve(people[user], change, change.digest, lambda c: applying.apply(c.pk), **values)
+            decisions.approve(people[user], change, change.digest, lambda c: applier.apply(c.pk), **values)
         change.refresh_from_db()
         return change
 
@@ -285,7 +285,7 @@ class TestRefused:
         decisions.approve(people["arne"], change, change.digest, lambda c: None)
         with pytest.raises(Busy, match=f"Change {change.key} of the bindings of shop is being written"):
             switches.submit(wanted, lambda switch: None)
-        applying.apply(change.pk)
+        applier.apply(change.pk)
         assert switches.submit(wanted, lambda switch: None).open
 
 
@@ -375,7 +375,7 @@ class TestWhatGoesWrong:
         self, approved: BindingChange, dialect: NativeDialect
     ) -> None:
         dialect.change([Edit(SHOP, Binding("west"))])
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         assert outcome(approved) == [
             "What is bound or used has changed since the approval. Nothing was changed."
         ]
@@ -386,7 +386,7 @@ class TestWhatGoesWrong:
         self, approved: BindingChange, dialect: NativeDialect, lose_reply: LoseReply
     ) -> None:
         lose_reply(dialect.client, happened=True)
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         approved.refresh_from_db()
         assert approved.current is Status.APPLIED
 
@@ -399,16 +399,16 @@ class TestWhatGoesWrong:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(applying, "_applied", die)
+            patch.setattr(applier, "_applied", die)
             with pytest.raises(KeyboardInterrupt):
-                applying.apply(approved.pk)
-        assert applying.waiting() == [approved.pk]
-        applying.apply(approved.pk)
+                applier.apply(approved.pk)
+        assert applier.waiting() == [approved.pk]
+        applier.apply(approved.pk)
         approved.refresh_from_db()
         assert (approved.current, approved.before) == (Status.APPLIED, {"shop+web-1": None})
         assert dialect.document("shop").instances["web-1"].since == 0
-        assert applying.waiting() == []
-        applying.apply(approved.pk)
+        assert applier.waiting() == []
+        applier.apply(approved.pk)
         assert Entry.objects.filter(verb="bindings changed").count() == 1
 
     def test_what_is_bound_after_it_was_written_is_not_overwritten(
@@ -425,12 +425,12 @@ class TestWhatGoesWrong:
 
         with monkeypatch.context() as patch:
             patch.setattr(dialect, "change", unknown)
-            applying.apply(approved.pk)
+            applier.apply(approved.pk)
         approved.refresh_from_db()
         assert (approved.current, dialect.epoch()) == (Status.APPROVED, 1)
         later = Binding("west", switch="later", stage="forward")
         dialect.change([Edit(WEB, later)])
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         approved.refresh_from_db()
         assert (approved.current, approved.epoch) == (Status.APPLIED, 1)
         held = dialect.document("shop").instances["web-1"]
@@ -444,16 +444,16 @@ class TestWhatGoesWrong:
 
         with monkeypatch.context() as patch:
             patch.setattr(dialect, "take_over", away)
-            applying.apply(approved.pk)
+            applier.apply(approved.pk)
         assert outcome(approved) == ["ZooKeeper does not answer. It is tried again."]
         assert approved.current is Status.APPROVED
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         approved.refresh_from_db()
         assert approved.current is Status.APPLIED
 
     def test_but_not_for_ever(self, approved: BindingChange, dialect: NativeDialect) -> None:
         BindingChange.objects.update(decided_at=timezone.now() - timedelta(hours=1))
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         assert outcome(approved) == [
             "It could not be written in time, and what people agreed to may be true no more."
         ]
@@ -469,7 +469,7 @@ class TestWhatGoesWrong:
             return real(appid)
 
         monkeypatch.setattr(dialect, "document", replaced)
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         monkeypatch.undo()
         assert dialect.document("shop").instances == {}
 
@@ -485,9 +485,9 @@ class TestWhatGoesWrong:
             return found
 
         monkeypatch.setattr(dialect, "document", changed)
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         assert "have changed since they were looked at" in outcome(approved)[0]
-        applying.apply(approved.pk)
+        applier.apply(approved.pk)
         approved.refresh_from_db()
         assert approved.current is Status.FAILED
 
@@ -507,7 +507,7 @@ def test_the_tasks_find_what_waits(monkeypatch: pytest.MonkeyPatch, db: None) ->
     from tasks import binding
 
     handed: list[int] = []
-    monkeypatch.setattr(applying, "waiting", lambda: [7, 9])
+    monkeypatch.setattr(applier, "waiting", lambda: [7, 9])
     monkeypatch.setattr(binding, "hand_over", lambda work, pk: handed.append(pk))
     binding.pick_up_changes()
     assert handed == [7, 9]

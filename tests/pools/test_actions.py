@@ -13,8 +13,8 @@ from hadash.coordinator.holding import Hold
 from hadash.coordinator.member.registration import Registration
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.store import PoolError, PoolStore
-from hadash.pools.acts import SPECS, Act, Change, against, write
-from hadash.pools.looking import view_of
+from hadash.pools.actions import SPECS, Act, Change, against, write
+from hadash.pools.live import view_of
 
 from .parts import view
 

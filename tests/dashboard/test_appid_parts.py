@@ -17,8 +17,8 @@ from django.utils import timezone
 from support.html import squeezed
 
 from dashboard.graph_parts import publish_graph, uses_of
-from hadash.dashboard import appid_csv, meeting
-from hadash.dashboard.meeting import GroupLag, Right, TopicUse, compared
+from hadash.dashboard import appid_csv, appid_parts
+from hadash.dashboard.appid_parts import GroupLag, Right, TopicUse, compared
 from hadash.dashboard.views.appids import PARTS, ROWS_SHOWN
 from hadash.governance.models.findings import Finding
 from hadash.inventory.models import Access, AppID, InstanceID
@@ -170,7 +170,7 @@ class TestThePage:
     def test_rules_of_a_cluster_that_was_away_are_not_known(
         self, as_arne: Client, fleet: Any, engines: Any, lake: None
     ) -> None:
-        rights = meeting.rights_of(fleet.shop)
+        rights = appid_parts.rights_of(fleet.shop)
         assert (len(rights.rows), rights.known) == (1, (True, False))
         page = self.text(as_arne, fleet)
         assert "missing" not in page, "nobody knows whether west has it"
@@ -211,7 +211,7 @@ class TestLags:
         self, as_arne: Client, fleet: Any, engines: Any, lake: None, monkeypatch: Any
     ) -> None:
         look = SimpleNamespace(info=SimpleNamespace(members=(1, 2)), total=77)
-        monkeypatch.setattr(meeting, "look_at", lambda cluster, group: look)
+        monkeypatch.setattr(appid_parts, "look_at", lambda cluster, group: look)
         page = as_arne.get(reverse("appid-lags", args=[fleet.shop.pk])).content.decode()
         assert "readers" in page and ">77<" in squeezed(page)
 
@@ -222,11 +222,11 @@ class TestLags:
             asked.append(group)
             raise ClusterUnavailable("Cluster east did not answer within 10 s.")
 
-        monkeypatch.setattr(meeting, "look_at", away)
+        monkeypatch.setattr(appid_parts, "look_at", away)
         rows = [SimpleNamespace(cluster="east"), SimpleNamespace(cluster="east")]
-        uses = [meeting.GroupUse("readers", 1, tuple(rows))]  # type: ignore[arg-type]
-        monkeypatch.setattr(meeting, "uses_of", lambda found: ([], uses))
-        lags, left_out = meeting.lags_of(fleet.shop)
+        uses = [appid_parts.GroupUse("readers", 1, tuple(rows))]  # type: ignore[arg-type]
+        monkeypatch.setattr(appid_parts, "uses_of", lambda found: ([], uses))
+        lags, left_out = appid_parts.lags_of(fleet.shop)
         assert (len(lags), len(asked), left_out) == (2, 1, 0)
         assert {lag.fault for lag in lags} == {"Cluster east did not answer within 10 s."}
 

@@ -9,7 +9,7 @@ import pytest
 from kazoo.exceptions import BadVersionError, NoNodeError
 
 from hadash.bindings import layout
-from hadash.bindings.returning import Departure, ExpectedBack, expected_back, remove_expired
+from hadash.bindings.pending_retries import Departure, ExpectedBack, expected_back, remove_expired
 from hadash.switching.recovery import old_journals
 from tasks import watching
 

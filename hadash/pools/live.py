@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the coordinator that decides says (``hadash/coordinator/telling.py``).
+    """What the coordinator that decides says (``hadash/coordinator/http_status.py``).
 
     :param leader: ``None``: nobody decides. :param status: empty with a ``fault``.
     """

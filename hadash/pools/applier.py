@@ -14,7 +14,7 @@ from hadash.changes import Event, Status
 from hadash.coordinator.store import PoolStore
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed
-from hadash.pools.acts import Act, write
+from hadash.pools.actions import Act, write
 from hadash.pools.models import PoolChange
 from hadash.pools.moving import refuse_what_goes_on, refuse_while_moving
 from hadash.sentences import Explained, Sentence, say

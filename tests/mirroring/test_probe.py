@@ -14,7 +14,7 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.connect import ConnectorStatus, TaskStatus
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring import catching_up, looking, resync
+from hadash.mirroring import catching_up, probe, resync
 from hadash.mirroring.models import LagSample, Mirror, MirrorOffsetSync, PairLag
 from hadash.mirroring.offsets import OffsetSync
 
@@ -48,15 +48,15 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
 
     client = SimpleNamespace(end_offsets=ends)
     running = ConnectorStatus("RUNNING", ("RUNNING",), "", (TaskStatus(0, "RUNNING", "w1:8083"),))
-    for module in (looking, catching_up):
+    for module in (probe, catching_up):
         monkeypatch.setattr(module, "cluster_client", lambda cluster: client)
     monkeypatch.setattr(
         catching_up, "partitions_of", lambda client, topics: [Partition(t, 0) for t in topics]
     )
-    monkeypatch.setattr(looking, "status_of", lambda mirror: running)
+    monkeypatch.setattr(probe, "status_of", lambda mirror: running)
     # (Settings and records: tests/mirroring/test_faithful.py.)
-    monkeypatch.setattr(looking.upkeep, "keep", lambda mirror, mend, thorough: looking.upkeep.Kept())
-    monkeypatch.setattr(looking.comparing, "due", lambda mirror: False)
+    monkeypatch.setattr(probe.upkeep, "keep", lambda mirror, mend, thorough: probe.upkeep.Kept())
+    monkeypatch.setattr(probe.comparing, "due", lambda mirror: False)
     return wrong
 
 
@@ -71,7 +71,7 @@ NOT_SEEN = ("unknown", f"{AWAY} This mirror is looked at as soon as that is over
 def test_of_a_cluster_that_is_lost_only_the_first_waits(pair: Pair, clusters: dict[str, Exception]) -> None:
     for name in ("carts", "orders", "people"):
         clusters[name] = ClusterUnavailable(AWAY)
-    looking.look_at_pair(pair)
+    probe.look_at_pair(pair)
     assert found(pair) == {"carts": ("running", AWAY, None), "orders": NOT_SEEN, "people": NOT_SEEN}
     samples = LagSample.objects.values_list("mirror__name", "records", "seconds")
     assert sorted(samples) == [(name, None, None) for name in ("carts", "orders", "people")]
@@ -80,11 +80,11 @@ def test_of_a_cluster_that_is_lost_only_the_first_waits(pair: Pair, clusters: di
 def test_after_a_round_the_pair_has_the_lag_of_its_worst_mirror(
     pair: Pair, clusters: dict[str, Exception]
 ) -> None:
-    looking.look_at_pair(pair)
+    probe.look_at_pair(pair)
     first = PairLag.objects.get()
     assert (first.seconds, first.unknown) == (0.0, 0)
     clusters["carts"] = KafkaError("no leader")
-    looking.look_at_pair(pair)
+    probe.look_at_pair(pair)
     assert PairLag.objects.latest("at").unknown == 1
 
 
@@ -93,9 +93,9 @@ def test_the_next_round_begins_with_those_that_were_left_out(
 ) -> None:
     """One broker is away: the mirrors of the others are seen, and in every round after that."""
     clusters["carts"] = ClusterUnavailable(AWAY)
-    looking.look_at_pair(pair)
+    probe.look_at_pair(pair)
     for _ in range(2):
-        looking.look_at_pair(pair)
+        probe.look_at_pair(pair)
         assert found(pair) == {"carts": ("running", AWAY, None), "orders": WELL, "people": WELL}
 
 
@@ -103,7 +103,7 @@ def test_what_was_seen_of_a_lost_source_stays(pair: Pair, clusters: dict[str, Ex
     at = timezone.now()
     Mirror.objects.update(known_ends=[["people", 0, 3]], known_ends_at=at, looked_at=at)
     clusters["carts"] = ClusterUnavailable(AWAY)
-    looking.look_at_pair(pair)
+    probe.look_at_pair(pair)
     people = Mirror.objects.get(name="people")
     assert (people.known_ends, people.known_ends_at, people.looked_at) == ([["people", 0, 3]], at, at)
 
@@ -113,7 +113,7 @@ def test_one_that_goes_wrong_does_not_end_the_round(
 ) -> None:
     """It was deleted meanwhile, for one."""
     clusters["carts"] = IntegrityError("mirror is not present")
-    looking.look_at_pair(pair)
+    probe.look_at_pair(pair)
     assert found(pair) == {"carts": ("unknown", "", 7), "orders": WELL, "people": WELL}
     assert "mirror carts could not be looked at" in caplog.text
 
@@ -167,10 +167,10 @@ def test_a_precheck_that_cannot_compare_the_records_does_not_pass(
     def compare(*_: Any) -> None:
         raise KafkaError(late)
 
-    monkeypatch.setattr(looking.comparing, "compare", compare)
+    monkeypatch.setattr(probe.comparing, "compare", compare)
     mirror = Mirror.objects.get(name="carts")
     mirror.comparison = {"differences": known}
-    looking.look(mirror, thorough=True)
+    probe.look(mirror, thorough=True)
     assert (mirror.state, late in str(mirror.fault)) == (state, True)
     assert ("headers, between offsets 0 and 4" in str(mirror.fault)) is bool(known)
 
@@ -190,19 +190,19 @@ def test_a_mirror_is_waited_for_as_far_behind_as_a_switch_may_begin(
     p = Partition("carts", 0)
     monkeypatch.setattr(catching_up, "ends", lambda mirror, syncs: ({p: 5}, {p: 2}))
     monkeypatch.setattr(catching_up, "over_gaps", lambda *_: {})
-    monkeypatch.setattr(looking, "_content", lambda *_: "")
+    monkeypatch.setattr(probe, "_content", lambda *_: "")
     monkeypatch.setattr(catching_up, "catch_up", lambda mirror, syncs, held: waited.append(mirror.name))
-    looking.look(Mirror.objects.get(name="carts"), thorough=True, max_lag=max_lag)
+    probe.look(Mirror.objects.get(name="carts"), thorough=True, max_lag=max_lag)
     assert bool(waited) is waits
 
 
 def test_a_mirror_that_is_half_rebuilt_says_what_to_do(pair: Pair, clusters: dict[str, Exception]) -> None:
     mirror = Mirror.objects.get(name="carts")
     mirror.turning = True
-    looking.look(mirror)
+    probe.look(mirror)
     assert (mirror.state, str(mirror.fault)) == ("turning", ""), "a switch turns it round"
     mirror.rebuilding = True
-    looking.look(mirror)
+    probe.look(mirror)
     assert mirror.state == "turning"
     assert str(mirror.fault).endswith(
         "run the command again: hadash-manage rebuild_mirror main carts --confirm west"
@@ -214,7 +214,7 @@ def test_what_is_known_to_differ_stays_while_a_cluster_does_not_answer(
 ) -> None:
     Mirror.objects.filter(name="carts").update(comparison={"differences": [DIFFERENT]})
     clusters["carts"] = ClusterUnavailable(AWAY)
-    looking.look_at_pair(pair)
+    probe.look_at_pair(pair)
     state, fault, _ = found(pair)["carts"]
     assert (state, fault.endswith(AWAY)) == ("failed", True)
 
@@ -248,19 +248,19 @@ def test_what_was_copied_twice_long_ago_is_found_further_back(
 
         return SimpleNamespace(end_offsets=ends, start_offsets=starts, records=records)
 
-    for module in (looking, catching_up, resync):
+    for module in (probe, catching_up, resync):
         monkeypatch.setattr(module, "cluster_client", client)
     monkeypatch.setattr(resync, "RECOUNT_RECORDS", 100)
     monkeypatch.setattr(resync, "_looked_far", {})
     monkeypatch.setattr(resync, "RECOUNT_FAR_RECORDS", 120)
-    looking.look(mirror)
+    probe.look(mirror)
     assert str(mirror.fault) == "The mirror of carts-0 holds 80 records that its source does not."
     monkeypatch.setattr(resync, "RECOUNT_FAR_RECORDS", 1000)
-    looking.look(mirror)
+    probe.look(mirror)
     assert mirror.fault, "not again so soon"
     assert counts == [100, 100, 120, 100, 100, 100]
     monkeypatch.setattr(resync, "RECOUNT_AGAIN_SECONDS", 0)
-    looking.look(mirror)
+    probe.look(mirror)
     assert (mirror.state, str(mirror.fault), mirror.lag_records) == ("running", "", 0)
 
 

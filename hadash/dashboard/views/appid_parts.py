@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from hadash.dashboard import appid_csv, meeting
+from hadash.dashboard import appid_csv, appid_parts
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.graph.surroundings import INTERNAL_PREFIX
 from hadash.dashboard.sorting import Keys, Order, part_order
@@ -50,7 +50,7 @@ def _asks_csv(request: HttpRequest) -> bool:
 def moving(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Render the AppID's surroundings, what would move with it, its clients to be registered, and its findings."""
     found = the_appid(user_of(request), pk)
-    return render(request, "appids/moving.html", {"appid": found, **meeting.moving_section(found)})
+    return render(request, "appids/moving.html", {"appid": found, **appid_parts.moving_section(found)})
 
 
 @require_GET
@@ -59,7 +59,7 @@ def uses(request: HttpRequest, pk: int) -> HttpResponseBase:
     ``?format=csv`` returns all Topics.
     """
     found = the_appid(user_of(request), pk)
-    topics, groups = meeting.uses_of(found)
+    topics, groups = appid_parts.uses_of(found)
     order = _order(request, found, "topics", TOPIC_KEYS)
     topics = order.rows(topics, TOPIC_KEYS)
     if _asks_csv(request):
@@ -82,7 +82,7 @@ def uses(request: HttpRequest, pk: int) -> HttpResponseBase:
 def rights(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Render the rules that name the AppID on both clusters; ``?format=csv``."""
     found = the_appid(user_of(request), pk)
-    told = meeting.rights_of(found)
+    told = appid_parts.rights_of(found)
     order = _order(request, found, "rights", RIGHT_KEYS)
     told = replace(told, rows=order.rows(told.rows, RIGHT_KEYS))
     if _asks_csv(request):
@@ -95,7 +95,7 @@ def rights(request: HttpRequest, pk: int) -> HttpResponseBase:
 def lags(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Render how far the AppID's groups are behind, by asking their clusters; ``?format=csv``."""
     found = the_appid(user_of(request), pk)
-    rows, left_out = meeting.lags_of(found)
+    rows, left_out = appid_parts.lags_of(found)
     if _asks_csv(request):
         return csv_response(f"{found.name}-groups", appid_csv.LAGS.head, appid_csv.LAGS.rows(rows))
     context = {"appid": found, "lags": rows, "left_out": left_out, "at": timezone.now()}

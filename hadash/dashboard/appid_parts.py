@@ -18,7 +18,7 @@ from hadash.dashboard.graph.focusing import flows_of
 from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of
 from hadash.dashboard.groups.listing import GroupRow, listing
-from hadash.dashboard.groups.looking import look_at
+from hadash.dashboard.groups.live import look_at
 from hadash.dashboard.owner_mails import addressed
 from hadash.governance import selectors
 from hadash.governance.models.findings import Finding
