@@ -85,7 +85,7 @@ def test_who_waits_for_them_for_too_long_asks_again() -> None:
     world.expected_back = {"gw-3": world.now + 300}
     assert failure(world, Stage.QUIESCE, limits=Limits(quiesce=45)) == (
         "For 45 s Gateways have gone (gw-3) whose clients may send again what was not answered. "
-        "Ask for the switch again in 255 s."
+        "Ask for the switch again in 256 s."
     )
     assert written(world) == []
 
