@@ -142,10 +142,7 @@ class PoolStore:
 
     def _holds(self) -> dict[str, tuple[Hold, int]]:
         """:raises DocumentError: one cannot be read: whether its Topic may be read is not known then."""
-        try:
-            names = self._watched.children(layout.holds(self.pool))
-        except NoNodeError:
-            return {}  # (a pool from before there were holds)
+        names = self._watched.children(layout.holds(self.pool))
         paths = {layout.hold(self.pool, topic): topic for topic in map(decode, names)}
         return {
             paths[path]: (Hold.parse(path, value), stat.version)
@@ -430,7 +427,6 @@ class PoolStore:
                 except NoNodeError:
                     if self._client.exists(layout.pool(self.pool)) is None:
                         raise self._unknown() from None
-                    self._client.ensure_path(layout.holds(self.pool))
                     transaction = self._client.transaction()
                     transaction.check(layout.assignment(self.pool, topic), _ANY_VERSION)
                     transaction.create(path, wanted.to_bytes())

@@ -1,4 +1,4 @@
-"""Each kind of request on a running Gateway: what a block does to it, and what it does not (and what DiDi's engine
+"""Each API on a running Gateway: what a block does to it, and what it does not (and what DiDi's engine
 forgets: LIST_OFFSETS, SYNC_GROUP, LEAVE_GROUP and the kinds of transactions)."""
 
 from __future__ import annotations
