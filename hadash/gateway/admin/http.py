@@ -29,39 +29,62 @@ ENTRIES_AT_ONCE = 50
 
 def build_app(gateway: GatewayContext) -> Starlette:
     """Return the ASGI application; every answer except ``/metrics`` is JSON."""
+    answers = _Answers(gateway)
+    return Starlette(
+        routes=[
+            Route("/status", answers.status),
+            Route("/clients", answers.clients),
+            Route("/connected", answers.connected),
+            Route("/members", answers.members),
+            Route("/readers", answers.readers),
+            Route("/positions", answers.positions),
+            Route("/traffic", answers.traffic),
+            Route("/pauses", answers.pauses),
+            Route("/access", answers.access),
+            Route("/healthz", answers.healthz),
+            Route("/readyz", answers.readyz),
+            Route("/metrics", answers.metrics),
+        ]
+    )
 
-    started = time.time()
-    registry = CollectorRegistry()
-    registry.register(GatewayCollector(gateway))
 
-    def connections(request: Request) -> list[Client]:
+class _Answers:
+    """A method for each path."""
+
+    def __init__(self, gateway: GatewayContext) -> None:
+        self._gateway = gateway
+        self._started = time.time()
+        self._registry = CollectorRegistry()
+        self._registry.register(GatewayCollector(gateway))
+
+    def _connections(self, request: Request) -> list[Client]:
         """Return the clients of ``?appid=`` and ``?instance=``, each optional."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         return [
             client
-            for client in (gateway.clients if appid is None else gateway.clients.of(appid))
+            for client in (self._gateway.clients if appid is None else self._gateway.clients.of(appid))
             if instance is None or client.signed.client_id == instance
         ]
 
-    async def status(request: Request) -> Response:
+    async def status(self, request: Request) -> Response:
         """The Gateway's state, and its counts since ``started``.
 
         ``requests`` are [kind, cluster, requests, bytes in, bytes out]. ``cpu_seconds`` and ``memory_bytes`` are those
         of its process (null where the system does not report them). ``reached``: whether each cluster answered the last
         time it was asked; a cluster that was never asked is missing.
         """
-        purgatory, traffic = gateway.purgatory, gateway.traffic
-        by_cluster = dict.fromkeys(gateway.pair.clusters, 0)
-        for client in gateway.clients:
+        purgatory, traffic = self._gateway.purgatory, self._gateway.traffic
+        by_cluster = dict.fromkeys(self._gateway.pair.clusters, 0)
+        for client in self._gateway.clients:
             by_cluster[client.relay.cluster] += 1
         return JSONResponse(
             {
-                "id": gateway.settings.id,
-                "pair": gateway.pair.name,
-                "applied": gateway.binding_applier.applied.value,
-                "connections": len(gateway.clients),
+                "id": self._gateway.settings.id,
+                "pair": self._gateway.pair.name,
+                "applied": self._gateway.binding_applier.applied.value,
+                "connections": len(self._gateway.clients),
                 "connections_by_cluster": by_cluster,
-                "reached": gateway.health.reached,
+                "reached": self._gateway.health.reached,
                 "parked": purgatory.count,
                 "parked_bytes": purgatory.bytes,
                 "expired": purgatory.expired_total,
@@ -72,31 +95,31 @@ def build_app(gateway: GatewayContext) -> Starlette:
                     [*key, counter.requests, counter.bytes_in, counter.bytes_out]
                     for key, counter in sorted(traffic.requests.items())
                 ],
-                "zookeeper": bool(gateway.health.zookeeper_connected),
+                "zookeeper": bool(self._gateway.health.zookeeper_connected),
                 "cpu_seconds": process.cpu_seconds(),
                 "memory_bytes": process.memory_bytes(),
-                "started": started,
+                "started": self._started,
                 "time": time.time(),
             }
         )
 
-    async def clients(request: Request) -> Response:
+    async def clients(self, request: Request) -> Response:
         """One entry for each connection."""
-        return JSONResponse({"clients": [_client(connection) for connection in connections(request)]})
+        return JSONResponse({"clients": [_client(connection) for connection in self._connections(request)]})
 
-    async def connected(request: Request) -> Response:
+    async def connected(self, request: Request) -> Response:
         """One entry for each client on each cluster: ``[AppID, client.id, cluster, its connections, of these
         parked]``. That is all that counts need, however many connections there are.
         """
         found: dict[tuple[str, str, str], list[int]] = {}
-        for each in connections(request):
+        for each in self._connections(request):
             signed = each.signed
             counts = found.setdefault((signed.appid, signed.client_id, signed.upstream.cluster), [0, 0])
             counts[0] += 1
             counts[1] += bool(each.parked)
         return JSONResponse({"connected": [[*who, *counts] for who, counts in found.items()]})
 
-    async def members(request: Request) -> Response:
+    async def members(self, request: Request) -> Response:
         """One entry for each group member, independent of the connection that it used: parked, joining, held or active.
 
         ``assignors`` is null when its JOIN_GROUP did not pass through here; ``connected`` says whether it has a
@@ -116,12 +139,12 @@ def build_app(gateway: GatewayContext) -> Starlette:
                 "host": member.host,
                 "connected": member.connected,
             }
-            for member in gateway.group_members.all(appid)
+            for member in self._gateway.group_members.all(appid)
             if instance is None or member.client_id == instance
         ]
         return JSONResponse({"members": found})
 
-    async def readers(request: Request) -> Response:
+    async def readers(self, request: Request) -> Response:
         """One entry for each connection on which a client reads, with the Topics that it has requested, whether or not
         records came, and their partitions (null when there are too many to record). Most libraries have one connection
         to each broker, kafka-go has one for each partition.
@@ -136,12 +159,12 @@ def build_app(gateway: GatewayContext) -> Starlette:
                 "topics": sorted(connection.relay.positions.topics),
                 "partitions": connection.relay.positions.partitions(),
             }
-            for connection in connections(request)
+            for connection in self._connections(request)
             if connection.relay.positions.topics
         ]
         return JSONResponse({"readers": found})
 
-    async def positions(request: Request) -> Response:
+    async def positions(self, request: Request) -> Response:
         """One entry for each connection on which a client reads: the lowest offset that it has requested of each
         partition, as ``[topic, partition, offset]``.
         """
@@ -155,12 +178,12 @@ def build_app(gateway: GatewayContext) -> Starlette:
                     [*partition, offset] for partition, offset in connection.relay.positions.first.items()
                 ],
             }
-            for connection in connections(request)
+            for connection in self._connections(request)
             if connection.relay.positions.first
         ]
         return JSONResponse({"positions": found})
 
-    async def traffic(request: Request) -> Response:
+    async def traffic(self, request: Request) -> Response:
         """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all. Those of an
         instance go back less far when many clients are active.
         """
@@ -170,16 +193,18 @@ def build_app(gateway: GatewayContext) -> Starlette:
         except ValueError:
             return JSONResponse({"error": "since is not a number of seconds"}, status_code=400)
 
-        samples = list(gateway.traffic.samples_since(since, appid, instance))
-        return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
+        samples = list(self._gateway.traffic.samples_since(since, appid, instance))
+        return JSONResponse({"seconds": self._gateway.settings.traffic_seconds, "samples": samples})
 
-    async def pauses(request: Request) -> Response:
+    async def pauses(self, request: Request) -> Response:
         """For each client of an ``?appid=`` (or of all) that was stopped lately: the time without a record around the
         moment when its bindings forwarded again (seconds since 1970).
         """
-        return JSONResponse({"pauses": gateway.traffic.pauses.entries(request.query_params.get("appid"))})
+        return JSONResponse(
+            {"pauses": self._gateway.traffic.pauses.entries(request.query_params.get("appid"))}
+        )
 
-    async def access(request: Request) -> Response:
+    async def access(self, request: Request) -> Response:
         """All access observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see
         :func:`access_entries`.
         """
@@ -188,47 +213,32 @@ def build_app(gateway: GatewayContext) -> Starlette:
 
         def of(appid: str) -> list[dict[str, Any]]:
             connected: dict[tuple[str, str], set[str]] = {}
-            for each in gateway.clients.of(appid):
+            for each in self._gateway.clients.of(appid):
                 if each.resolver.belongs_here:
                     connected.setdefault((appid, each.signed.client_id), set()).add(
                         each.signed.upstream.cluster
                     )
-            return access_entries(gateway.traffic.latest_access(appid, instance).values(), connected, now)
+            return access_entries(
+                self._gateway.traffic.latest_access(appid, instance).values(), connected, now
+            )
 
-        appids = gateway.traffic.appids() if appid is None else [appid]
+        appids = self._gateway.traffic.appids() if appid is None else [appid]
         return StreamingResponse(in_pieces("access", map(of, appids)), media_type="application/json")
 
-    async def healthz(request: Request) -> Response:
+    async def healthz(self, request: Request) -> Response:
         """Answers while the loop runs. It asks no server: a restart would drop all clients and repair nothing."""
         return JSONResponse({"status": "ok", "process": "gateway", "version": VERSION})
 
-    async def readyz(request: Request) -> Response:
+    async def readyz(self, request: Request) -> Response:
         """Whether clients may be sent here: not once it hangs up. Through other faults it keeps serving."""
-        wrong = faults(gateway)
-        status = "not ready" if gateway.health.stopping else "degraded" if wrong else "ok"
-        told = {"status": status, "process": "gateway", "version": VERSION, "id": gateway.settings.id}
-        found = {**told, "applied": gateway.binding_applier.applied.value, "faults": wrong}
-        return JSONResponse(found, status_code=503 if gateway.health.stopping else 200)
+        wrong = faults(self._gateway)
+        status = "not ready" if self._gateway.health.stopping else "degraded" if wrong else "ok"
+        told = {"status": status, "process": "gateway", "version": VERSION, "id": self._gateway.settings.id}
+        found = {**told, "applied": self._gateway.binding_applier.applied.value, "faults": wrong}
+        return JSONResponse(found, status_code=503 if self._gateway.health.stopping else 200)
 
-    async def metrics(request: Request) -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
-
-    return Starlette(
-        routes=[
-            Route("/status", status),
-            Route("/clients", clients),
-            Route("/connected", connected),
-            Route("/members", members),
-            Route("/readers", readers),
-            Route("/positions", positions),
-            Route("/traffic", traffic),
-            Route("/pauses", pauses),
-            Route("/access", access),
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
-            Route("/metrics", metrics),
-        ]
-    )
+    async def metrics(self, request: Request) -> Response:
+        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
 
 async def in_pieces(name: str, parts: Iterable[list[dict[str, Any]]]) -> AsyncIterator[bytes]:
