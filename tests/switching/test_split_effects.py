@@ -67,7 +67,7 @@ def test_only_mirrors_that_they_will_read_from_are_looked_at(
         looked.append(mirror.name)
         return SimpleNamespace(records=0)
 
-    monkeypatch.setattr(mirrors.looking, "look", look)
+    monkeypatch.setattr(mirrors.probe, "look", look)
     plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
     found = hands(plan).carry_out(do.CheckMirrors(copying_from="east"))
     assert [name for name, *_ in found] == looked == ["shop"]
@@ -118,7 +118,7 @@ def test_what_sources_hold_is_asked_before_the_first_mirror_is_waited_for(
         return SimpleNamespace(records=0)
 
     monkeypatch.setattr(mirrors.catching_up, "held_now", held_now)
-    monkeypatch.setattr(mirrors.looking, "look", look)
+    monkeypatch.setattr(mirrors.probe, "look", look)
     plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
     hands(plan).carry_out(do.CheckMirrors(thorough=True))
     assert done == [
