@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import os
 import struct
+import time
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -187,14 +188,17 @@ def metadata_request(client_id: str = "bench", version: int = 8) -> bytes:
 
 
 def _batch(value: bytes, key: bytes | None, headers: Sequence[tuple[str, bytes]]) -> bytes:
-    """A record batch (magic 2) that holds one record."""
+    """A record batch (magic 2) that holds one record, of now: a broker deletes one of 1970 as soon as a later one has
+    begun another segment.
+    """
+    now = time.time_ns() // 1_000_000
     keyed = _varint(-1) if key is None else _varint(len(key)) + key
     named = b"".join(
         _varint(len(name)) + name.encode() + _varint(len(content)) + content for name, content in headers
     )
     record = b"\0\0\0" + keyed + _varint(len(value)) + value + _varint(len(headers)) + named
     record = _varint(len(record)) + record
-    body = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + record
+    body = struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1) + record
     head = struct.pack(">qiib", 0, 4 + 1 + 4 + len(body), -1, 2)
     return head + struct.pack(">I", _crc32c(body)) + body
 
