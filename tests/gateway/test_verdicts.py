@@ -10,7 +10,7 @@ import itertools
 import pytest
 
 from hadash.bindings.model import BindingState
-from hadash.gateway.protocol.api_keys import DATA, GROUP, ApiKey
+from hadash.gateway.protocol.api_keys import DATA, GROUP, MUTATIONS, ApiKey
 from hadash.gateway.rules.verdicts import Verdict, judge
 
 FORWARD, HOLD_HEARTBEATS, QUIESCE, BLOCK = BindingState
@@ -120,3 +120,32 @@ def test_a_block_lets_no_mutation_through(kind: ApiKey, signed_home: bool, node_
 def test_no_mutation_reaches_the_cluster_that_was_left(kind: ApiKey, state: BindingState) -> None:
     for node_home in (True, False):
         assert judge(kind, state, signed_home=False, node_home=node_home) is REFUSE
+
+
+#: APIs that change nothing which a switch must not lose: they read, look something up, sign in, or are about a
+#: membership, which the group forms anew on the other cluster.
+CHANGE_NOTHING_TO_LOSE = {
+    ApiKey.FETCH,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    ApiKey.METADATA,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.LIST_GROUPS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.API_VERSIONS,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+}
+
+
+def test_every_other_api_is_counted_as_under_way_until_it_is_answered() -> None:
+    """The proof of a block rests on it. A new API belongs to one of the two."""
+    assert set(ApiKey) - CHANGE_NOTHING_TO_LOSE == MUTATIONS

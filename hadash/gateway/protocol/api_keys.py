@@ -1,4 +1,4 @@
-"""The request kinds that pass through a Gateway, and the versions of each that it offers and serves."""
+"""The Kafka APIs that pass through a Gateway, and the versions of each that it offers and serves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ApiKey(IntEnum):
 #: carry Topic ids, broker endpoints or cluster ids, which differ between the clusters: PRODUCE 10 and FETCH 16 have
 #: broker endpoints, FETCH 11 the broker id of a preferred read replica, 12 the last fetched leader epoch and 13 Topic
 #: ids, METADATA 10 Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9 KIP-848 member epochs,
-#: FIND_COORDINATOR 5, INIT_PRODUCER_ID 5 and the kinds of transactions from 4 on the second transaction protocol.
+#: FIND_COORDINATOR 5, INIT_PRODUCER_ID 5 and the APIs of transactions from 4 on the second transaction protocol.
 #: LIST_OFFSETS 8 asks what is in tiered storage, which each cluster fills by itself.
 #: METADATA stops at 8 because librdkafka trusts the leader epochs of version 9: it sends an epoch of -1 as 0 in its
 #: FETCH, and a leader with a higher epoch refuses that for ever (FENCED_LEADER_EPOCH).
@@ -81,30 +81,30 @@ UNASKED: dict[ApiKey, tuple[int, int]] = {
 
 #: The versions that a client may send, whether or not they were offered.
 SERVED: dict[ApiKey, tuple[int, int]] = {
-    kind: (min(low, UNASKED.get(kind, (low, high))[0]), max(high, UNASKED.get(kind, (low, high))[1]))
-    for kind, (low, high) in OFFERED.items()
+    api: (min(low, UNASKED.get(api, (low, high))[0]), max(high, UNASKED.get(api, (low, high))[1]))
+    for api, (low, high) in OFFERED.items()
 }
 
 #: Lowest versions that are named to clients although they are not served: librdkafka before 2.11 compresses only for a
 #: broker that names PRODUCE 0 (as brokers do; Kafka 4 still names it for them, KAFKA-18659).
 NAMED_LOWEST: dict[ApiKey, int] = {ApiKey.PRODUCE: 0}
 
-#: Kinds that are served, but not named to clients: a client that sees OFFSET_FOR_LEADER_EPOCH compares the epochs of
+#: APIs that are served, but not named to clients: a client that sees OFFSET_FOR_LEADER_EPOCH compares the epochs of
 #: the cluster that it came from with those of the other, and considers its records truncated.
 HIDDEN = frozenset({ApiKey.OFFSET_FOR_LEADER_EPOCH})
 
-#: Kinds that only transactions need: served where transactions are allowed.
+#: APIs that only transactions need: served where transactions are allowed.
 TRANSACTIONS = frozenset(
     {ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT}
 )
 
-#: Kinds that the Gateway answers or starts itself, whether or not a cluster supports them.
+#: APIs that the Gateway answers or starts itself, whether or not a cluster supports them.
 OWN = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
-#: The kinds of a SASL exchange: at the beginning, or again later (KIP-368).
+#: The APIs of a SASL exchange: at the beginning, or again later (KIP-368).
 SIGN_IN = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
-#: Kinds that may be sent before sign-in.
+#: APIs that may be sent before sign-in.
 BEFORE_SIGN_IN = OWN
 
 #: Requests that change something on the cluster that a switch must not lose: a block is in effect only when every one
@@ -134,7 +134,7 @@ DATA = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFS
 
 
 def lookup(api_key: int) -> ApiKey | None:
-    """Return the kind of ``api_key``; ``None`` for one that a Gateway does not serve."""
+    """Return the API of ``api_key``; ``None`` for one that a Gateway does not serve."""
     try:
         return ApiKey(api_key)
     except ValueError:

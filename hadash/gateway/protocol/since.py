@@ -82,7 +82,7 @@ class SaslHandshake:
     AUTHENTICATE = 1
 
 
-#: The classes above by request kind.
+#: The classes above by API.
 SINCE: dict[ApiKey, type] = {
     ApiKey.PRODUCE: Produce,
     ApiKey.FETCH: Fetch,

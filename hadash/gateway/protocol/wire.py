@@ -24,8 +24,8 @@ class MalformedFrame(WireError):
     """A frame whose content contradicts its header."""
 
 
-class UnknownKind(WireError):
-    """A request kind, or a version of one, that is not served."""
+class NotServed(WireError):
+    """An API, or a version of one, that is not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def parse_request(frame: bytes) -> Request:
     """Read the header of ``frame``.
 
     :raises MalformedFrame: ``frame`` is too short, or its client.id is not text.
-    :raises UnknownKind: the API key is not served.
+    :raises NotServed: the API key is not served.
     """
     if len(frame) < _HEADER.size:
         raise MalformedFrame(f"a request of {len(frame)} bytes has no header")
@@ -251,7 +251,7 @@ def parse_request(frame: bytes) -> Request:
         raise MalformedFrame(f"a client.id of {client_id_length} bytes in a frame of {len(frame)}")
     kind = lookup(api_key)
     if kind is None:
-        raise UnknownKind(f"request kind {api_key} version {version} is not served here")
+        raise NotServed(f"API {api_key} version {version} is not served here")
     try:
         client_id = frame[_HEADER.size : end].decode()
     except UnicodeDecodeError:

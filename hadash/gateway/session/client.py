@@ -17,7 +17,7 @@ from hadash.gateway.context import GatewayContext
 from hadash.gateway.protocol.api_keys import DATA, GROUP, SIGN_IN, TRANSACTIONS, ApiKey
 from hadash.gateway.protocol.codec import ErrorCode, decode_request
 from hadash.gateway.protocol.records import Produced, read_produce
-from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, parse_request
+from hadash.gateway.protocol.wire import MalformedFrame, NotServed, Request, parse_request
 from hadash.gateway.rules.binding_resolver import BindingResolver
 from hadash.gateway.rules.pending_retries import seconds_expected
 from hadash.gateway.rules.refusals import is_incremental, refuse
@@ -345,9 +345,9 @@ class Client:
             self.relay.replies.open().complete(self.context.versions.answer(request))
             return True
         if not request.supported:
-            raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+            raise NotServed(f"{request.kind.name} version {request.version} is not served here")
         if request.kind in TRANSACTIONS and not self.context.transactions:
-            raise UnknownKind(f"{request.kind.name}; hadash does not move transactions")
+            raise NotServed(f"{request.kind.name}; hadash does not move transactions")
         if request.client_id != self.signed.client_id and not self._signs_in_as_before(request):
             if self.signed.client_id or self.state is not ClientState.NEW:
                 raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
@@ -424,7 +424,7 @@ class Client:
 
     def _refuse_transaction(self, produced: Produced) -> None:
         if produced.transactional_id and not self.context.transactions:
-            raise UnknownKind("a transactional PRODUCE; hadash does not move transactions")
+            raise NotServed("a transactional PRODUCE; hadash does not move transactions")
 
     def _act(self, request: Request, message: Any, binding: Binding | None, verdict: Verdict) -> None:
         self.members.seen(request, message)

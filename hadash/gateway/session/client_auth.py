@@ -30,7 +30,7 @@ from hadash.gateway.protocol.codec import (
 )
 from hadash.gateway.protocol.proxy_protocol import Passed
 from hadash.gateway.protocol.since import ApiVersions, SaslHandshake
-from hadash.gateway.protocol.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
+from hadash.gateway.protocol.wire import MalformedFrame, NotServed, Request, framed, parse_request
 from hadash.gateway.settings import GatewaySettings
 from hadash.identity.client_ids import named_by
 
@@ -101,7 +101,7 @@ class SignInAgain:
         :raises WireError: it would sign in as another user, or with another mechanism.
         """
         if not self._listener.protocol.sasl:
-            raise UnknownKind(f"{request.kind.name} on a listener without SASL")
+            raise NotServed(f"{request.kind.name} on a listener without SASL")
         if request.kind is ApiKey.SASL_HANDSHAKE:
             if message.mechanism != self._signed.mechanism:
                 raise MalformedFrame(f"it signs in again with {message.mechanism[:40]!r}")
@@ -181,11 +181,11 @@ class _Exchange:
                 return None
             request = parse_request(frame) if self.bare is None else self._wrapped(frame)
             if request.kind not in BEFORE_SIGN_IN:
-                raise UnknownKind(f"{request.kind.name} before sign-in")
+                raise NotServed(f"{request.kind.name} before sign-in")
             if request.kind is ApiKey.API_VERSIONS:
                 transport.write(self._api_versions(request))
             elif not request.supported:
-                raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+                raise NotServed(f"{request.kind.name} version {request.version} is not served here")
             elif request.kind is ApiKey.SASL_HANDSHAKE:
                 transport.write(self._handshake(request))
             else:
@@ -209,7 +209,7 @@ class _Exchange:
                 del frame, request  # as in run()
                 continue
             if request.kind in BEFORE_SIGN_IN:
-                raise UnknownKind(f"{request.kind.name} on a listener without SASL")
+                raise NotServed(f"{request.kind.name} on a listener without SASL")
             context = self.connection.context
             ssl_object = self.connection.transport.get_extra_info("ssl_object")
             try:

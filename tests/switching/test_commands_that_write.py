@@ -1,0 +1,33 @@
+"""What changes a server is fenced, and recorded: a command that is named as one that acts is in ``WRITES``."""
+
+from __future__ import annotations
+
+import pytest
+
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.command import Command
+
+#: How commands begin that change nothing on a server.
+READING = ("Read", "Check", "Compare", "Compute")
+#: How commands begin that write to the switch's own rows, in the transaction that checks its token.
+RECORDING = ("Record",)
+#: Commands of the stages themselves.
+OWN = {do.Say, do.Pause, do.Together}
+
+COMMANDS = [
+    each
+    for each in vars(do).values()
+    if isinstance(each, type) and issubclass(each, Command) and each is not Command and each not in OWN
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_a_command_that_acts_is_fenced_and_recorded(command: type[Command[object]]) -> None:
+    acts = not command.__name__.startswith((*READING, *RECORDING))
+    assert (command in do.WRITES or command is do.WriteBindings) is acts
+    if acts and command is not do.WarmUp:  # (it changes nothing that anybody would ask about)
+        assert command in do.AUDITED
+
+
+def test_there_are_commands_of_both_kinds() -> None:
+    assert len(COMMANDS) > 40 and 10 < len(do.WRITES) < len(COMMANDS)
