@@ -33,7 +33,8 @@ from hadash.cli import bindings
 from hadash.cli.__main__ import ASKED_BY_KIND, _asked, _parser, main
 from hadash.cli.client import Api
 from hadash.identity.identity import Identity
-from hadash.radius.scope import Member, Scope, ScopeKind
+from hadash.radius.nodes import node_of
+from hadash.radius.scope import Member, Scope, ScopeKind, member_key
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching import checking, requests
@@ -447,7 +448,7 @@ def test_names_are_no_markup(
     run: Run, fleet: Any, planned: None, plan: Plan, make_switch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     members = (
-        Member("instance:shop:web[blue]", "appid:shop", "instance"),
+        Member(member_key(node_of(Identity("shop", "web[blue]"))), "appid:shop", "instance"),
         Member("topic:[/x]", "appid:shop", "produce"),
     )
     monkeypatch.setattr(

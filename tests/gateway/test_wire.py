@@ -188,9 +188,9 @@ class TestHeaders:
             (header(3, 9, b"ab", length=100), MalformedFrame, "a client.id of 100 bytes in a frame of 12"),
             (header(3, 9, b"ab", length=-2), MalformedFrame, "a client.id of -2 bytes in a frame of 12"),
             (header(3, 9, b"\xff\xfe"), MalformedFrame, "the client.id is not UTF-8"),
-            (header(4, 0), NotServed, "request kind 4 version 0 is not served here"),
-            (header(-1, 0), NotServed, "request kind -1 version 0 is not served here"),
-            (header(68, 0), NotServed, "request kind 68 version 0 is not served here"),
+            (header(4, 0), NotServed, "API 4 version 0 is not served here"),
+            (header(-1, 0), NotServed, "API -1 version 0 is not served here"),
+            (header(68, 0), NotServed, "API 68 version 0 is not served here"),
         ],
         ids=[
             "empty",
