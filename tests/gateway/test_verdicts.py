@@ -123,7 +123,7 @@ def test_no_mutation_reaches_the_cluster_that_was_left(kind: ApiKey, state: Bind
 
 
 #: APIs that change nothing which a switch must not lose: they read, look something up, sign in, or are about a
-#: membership, which the group forms anew on the other cluster.
+#: membership, which the group forms again on the other cluster.
 CHANGE_NOTHING_TO_LOSE = {
     ApiKey.FETCH,
     ApiKey.LIST_OFFSETS,
